@@ -1,0 +1,39 @@
+"""What gradviz knows about an autograd graph, as plain frozen data.
+
+Numbers and strings only: nothing in this room holds a tensor or a node of torch, so a
+:class:`Graph` can be kept, compared, printed and stored without keeping any memory of the
+program alive. Nothing here imports torch.
+"""
+
+from gradviz.model.errors import (
+    GradvizError,
+    GraphBusyError,
+    GraphvizNotFoundError,
+    NamesError,
+    NoGraphError,
+    NotATensorError,
+    OptionError,
+    UnknownNodeError,
+    UnsupportedTorchError,
+)
+from gradviz.model.facts import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.model.graph import Graph
+
+__all__ = [
+    "Edge",
+    "GradvizError",
+    "Graph",
+    "GraphBusyError",
+    "GraphvizNotFoundError",
+    "Hook",
+    "NamesError",
+    "NoGraphError",
+    "Node",
+    "NotATensorError",
+    "OptionError",
+    "SavedTensor",
+    "TensorInfo",
+    "UnknownNodeError",
+    "UnsupportedTorchError",
+    "ValueSummary",
+]
