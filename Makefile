@@ -1,0 +1,114 @@
+# Everything that is done to this repository, one target each. `make help` lists them.
+# The environment is .venv; what is already up to date is not made again.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.10 python3,$(shell command -v $(p))))
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+# Python that is linted and type-checked.
+CODE := $(wildcard gradviz tests benchmarks hatch_build.py notebooks/*.py)
+LESSONS := $(wildcard notebooks/*.ipynb)
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
+  --nbval-sanitize-with $(firstword $(wildcard gradviz/sanitize.cfg notebooks/sanitize.cfg))
+NODE := $(shell command -v node && command -v npm >/dev/null && echo there)
+PYTEST_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PYTHONHASHSEED ?= 0
+
+.PHONY: help
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+# ---------------------------------------------------------------- environment
+
+.PHONY: env
+env: .venv/.installed  ## make the environment .venv
+
+.venv/.created:
+	@test -n "$(PYTHON)" || { echo "No python3 found: install Python 3.10 to 3.13."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "$(PYTHON) is not Python 3.10 to 3.13. Name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv || \
+	  { echo "Python's venv module is not complete (on Debian: apt-get install python3-venv)."; exit 1; }
+	@touch $@
+
+# torch goes first and alone: its version is settled before anything asks for another.
+.venv/.torch: .venv/.created constraints.txt
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(RUN) pip install -c constraints.txt torch
+	@touch $@
+
+.venv/.installed: .venv/.torch pyproject.toml hatch_build.py constraints.txt
+	$(RUN) pip install -q -c constraints.txt -e '.[lab,tests]'
+	@touch $@
+
+# ------------------------------------------------------------------- learners
+
+.PHONY: lab
+lab: env  ## open JupyterLab on the lessons
+	$(BIN)/gradviz lab
+
+# --------------------------------------------------------------------- checks
+
+.PHONY: test
+test: env node-if-there test-python test-lessons  ## run every test this machine can run
+
+.PHONY: test-python
+test-python: env
+	$(RUN) pytest -rs $(PYTEST_ARGS)
+
+.PHONY: test-lessons
+test-lessons: env
+	$(RUN) pytest -rs $(NBVAL) $(LESSONS)
+
+.PHONY: test-operators
+test-operators: env  ## compare with torch on its whole operator database (minutes)
+	$(RUN) pytest -rs -m opdb_all tests/truth
+
+.PHONY: check
+check: env node-if-there  ## lint and check types, Python and TypeScript
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy $(CODE)
+ifneq ($(NODE),)
+	cd widgets && npm run --silent check
+else
+	@echo "TypeScript not checked: node and npm are not installed"
+endif
+
+.PHONY: bench
+bench: env  ## measure against the bare walk and torchviz
+	$(RUN) benchmarks
+
+# ------------------------------------------------------- things that are made
+
+.PHONY: build
+build: widgets/node_modules/.installed  ## build the front end into gradviz/view/static
+	cd widgets && npm run --silent build
+
+widgets/node_modules/.installed: widgets/package.json
+	cd widgets && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --no-package-lock --no-audit --no-fund
+	@touch $@
+
+.PHONY: node-if-there
+ifneq ($(NODE),)
+node-if-there: widgets/node_modules/.installed
+else
+node-if-there:
+	@echo "Front-end tests are skipped: node and npm are not installed"
+endif
+
+.PHONY: lessons
+lessons: env  ## run notebooks/source and write notebooks/*.ipynb
+	$(BIN)/python notebooks/build.py
+
+.PHONY: readme
+readme: env  ## draw README.svg again
+	$(BIN)/python tests/readme.py
+
+.PHONY: clean
+clean:  ## remove the environment and everything that was made
+	rm -rf .venv build dist widgets/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
