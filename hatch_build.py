@@ -13,7 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 BUNDLE = ("widget.js", "widget.css")
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+class CustomBuildHook(BuildHookInterface[Any]):
     """Called by hatchling for every wheel, editable or not."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
