@@ -1,0 +1,158 @@
+"""Names of tensors: from the caller's frame, the notebook's namespace, containers and modules.
+
+Only looked at are plain variables, ``dict``, ``list``, ``tuple``, dataclasses, ``self`` and
+``nn.Module``; no property and no ``__getattr__`` of the user's is run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import Any, Final
+
+import torch
+
+from gradviz.model import NamesError
+
+MOST_OBJECTS: Final = 50_000
+"""How many objects are looked at for names before the search stops."""
+DEEPEST: Final = 3
+"""How many containers deep a name may be: ``runs[0]["w"]`` is two."""
+
+Named = tuple[str, torch.Tensor]
+
+
+def is_tensor(value: object) -> bool:
+    """``isinstance`` without asking the object, which may be a proxy (F2.03)."""
+    return issubclass(type(value), torch.Tensor)
+
+
+def caller() -> FrameType | None:
+    """The innermost frame that is not gradviz' own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gradviz":
+        frame = frame.f_back
+    return frame
+
+
+def namespace(frame: FrameType) -> list[tuple[str, Any]]:
+    """Local, then global variables of a frame, without prolonging any value's life.
+
+    NOTE [Frame locals]
+    Up to Python 3.12 ``frame.f_locals`` of a function is a dict that the frame keeps, and with
+    it every value it had: a tensor the caller deletes later would stay alive. So the dict is
+    emptied again, unless the caller holds it too (having called ``locals()``).
+    """
+    variables = frame.f_locals
+    found = [(name, value) for name, value in variables.items() if isinstance(name, str)]
+    if variables is frame.f_globals:
+        return found
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        if sys.getrefcount(variables) <= _REFERENCES_TO_OWN_LOCALS:
+            variables.clear()
+    seen = {name for name, _ in found}
+    found.extend((n, v) for n, v in frame.f_globals.items() if n not in seen)
+    return found
+
+
+def _references_to_own_locals() -> int:
+    """Reference count of a frame's locals when nobody but the frame holds them."""
+    frame = sys._getframe()
+    variables = frame.f_locals
+    return sys.getrefcount(variables)
+
+
+_REFERENCES_TO_OWN_LOCALS: Final = _references_to_own_locals()
+
+
+def named_tensors(variables: list[tuple[str, Any]]) -> Iterator[Named]:
+    """Every tensor that a variable leads to: plain variables first, then what they contain.
+
+    Names with a leading underscore and IPython's own ``In`` and ``Out`` are passed over.
+    """
+    level = [
+        (name, value)
+        for name, value in variables
+        if not name.startswith("_") and name not in ("In", "Out", "exit", "quit")
+    ]
+    left = MOST_OBJECTS
+    seen: set[int] = set()
+    for _ in range(DEEPEST + 1):
+        inner: list[tuple[str, Any]] = []
+        for name, value in level:
+            left -= 1
+            if left < 0:
+                return
+            if is_tensor(value):
+                yield name, value
+            elif id(value) not in seen:
+                seen.add(id(value))
+                inner.extend(_contents(name, value))
+        level = inner
+
+
+def _contents(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    kind = type(value)
+    if issubclass(kind, torch.nn.Module):
+        yield from module_tensors(name, value)
+    elif issubclass(kind, dict):
+        for key, item in dict.items(value):
+            if isinstance(key, (str, int)):
+                yield f"{name}[{_quoted(key)}]", item
+    elif issubclass(kind, (list, tuple)):
+        base = list if issubclass(kind, list) else tuple
+        items = base.__iter__(value)
+        fields = getattr(kind, "_fields", None)
+        for i, item in enumerate(items):
+            if fields and i < len(fields):
+                yield f"{name}.{fields[i]}", item
+            else:
+                yield f"{name}[{i}]", item
+    elif name == "self" or dataclasses.is_dataclass(kind):
+        attributes = getattr(value, "__dict__", None)
+        if type(attributes) is dict:
+            for key, item in attributes.items():
+                yield f"{name}.{key}", item
+
+
+def _quoted(key: str | int) -> str:
+    return str(key) if isinstance(key, int) else '"' + key.replace('"', '\\"') + '"'
+
+
+def module_tensors(name: str, module: torch.nn.Module) -> Iterator[Named]:
+    """Parameters and buffers of a module under ``name``; an empty name gives bare paths."""
+    prefix = f"{name}." if name else ""
+    for path, parameter in torch.nn.Module.named_parameters(module, remove_duplicate=False):
+        yield prefix + path, parameter
+    for path, buffer in torch.nn.Module.named_buffers(module, remove_duplicate=False):
+        yield prefix + path, buffer
+
+
+def given_names(names: Mapping[str, torch.Tensor] | None) -> list[Named]:
+    """The ``names=`` argument, checked.
+
+    Raises:
+        NamesError: If it is not a mapping of names to tensors.
+    """
+    if names is None:
+        return []
+    if not isinstance(names, Mapping):
+        raise NamesError(
+            f"names= must map names to tensors, and this is a {type(names).__name__}. gradviz "
+            'finds variables by itself; to name others type names={"w": w}'
+        )
+    for name, value in names.items():
+        if not isinstance(name, str):
+            raise NamesError(
+                f"names= has the key {type(name).__name__} {name!r:.40}; a name is text: "
+                'names={"w": w}'
+            )
+        if not is_tensor(value):
+            raise NamesError(
+                f"names[{name!r}] is a {type(value).__name__}, not a tensor. Only tensors have a "
+                f"place in the autograd graph: names={{{name!r}: the_tensor}}"
+            )
+    return list(names.items())

@@ -1,0 +1,53 @@
+"""The line of the user's code that made a node, from what anomaly mode left in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from typing import Any, Final
+
+from gradviz.capture import autograd
+
+_FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in [^\n]*\n\s*(?P<code>[^\n]*)')
+_CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]")
+_ALL_READ_UP_TO: Final = 2_000
+
+
+def _own_folder() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+_NOT_THE_USERS = (
+    _own_folder(),
+    os.path.dirname(os.path.abspath(autograd.torch.__file__)) + os.sep,
+    sysconfig.get_paths()["stdlib"] + os.sep,
+)
+
+
+def sources(nodes: list[Any]) -> list[str | None]:
+    """Source line of each node, ``None`` where torch does not know it (F6.01).
+
+    Reading a node's ``metadata`` makes the dictionary if it is not there. So in graphs of more
+    than 2,000 nodes it is read only if anomaly mode is on, or was when the first root was made.
+    """
+    if not nodes:
+        return []
+    if len(nodes) > _ALL_READ_UP_TO and not autograd.anomaly_mode_is_on():
+        if autograd.forward_traceback(nodes[0]) is None:
+            return [None] * len(nodes)
+    return [_line(autograd.forward_traceback(node)) for node in nodes]
+
+
+def _line(frames: list[str] | None) -> str | None:
+    """The last frame that is the user's, as ``"line 3: y = x * 2"`` or ``"model.py:12: …"``."""
+    for frame in reversed(frames or []):
+        found = _FRAME.match(frame)
+        if found is None:
+            continue
+        file, line, code = found["file"], found["line"], found["code"].strip()
+        if _CELL.search(file) or file.startswith("<"):
+            return f"line {line}: {code}"
+        if not file.startswith(_NOT_THE_USERS):
+            return f"{os.path.basename(file)}:{line}: {code}"
+    return None

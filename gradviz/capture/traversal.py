@@ -1,0 +1,167 @@
+"""Walk live tensors into a :class:`~gradviz.model.Graph`.
+
+The walk is iterative and breadth-first. It holds the nodes only while it runs, and returns
+plain data. It happens in three steps: structure (safe at any time), names, and facts (not while
+another thread runs backward over the graph).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd, naming, threads
+from gradviz.capture.depth import make_safe_to_free
+from gradviz.capture.derivatives import lookup
+from gradviz.capture.facts import FactColumns, Facts
+from gradviz.capture.outputs import Root, place, split
+from gradviz.capture.source import sources
+from gradviz.capture.tensors import Known, Tensors
+from gradviz.model import Graph
+from gradviz.model.graph import Columns
+
+Entries = list[tuple[tuple[int, int] | None, ...]]
+
+
+def snapshot_of(
+    outputs: Sequence[Any],
+    names: Mapping[str, torch.Tensor] | None,
+    frame: FrameType | None,
+    facts: bool = True,
+) -> Graph:
+    """Read the graph behind ``outputs``; :func:`gradviz.snapshot` is the public door.
+
+    Args:
+        outputs: Tensors, modules, or lists, tuples and dicts of them.
+        names: Names that come before those found.
+        frame: Frame whose variables give names.
+        facts: Whether to read saved tensors, shapes, attributes and formulas too. Without,
+            structure, leaves and flags of tensors are read.
+    """
+    tensors, modules = split(outputs)
+    given = naming.given_names(names)
+    with autograd.unseen():
+        roots = [place(text, tensor) for text, tensor in tensors]
+        nodes, entries, index = walk([root.node for root in roots])
+        try:
+            known = _known(roots, modules, given, frame)
+            return _read(roots, nodes, entries, index, known, facts)
+        finally:
+            make_safe_to_free(nodes, index)
+
+
+def walk(roots: Sequence[Any]) -> tuple[list[Any], Entries, dict[Any, int]]:
+    """All nodes behind ``roots``, breadth-first, with their ``next_functions`` as places.
+
+    Returns:
+        The nodes, per node its entries as ``(place, output number)`` or ``None``, and the place
+        of each node. The order is fixed: roots in order, then entries in torch's order.
+    """
+    # NOTE [Node ids]
+    # Up to torch 2.12 a node's wrapper lives only as long as somebody holds it (F1.02), and an
+    # id() is reused at once (F1.03). So nodes are keys themselves, and are held by `nodes`.
+    index: dict[Any, int] = {}
+    nodes: list[Any] = []
+    entries: Entries = []
+    for root in roots:
+        if root not in index:
+            index[root] = len(nodes)
+            nodes.append(root)
+    try:
+        for node in nodes:
+            row: list[tuple[int, int] | None] = []
+            for following, number in node.next_functions:
+                if following is None:
+                    row.append(None)
+                    continue
+                at = index.get(following)
+                if at is None:
+                    at = index[following] = len(nodes)
+                    nodes.append(following)
+                row.append((at, number))
+            entries.append(tuple(row))
+    except BaseException:
+        make_safe_to_free(nodes, index)
+        raise
+    return nodes, entries, index
+
+
+def _known(
+    roots: Sequence[Root],
+    modules: Sequence[torch.nn.Module],
+    given: list[naming.Named],
+    frame: FrameType | None,
+) -> list[Known]:
+    """Tensors that may be shown, by name, each once; the first name counts."""
+    variables = [] if frame is None else naming.namespace(frame)
+    found: dict[int, Known] = {}
+
+    def add(name: str | None, tensor: torch.Tensor, is_asked_for: bool) -> None:
+        known = found.get(id(tensor))
+        if known is None:
+            found[id(tensor)] = Known(tensor, name, is_asked_for)
+        else:
+            known.name = known.name or name
+            known.is_asked_for = known.is_asked_for or is_asked_for
+
+    for name, tensor in given:
+        add(name, tensor, True)
+    for name, tensor in naming.named_tensors(variables):
+        add(name, tensor, False)
+    for module in modules:
+        held_by = [name for name, value in variables if value is module]
+        for path, tensor in naming.module_tensors(held_by[0] if held_by else "", module):
+            add(path, tensor, True)
+    for root in roots:
+        add(None, root.tensor, True)
+    return list(found.values())
+
+
+def _read(
+    roots: Sequence[Root],
+    nodes: list[Any],
+    entries: Entries,
+    index: dict[Any, int],
+    known: list[Known],
+    facts: bool,
+) -> Graph:
+    tensors = Tensors(known, index)
+    reader = Facts(nodes, tensors, facts)
+    for stretch in threads.stretches(nodes, index):
+        reader.read(stretch)
+    tensors.choose()
+    columns = reader.columns()
+    infos = tensors.infos()
+    return Graph(
+        _columns(nodes, entries, columns, tensors, facts),
+        [(index[root.node], root.output_nr) for root in roots],
+        infos,
+    )
+
+
+def _columns(
+    nodes: list[Any], entries: Entries, read: FactColumns, tensors: Tensors, facts: bool
+) -> Columns:
+    count = len(nodes)
+    derivatives = [
+        lookup(name, tuple([entry is not None for entry in row])) if facts else None
+        for name, row in zip(read.name, entries)
+    ]
+    return Columns(
+        name=read.name,
+        next_functions=entries,
+        saved=read.saved,
+        variable=read.variable,
+        output_shapes=read.output_shapes,
+        state=read.state,
+        hooks=tensors.hooks_by_node(count),
+        hooks_unknown=[True] * count,
+        attributes=read.attributes,
+        arguments=[() if d is None else d.arguments for d in derivatives],
+        formula=[None if d is None else d.formula for d in derivatives],
+        source=sources(nodes),
+        module=[None] * count,
+    )
