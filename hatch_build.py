@@ -14,16 +14,23 @@ BUNDLE = ("widget.js", "widget.css")
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Called by hatchling for every wheel, editable or not."""
+    """Called by hatchling for every sdist and every wheel, editable or not."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        root = Path(self.root)
-        static = root / "gradviz" / "view" / "static"
-        missing = [name for name in BUNDLE if not (static / name).is_file()]
+        package = Path(self.root, "gradviz")
+        missing = [name for name in BUNDLE if not (package / "view" / "static" / name).is_file()]
         if missing:
             raise RuntimeError(f"gradviz/view/static lacks {', '.join(missing)}: run `make build`")
-        lessons = sorted((root / "notebooks").glob("*.ipynb"))
-        if self.target_name == "wheel" and version != "editable":
-            build_data["force_include"].update(
-                {str(path): f"gradviz/_lessons/{path.name}" for path in lessons}
-            )
+        if self.target_name != "wheel":
+            return
+        watch = {
+            str(package / "_watch.py"): "_gradviz_kit_watch.py",
+            str(package / "_watch.pth"): "gradviz_kit_watch.pth",
+        }
+        lessons = {
+            str(path): f"gradviz/_lessons/{path.name}"
+            for path in sorted(Path(self.root, "notebooks").glob("*.ipynb"))
+        }
+        build_data["force_include"].update(watch | lessons)
+        # An editable install finds the lessons in the checkout.
+        build_data["force_include_editable"].update(watch)
