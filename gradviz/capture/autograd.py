@@ -78,6 +78,7 @@ class Plan:
     name: str | None
     slots: tuple[Slot, ...]
     scalars: tuple[tuple[str, str], ...]
+    has_attributes: bool
     is_opaque: bool
     is_function: bool
     is_accumulator: bool
@@ -114,6 +115,7 @@ def _make_plan(kind: type) -> Plan:
         name=None if kind.__name__ == "CppFunction" else kind.__name__,
         slots=slots,
         scalars=() if is_function else scalars,
+        has_attributes=is_function or bool(scalars),
         is_opaque=kind.__name__ in ("CppFunction", "CopySlices"),
         is_function=is_function,
         is_accumulator=kind.__name__ == "AccumulateGrad",
@@ -138,17 +140,30 @@ def variable_of(node: Any) -> torch.Tensor | None:
     return variable
 
 
-def output_shapes(node: Any) -> tuple[tuple[int, ...] | None, ...]:
+_Shapes = tuple[tuple[int, ...] | None, ...]
+_shapes: dict[tuple[int, ...], _Shapes] = {}
+
+
+def output_shapes(node: Any) -> _Shapes:
     """Shape of each differentiable forward output (F1.09)."""
-    shapes: list[tuple[int, ...] | None] = []
-    for entry in node._input_metadata:
+    metadata = node._input_metadata
+    if len(metadata) == 1:
         try:
-            shape = tuple(entry.shape)
-        except RuntimeError:  # nested tensors of the strided layout have no shape
-            shapes.append(None)
-            continue
-        shapes.append(tuple(n if type(n) is int else -1 for n in shape))
-    return tuple(shapes)
+            return _shapes[tuple(metadata[0].shape)]
+        except (KeyError, RuntimeError, TypeError):
+            pass
+    found = tuple([_output_shape(entry) for entry in metadata])
+    if len(found) == 1 and found[0] is not None and -1 not in found[0]:
+        _shapes[found[0]] = found
+    return found
+
+
+def _output_shape(entry: Any) -> tuple[int, ...] | None:
+    try:
+        shape = tuple(entry.shape)
+    except RuntimeError:  # nested tensors of the strided layout have no shape
+        return None
+    return tuple(n if type(n) is int else -1 for n in shape)
 
 
 def attributes_of(node: Any, plan: Plan) -> tuple[tuple[str, Attribute], ...]:
@@ -156,7 +171,7 @@ def attributes_of(node: Any, plan: Plan) -> tuple[tuple[str, Attribute], ...]:
     if plan.is_function:
         kept = sorted((k, v) for k, v in vars(node).items() if isinstance(k, str))
         return tuple((name, _as_data(value)) for name, value in kept if not name.startswith("_"))
-    return tuple((name, _as_data(getattr(node, full))) for name, full in plan.scalars)
+    return tuple([(name, _as_data(getattr(node, full))) for name, full in plan.scalars])
 
 
 def _as_data(value: Any) -> Attribute:

@@ -120,12 +120,16 @@ def _ask_for_a_call() -> None:
     ctypes.pythonapi.Py_AddPendingCall(_pending_call, None)
 
 
-def make_safe_to_free(nodes: Sequence[Any], place: dict[Any, int]) -> None:
+def make_safe_to_free(
+    nodes: Sequence[Any], entries: Sequence[Sequence[tuple[int, int] | None]]
+) -> None:
     """Leave breaks in a graph whose nodes have been touched; see NOTE [Deep graphs].
 
     Args:
         nodes: All nodes a walk has touched.
-        place: Place of each node in ``nodes``.
+        entries: ``(place in nodes, output number)`` or ``None`` per entry of
+            ``next_functions`` of each node; nodes that an interrupted walk has not expanded
+            are missing at the end.
 
     Nothing is done for torch 2.12 and older, or up to ``SMALL`` nodes.
     """
@@ -134,14 +138,16 @@ def make_safe_to_free(nodes: Sequence[Any], place: dict[Any, int]) -> None:
     if not autograd.WRAPPERS_LIVE_AS_LONG_AS_NODES or len(nodes) <= SMALL:
         return
     number = list(map(autograd.sequence_nr, nodes))
-    for node, mine in zip(nodes, number):
-        successors = [following for following, _ in node.next_functions if following is not None]
-        for following in successors:
-            # A walk that was interrupted has nodes beyond its border, which it has not counted.
-            at = place.get(following)
-            theirs = autograd.sequence_nr(following) if at is None else number[at]
-            if theirs == autograd.NO_SEQUENCE_NR:
+    no_number = autograd.NO_SEQUENCE_NR
+    for at, row in enumerate(entries):
+        mine = number[at]
+        for entry in row:
+            if entry is None:
+                continue
+            theirs = number[entry[0]]
+            if theirs == no_number:
                 continue
             if theirs >= mine or theirs // BLOCK != mine // BLOCK:
-                autograd.keep_with_node(node, "gradviz", _Break, successors)
+                successors = [nodes[e[0]] for e in row if e is not None]
+                autograd.keep_with_node(nodes[at], "gradviz", _Break, successors)
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -11,7 +11,14 @@ from gradviz.capture.tensors import Known, Tensors
 from gradviz.model import SavedTensor
 from gradviz.model.facts import Attribute, NodeState
 
-Row = tuple[Any, ...]
+Row = tuple[str, str, "_Description | str | None", "int | None"]
+"""``(name, state, description or who packed it, saved version)`` of one saved slot."""
+
+_Description = tuple[
+    tuple[int, ...], str, str, "int | None", "int | None", "int | None", "int | None", "int | None"
+]
+"""Shape, dtype, device, bytes, number of the storage, its bytes, current version, and place of
+the known tensor among the candidates. Read once per tensor, however many slots hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +36,11 @@ class FactColumns:
 class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     """Saved tensors of all nodes; :class:`SavedTensor` objects are made when asked for."""
 
-    __slots__ = ("_make", "_rows")
+    __slots__ = ("_rows", "_tensor_ids")
 
-    def __init__(self, rows: list[Row], make: Callable[[Row], tuple[SavedTensor, ...]]) -> None:
+    def __init__(self, rows: list[tuple[Row, ...]], tensor_ids: tuple[str, ...]) -> None:
         self._rows = rows
-        self._make = make
+        self._tensor_ids = tensor_ids
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -46,24 +53,34 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
         self, index: int | slice
     ) -> tuple[SavedTensor, ...] | list[tuple[SavedTensor, ...]]:
         if isinstance(index, slice):
-            return [self._make(row) for row in self._rows[index]]
+            return [self._make(rows) for rows in self._rows[index]]
         return self._make(self._rows[index])
 
     def __iter__(self) -> Iterator[tuple[SavedTensor, ...]]:
         return map(self._make, self._rows)
 
+    def _make(self, rows: tuple[Row, ...]) -> tuple[SavedTensor, ...]:
+        return tuple([self._saved_tensor(*row) for row in rows])
 
-@dataclass(frozen=True, slots=True)
-class _Description:
-    """What a saved tensor is, read once however many slots hold it."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    device: str
-    nbytes: int | None
-    storage: str | None
-    storage_nbytes: int | None
-    current_version: int | None
+    def _saved_tensor(
+        self, name: str, state: Any, about: _Description | str | None, version: int | None
+    ) -> SavedTensor:
+        if about is None or isinstance(about, str):
+            return SavedTensor(name, state, packed_by=about)
+        shape, dtype, device, nbytes, storage, storage_nbytes, current, known = about
+        return SavedTensor(
+            name,
+            state,
+            shape,
+            dtype,
+            device,
+            nbytes,
+            None if storage is None else f"s{storage}",
+            storage_nbytes,
+            version,
+            current,
+            None if known is None else self._tensor_ids[known],
+        )
 
 
 class Facts:
@@ -80,120 +97,96 @@ class Facts:
         self._tensors = tensors
         self._everything = everything
         self._name: list[str] = []
-        self._saved: list[Row] = []
-        self._leaves: list[Known | None] = []
+        self._saved: list[tuple[Row, ...]] = []
+        self._leaves: dict[int, Known] = {}
         self._shapes: list[tuple[tuple[int, ...] | None, ...]] = []
         self._state: list[NodeState] = []
         self._attributes: list[tuple[tuple[str, Attribute], ...]] = []
         # Saved tensors are held until all are read, so that an id() means one object.
-        self._held: dict[int, tuple[Any, _Description, int | None]] = {}
+        self._held: dict[int, tuple[Any, _Description]] = {}
 
     def read(self, places: range) -> None:
         """Read the nodes at these places; stretches must come in order and leave none out."""
+        plan_of, name_of = autograd.plan_of, autograd.name_of
+        nodes, names, leaves, tensors = self._nodes, self._name, self._leaves, self._tensors
         for at in places:
-            self._read_node(at, self._nodes[at])
+            node = nodes[at]
+            plan = plan_of(type(node))
+            names.append(plan.name or name_of(node))
+            if plan.is_accumulator:
+                variable = autograd.variable_of(node)
+                if variable is not None:
+                    leaves[at] = tensors.leaf(variable, at)
+        if self._everything:
+            self._read_facts(places)
 
-    def _read_node(self, at: int, node: Any) -> None:
-        plan = autograd.plan_of(type(node))
-        self._name.append(autograd.name_of(node) if plan.name is None else plan.name)
-        leaf: Known | None = None
-        if plan.is_accumulator and (variable := autograd.variable_of(node)) is not None:
-            leaf = self._tensors.leaf(variable, at)
-        self._leaves.append(leaf)
-        if not self._everything:
-            self._saved.append(())
-            self._shapes.append(())
-            self._state.append("opaque")
-            self._attributes.append(())
-            return
-        self._shapes.append(autograd.output_shapes(node))
-        self._attributes.append(autograd.attributes_of(node, plan))
-        if plan.slots:
-            rows = tuple(self._row(at, *slot) for slot in autograd.saved_of(node, plan))
-            self._saved.append(rows)
-            self._state.append(_state({row[1] for row in rows}))
-        else:
-            self._saved.append(())
-            self._state.append("opaque" if plan.is_opaque else "saves nothing")
+    def _read_facts(self, places: range) -> None:
+        plan_of, shapes_of = autograd.plan_of, autograd.output_shapes
+        attributes_of, saved_of = autograd.attributes_of, autograd.saved_of
+        nodes, shapes, attributes = self._nodes, self._shapes, self._attributes
+        saved, states, row_of = self._saved, self._state, self._row
+        for at in places:
+            node = nodes[at]
+            plan = plan_of(type(node))
+            shapes.append(shapes_of(node))
+            attributes.append(attributes_of(node, plan) if plan.has_attributes else ())
+            if plan.slots:
+                rows = tuple([row_of(at, slot) for slot in saved_of(node, plan)])
+                saved.append(rows)
+                states.append(_state(rows))
+            else:
+                saved.append(())
+                states.append("opaque" if plan.is_opaque else "saves nothing")
 
-    def _row(self, at: int, name: str, state: str, detail: Any, version: int | None) -> Row:
-        if state == "packed":
-            return name, state, None, None, None, autograd.describe_hook(detail)
+    def _row(self, at: int, slot: tuple[str, str, Any, int | None]) -> Row:
+        name, state, detail, version = slot
         if detail is None:
-            return name, state, None, None, None, None
+            return name, state, None, None
+        if state == "packed":
+            return name, state, autograd.describe_hook(detail), None
         held = self._held.get(id(detail))
         if held is None:
-            held = self._held[id(detail)] = (detail, *self._describe(detail))
-        _, description, storage = held
-        return name, state, description, version, self._tensors.saved(detail, at, storage), None
+            held = self._held[id(detail)] = (detail, self._describe(detail, at))
+        return name, state, held[1], version
 
-    def _describe(self, tensor: Any) -> tuple[_Description, int | None]:
+    def _describe(self, tensor: Any, at: int) -> _Description:
         storage = autograd.storage_of(tensor)
-        description = _Description(
+        key, storage_nbytes = (None, None) if storage is None else storage
+        known = self._tensors.saved(tensor, at, key)
+        return (
             autograd.shape_of(tensor),
             autograd.dtype_of(tensor),
             autograd.device_of(tensor),
             autograd.nbytes_of(tensor),
-            None if storage is None else self._tensors.storages.id_of(storage[0]),
-            None if storage is None else storage[1],
+            None if key is None else self._tensors.storages.number_of(key),
+            storage_nbytes,
             autograd.version_of(tensor),
+            known,
         )
-        return description, None if storage is None else storage[0]
 
     def columns(self) -> FactColumns:
         """Everything read, as data; to be called once the tensors have been numbered."""
-        saved: Sequence[tuple[SavedTensor, ...]] = SavedColumn(
-            [tuple(_final(row) for row in rows) if rows else () for rows in self._saved],
-            _saved_tensors,
-        )
+        count = len(self._name)
+        variable: list[str | None] = [None] * count
+        for at, leaf in self._leaves.items():
+            variable[at] = leaf.id
+        if not self._everything:
+            unread: list[Any] = [()] * count
+            return FactColumns(self._name, unread, variable, unread, ["opaque"] * count, unread)
         return FactColumns(
-            name=self._name,
-            saved=saved,
-            variable=[None if leaf is None else leaf.id for leaf in self._leaves],
-            output_shapes=self._shapes,
-            state=self._state,
-            attributes=self._attributes,
+            self._name,
+            SavedColumn(self._saved, self._tensors.ids()),
+            variable,
+            self._shapes,
+            self._state,
+            self._attributes,
         )
 
 
-def _final(row: Row) -> Row:
-    """A row without live objects: the known tensor is replaced by its id."""
-    known = row[4]
-    return row if known is None else (*row[:4], known.id, row[5])
-
-
-def _saved_tensors(rows: Row) -> tuple[SavedTensor, ...]:
-    return tuple(_saved_tensor(*row) for row in rows)
-
-
-def _saved_tensor(
-    name: str,
-    state: Any,
-    about: _Description | None,
-    version: int | None,
-    tensor: str | None,
-    packed_by: str | None,
-) -> SavedTensor:
-    if about is None:
-        return SavedTensor(name, state, packed_by=packed_by)
-    return SavedTensor(
-        name,
-        state,
-        about.shape,
-        about.dtype,
-        about.device,
-        about.nbytes,
-        about.storage,
-        about.storage_nbytes,
-        version,
-        about.current_version,
-        tensor,
-    )
-
-
-def _state(states: set[str]) -> NodeState:
+def _state(rows: tuple[Row, ...]) -> NodeState:
     """State of a node from its slots (F4.02)."""
-    if states & {"held", "modified"}:
+    states = [row[1] for row in rows]
+    if "held" in states or "modified" in states:
         return "holds"
     if "packed" in states:
         return "packed"

@@ -37,9 +37,9 @@ class Storages:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
 
-    def id_of(self, key: int) -> str:
-        """``"s0"``, ``"s1"``, …"""
-        return f"s{self._numbers.setdefault(key, len(self._numbers))}"
+    def number_of(self, key: int) -> int:
+        """0, 1, …; the id is ``"s0"``, ``"s1"``, …"""
+        return self._numbers.setdefault(key, len(self._numbers))
 
 
 class Tensors:
@@ -51,18 +51,19 @@ class Tensors:
     """
 
     def __init__(self, known: list[Known], index: dict[Any, int]) -> None:
-        self._known = known
+        self._candidates = known
+        self._shown: list[Known] = []
         self._index = index
         self.storages = Storages()
-        self.by_object: dict[int, Known] = {}
-        self._outputs: dict[tuple[int, int], Known] = {}
+        self._place_of: dict[int, int] = {}
+        self._outputs: dict[int, list[int]] = {}
         self._saved_storages: set[int] = set()
-        for one in known:
-            self._place(one)
+        for at, one in enumerate(known):
+            self._place(one, at)
 
-    def _place(self, one: Known) -> None:
+    def _place(self, one: Known, at: int) -> None:
         tensor = one.tensor
-        self.by_object[id(tensor)] = one
+        self._place_of[id(tensor)] = at
         storage = autograd.storage_of(tensor)
         one.storage = None if storage is None else storage[0]
         one.hooks = tuple(
@@ -84,39 +85,39 @@ class Tensors:
             one.node = self._index.get(node)
             if one.node is not None:
                 one.belongs = True
-                self._outputs.setdefault((one.node, one.output_nr), one)
+                self._outputs.setdefault(one.node, []).append(at)
 
     def leaf(self, tensor: torch.Tensor, node: int) -> Known:
         """The leaf of the AccumulateGrad at place ``node``; unnamed ones are added."""
-        one = self.by_object.get(id(tensor))
-        if one is None:
-            one = Known(tensor, None, False)
-            self._known.append(one)
-            self._place(one)
+        at = self._place_of.get(id(tensor))
+        if at is None:
+            at = len(self._candidates)
+            self._candidates.append(Known(tensor, None, False))
+            self._place(self._candidates[at], at)
+        one = self._candidates[at]
         one.node, one.output_nr, one.is_leaf, one.belongs = node, 0, True, True
         return one
 
-    def saved(self, tensor: torch.Tensor, node: int, storage: int | None) -> Known | None:
-        """The known tensor that a node has saved: the object itself, or the node's own output.
+    def saved(self, tensor: torch.Tensor, node: int, storage: int | None) -> int | None:
+        """Place among the candidates of a tensor that a node has saved, if it is one.
 
-        A saved own output comes back as a new object without a place (F3.09); it is known by
-        the node, the storage and the shape.
+        It is the object itself, or the node's own output, which comes back as a new object
+        without a place (F3.09) and is known by the node, the storage and the shape.
         """
         if storage is not None:
             self._saved_storages.add(storage)
-        one = self.by_object.get(id(tensor))
-        if one is not None:
-            one.belongs = True
-            return one
-        number = autograd.output_nr(tensor)
-        one = self._outputs.get((node, number)) or self._outputs.get((node, 0))
-        if (
-            one is not None
-            and storage is not None
-            and one.storage == storage
-            and autograd.shape_of(one.tensor) == autograd.shape_of(tensor)
-        ):
-            return one
+        at = self._place_of.get(id(tensor))
+        if at is not None:
+            self._candidates[at].belongs = True
+            return at
+        for at in self._outputs.get(node, ()):
+            one = self._candidates[at]
+            if (
+                storage is not None
+                and one.storage == storage
+                and autograd.shape_of(one.tensor) == autograd.shape_of(tensor)
+            ):
+                return at
         return None
 
     def choose(self) -> None:
@@ -126,22 +127,26 @@ class Tensors:
         share storage with one of these. First come those with a place, in the order of nodes.
         """
         storages = self._saved_storages | {
-            one.storage for one in self._known if one.belongs and one.storage is not None
+            one.storage for one in self._candidates if one.belongs and one.storage is not None
         }
         shown = [
             one
-            for one in self._known
+            for one in self._candidates
             if one.belongs or one.is_asked_for or one.storage in storages
         ]
         at_the_end = len(self._index)
         shown.sort(key=lambda one: at_the_end if one.node is None else one.node)
         for number, one in enumerate(shown):
             one.id = f"t{number}"
-        self._known = shown
+        self._shown = shown
+
+    def ids(self) -> tuple[str, ...]:
+        """Id of every candidate, empty for those not shown."""
+        return tuple([one.id for one in self._candidates])
 
     def infos(self) -> tuple[TensorInfo, ...]:
         """The chosen tensors as data."""
-        return tuple(self._info(one) for one in self._known)
+        return tuple(self._info(one) for one in self._shown)
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
@@ -162,7 +167,7 @@ class Tensors:
             hooks=one.hooks,
             node=None if one.node is None else f"n{one.node}",
             output_nr=one.output_nr,
-            storage=None if one.storage is None else self.storages.id_of(one.storage),
+            storage=None if one.storage is None else f"s{self.storages.number_of(one.storage)}",
             is_view=autograd.is_view(tensor),
             is_inference=tensor.is_inference(),
             values=few_values(tensor),
@@ -171,7 +176,7 @@ class Tensors:
     def hooks_by_node(self, count: int) -> list[tuple[Hook, ...]]:
         """Per node, the hooks of the live tensors that are its outputs."""
         hooks: list[tuple[Hook, ...]] = [()] * count
-        for one in self._known:
+        for one in self._shown:
             if one.node is not None and one.hooks:
                 hooks[one.node] += one.hooks
         return hooks

@@ -7,7 +7,9 @@ another thread runs backward over the graph).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -15,7 +17,7 @@ import torch
 
 from gradviz.capture import autograd, naming, threads
 from gradviz.capture.depth import make_safe_to_free
-from gradviz.capture.derivatives import lookup
+from gradviz.capture.derivatives import Derivative, lookup
 from gradviz.capture.facts import FactColumns, Facts
 from gradviz.capture.outputs import Root, place, split
 from gradviz.capture.source import sources
@@ -43,14 +45,31 @@ def snapshot_of(
     """
     tensors, modules = split(outputs)
     given = naming.given_names(names)
-    with autograd.unseen():
+    with autograd.unseen(), no_collection():
         roots = [place(text, tensor) for text, tensor in tensors]
         nodes, entries, index = walk([root.node for root in roots])
         try:
             known = _known(roots, modules, given, frame)
             return _read(roots, nodes, entries, index, known, facts)
         finally:
-            make_safe_to_free(nodes, index)
+            make_safe_to_free(nodes, entries)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from running.
+
+    The many small tuples of a walk would set it off, and it would free the user's own
+    unreachable tensors at a moment when nothing else would have; it also costs time.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def walk(roots: Sequence[Any]) -> tuple[list[Any], Entries, dict[Any, int]]:
@@ -84,7 +103,7 @@ def walk(roots: Sequence[Any]) -> tuple[list[Any], Entries, dict[Any, int]]:
                 row.append((at, number))
             entries.append(tuple(row))
     except BaseException:
-        make_safe_to_free(nodes, index)
+        make_safe_to_free(nodes, entries)
         raise
     return nodes, entries, index
 
@@ -146,10 +165,7 @@ def _columns(
     nodes: list[Any], entries: Entries, read: FactColumns, tensors: Tensors, facts: bool
 ) -> Columns:
     count = len(nodes)
-    derivatives = [
-        lookup(name, tuple([entry is not None for entry in row])) if facts else None
-        for name, row in zip(read.name, entries)
-    ]
+    derivatives = _derivatives(read.name, entries) if facts else [None] * count
     return Columns(
         name=read.name,
         next_functions=entries,
@@ -165,3 +181,16 @@ def _columns(
         source=sources(nodes),
         module=[None] * count,
     )
+
+
+def _derivatives(names: list[str], entries: Entries) -> list[Derivative | None]:
+    """Each node's row of the derivative table; looked up once per name and pattern of entries."""
+    found: dict[tuple[str, tuple[bool, ...]], Derivative | None] = {}
+    column: list[Derivative | None] = []
+    for name, row in zip(names, entries):
+        needed = tuple([entry is not None for entry in row])
+        key = name, needed
+        if key not in found:
+            found[key] = lookup(name, needed)
+        column.append(found[key])
+    return column
