@@ -15,7 +15,9 @@ CODE := $(wildcard gradviz tests benchmarks hatch_build.py notebooks/*.py)
 LESSONS := $(wildcard notebooks/*.ipynb)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
   --nbval-sanitize-with $(firstword $(wildcard gradviz/sanitize.cfg notebooks/sanitize.cfg))
-NODE := $(shell command -v node && command -v npm >/dev/null && echo there)
+# "there" when the front end can be built and tested.
+NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
+  process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null && echo there)
 PYTEST_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -23,7 +25,7 @@ export PYTHONHASHSEED ?= 0
 
 .PHONY: help
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 # ---------------------------------------------------------------- environment
 
@@ -58,7 +60,7 @@ test: env node-if-there test-python test-lessons  ## run every test this machine
 
 .PHONY: test-python
 test-python: env
-	$(RUN) pytest -rs $(PYTEST_ARGS)
+	$(RUN) pytest -rs --durations=10 $(PYTEST_ARGS)
 
 .PHONY: test-lessons
 test-lessons: env
@@ -74,9 +76,9 @@ check: env node-if-there  ## lint and check types, Python and TypeScript
 	$(RUN) ruff format --check .
 	$(RUN) mypy $(CODE)
 ifneq ($(NODE),)
-	cd widgets && npm run --silent check
+	cd widgets && npm run --silent types && npm run --silent lint
 else
-	@echo "TypeScript not checked: node and npm are not installed"
+	@echo "TypeScript is not checked: no npm with Node 20.19 or newer"
 endif
 
 .PHONY: bench
@@ -95,10 +97,12 @@ widgets/node_modules/.installed: widgets/package.json
 
 .PHONY: node-if-there
 ifneq ($(NODE),)
-node-if-there: widgets/node_modules/.installed
+node-if-there:
+	@$(MAKE) --no-print-directory widgets/node_modules/.installed || \
+	  echo "Front-end tests are skipped: npm install failed"
 else
 node-if-there:
-	@echo "Front-end tests are skipped: node and npm are not installed"
+	@echo "Front-end tests are skipped: no npm with Node 20.19 or newer"
 endif
 
 .PHONY: lessons
