@@ -38,13 +38,14 @@ env: .venv/.installed  ## make the environment .venv
 	  { echo "Python's venv module is not complete (on Debian: apt-get install python3-venv)."; exit 1; }
 	@touch $@
 
-# torch goes first and alone: its version is settled before anything asks for another.
-.venv/.torch: .venv/.created constraints.txt
+# torch goes first and alone, and a torch that is already there stays, whatever its version.
+.venv/constraints.txt: .venv/.created constraints.txt
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(RUN) pip install -c constraints.txt torch
-	@touch $@
+	grep -v '^torch==' constraints.txt > $@
+	$(RUN) pip freeze | grep '^torch==' >> $@
 
-.venv/.installed: .venv/.torch pyproject.toml hatch_build.py constraints.txt
-	$(RUN) pip install -q -c constraints.txt -e '.[lab,tests]'
+.venv/.installed: .venv/constraints.txt pyproject.toml hatch_build.py
+	$(RUN) pip install -q -c .venv/constraints.txt -e '.[lab,tests]'
 	@touch $@
 
 # ------------------------------------------------------------------- learners
@@ -111,7 +112,7 @@ lessons: env  ## run notebooks/source and write notebooks/*.ipynb
 
 .PHONY: readme
 readme: env  ## draw README.svg again
-	$(BIN)/python tests/readme.py
+	$(RUN) tests.test_readme
 
 .PHONY: clean
 clean:  ## remove the environment and everything that was made
