@@ -131,14 +131,14 @@ class Facts:
             shapes.append(shapes_of(node))
             attributes.append(attributes_of(node, plan) if plan.has_attributes else ())
             if plan.slots:
-                rows = tuple([row_of(at, slot) for slot in saved_of(node, plan)])
+                rows = tuple([row_of(slot) for slot in saved_of(node, plan)])
                 saved.append(rows)
                 states.append(_state(rows))
             else:
                 saved.append(())
                 states.append("opaque" if plan.is_opaque else "saves nothing")
 
-    def _row(self, at: int, slot: tuple[str, str, Any, int | None]) -> Row:
+    def _row(self, slot: tuple[str, str, Any, int | None]) -> Row:
         name, state, detail, version = slot
         if detail is None:
             return name, state, None, None
@@ -146,13 +146,13 @@ class Facts:
             return name, state, autograd.describe_hook(detail), None
         held = self._held.get(id(detail))
         if held is None:
-            held = self._held[id(detail)] = (detail, self._describe(detail, at))
+            held = self._held[id(detail)] = (detail, self._describe(detail))
         return name, state, held[1], version
 
-    def _describe(self, tensor: Any, at: int) -> _Description:
+    def _describe(self, tensor: Any) -> _Description:
         storage = autograd.storage_of(tensor)
         key, storage_nbytes = (None, None) if storage is None else storage
-        known = self._tensors.saved(tensor, at, key)
+        known = self._tensors.saved(tensor, key)
         return (
             autograd.shape_of(tensor),
             autograd.dtype_of(tensor),

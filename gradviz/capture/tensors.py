@@ -56,8 +56,7 @@ class Tensors:
         self._index = index
         self.storages = Storages()
         self._place_of: dict[int, int] = {}
-        self._outputs: dict[int, list[int]] = {}
-        self._saved_storages: set[int] = set()
+        self._by_storage: dict[int, list[int]] = {}
         for at, one in enumerate(known):
             self._place(one, at)
 
@@ -85,7 +84,8 @@ class Tensors:
             one.node = self._index.get(node)
             if one.node is not None:
                 one.belongs = True
-                self._outputs.setdefault(one.node, []).append(at)
+                if one.storage is not None:
+                    self._by_storage.setdefault(one.storage, []).append(at)
 
     def leaf(self, tensor: torch.Tensor, node: int) -> Known:
         """The leaf of the AccumulateGrad at place ``node``; unnamed ones are added."""
@@ -98,42 +98,32 @@ class Tensors:
         one.node, one.output_nr, one.is_leaf, one.belongs = node, 0, True, True
         return one
 
-    def saved(self, tensor: torch.Tensor, node: int, storage: int | None) -> int | None:
+    def saved(self, tensor: torch.Tensor, storage: int | None) -> int | None:
         """Place among the candidates of a tensor that a node has saved, if it is one.
 
-        It is the object itself, or the node's own output, which comes back as a new object
-        without a place (F3.09) and is known by the node, the storage and the shape.
+        It is the object itself, or an output of the node's own. That comes back as a new object
+        without a place (F3.09) and is known by its memory: the storage and the shape of a tensor
+        of this graph that is not a view.
         """
-        if storage is not None:
-            self._saved_storages.add(storage)
         at = self._place_of.get(id(tensor))
         if at is not None:
             self._candidates[at].belongs = True
             return at
-        for at in self._outputs.get(node, ()):
-            one = self._candidates[at]
-            if (
-                storage is not None
-                and one.storage == storage
-                and autograd.shape_of(one.tensor) == autograd.shape_of(tensor)
-            ):
+        if storage is None:
+            return None
+        for at in self._by_storage.get(storage, ()):
+            one = self._candidates[at].tensor
+            if autograd.shape_of(one) == autograd.shape_of(tensor) and not autograd.is_view(one):
                 return at
         return None
 
     def choose(self) -> None:
         """Decide which tensors are shown, and number them.
 
-        Shown are tensors with a place in the graph, saved ones, those asked for, and those that
-        share storage with one of these. First come those with a place, in the order of nodes.
+        Shown are tensors with a place in the graph, saved ones, and those asked for. First come
+        those with a place, in the order of nodes.
         """
-        storages = self._saved_storages | {
-            one.storage for one in self._candidates if one.belongs and one.storage is not None
-        }
-        shown = [
-            one
-            for one in self._candidates
-            if one.belongs or one.is_asked_for or one.storage in storages
-        ]
+        shown = [one for one in self._candidates if one.belongs or one.is_asked_for]
         at_the_end = len(self._index)
         shown.sort(key=lambda one: at_the_end if one.node is None else one.node)
         for number, one in enumerate(shown):
