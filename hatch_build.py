@@ -27,9 +27,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
             str(package / "_watch.py"): "_gradviz_kit_watch.py",
             str(package / "_watch.pth"): "gradviz_kit_watch.pth",
         }
+        notebooks = Path(self.root, "notebooks")
         lessons = {
             str(path): f"gradviz/_lessons/{path.name}"
-            for path in sorted(Path(self.root, "notebooks").glob("*.ipynb"))
+            for path in sorted([*notebooks.glob("*.ipynb"), *notebooks.glob("lesson_tools.py")])
         }
         build_data["force_include"].update(watch | lessons)
         # An editable install finds the lessons in the checkout.
