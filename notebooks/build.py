@@ -1,0 +1,107 @@
+"""Execute the lesson sources and write the notebooks: ``python notebooks/build.py [--check]``.
+
+``source/*.py`` (jupytext percent format) is where lessons are edited. The title of a cell is its
+id, and ``claims=[...]`` names the statements of the source documents that the cell shows. The
+notebooks are the same bytes on every run; ``--check`` builds in memory and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE / "source"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def sources() -> list[Path]:
+    """The percent sources, in reading order."""
+    return sorted(SOURCE.glob("[0-9][0-9]-*.py"))
+
+
+def read(source: Path) -> nbformat.NotebookNode:
+    """The notebook of a percent source, not yet run, each cell with its title as id.
+
+    Raises:
+        ValueError: If a cell has no title or two cells have the same one.
+    """
+    notebook = jupytext.read(source)
+    seen: set[str] = set()
+    for cell in notebook.cells:
+        title = cell.metadata.get("title", "")
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", title) or title in seen:
+            raise ValueError(f"{source.name}: {title!r} is no new cell id such as 'flags-predict'")
+        seen.add(title)
+        cell["id"] = title
+        cell.metadata = _metadata(cell.metadata)
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    return notebook
+
+
+def _metadata(written: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: written[key] for key in ("claims", "refutes", "tags") if key in written}
+    if "hide-input" in kept.get("tags", ()):
+        kept["jupyter"] = {"source_hidden": True}
+    return kept
+
+
+def build(source: Path) -> str:
+    """Run a source in a fresh kernel and return the text of its notebook."""
+    notebook = read(source)
+    client = NotebookClient(
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(HERE)}},
+    )
+    client.execute()
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            # A widget view names a model of the kernel that ran; picture and text stay.
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+            if output.output_type == "error":
+                output["traceback"] = [ANSI_COLOUR.sub("", line) for line in output["traceback"]]
+    return str(nbformat.writes(notebook)) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build all lessons, or those named; returns 1 if ``--check`` finds a difference."""
+    parser = argparse.ArgumentParser(prog="notebooks/build.py", description=__doc__.split("\n")[0])
+    parser.add_argument("lesson", nargs="*", help="start of a file name, such as 01; default: all")
+    parser.add_argument("--check", action="store_true", help="build in memory and compare")
+    options = parser.parse_args(arguments)
+    wanted = tuple(options.lesson) or ("",)
+    differ = 0
+    for source in (s for s in sources() if s.name.startswith(wanted)):
+        target = HERE / f"{source.stem}.ipynb"
+        text = build(source)
+        if not options.check:
+            target.write_text(text, encoding="utf-8", newline="\n")
+            print(f"wrote {target.name}: {len(text):,} characters")
+            continue
+        stored = target.read_text(encoding="utf-8") if target.exists() else ""
+        print(f"{target.name}: {'same' if stored == text else 'DIFFERS'}")
+        if stored != text:
+            differ = 1
+            pair = (stored.splitlines(), text.splitlines())
+            for line in list(difflib.unified_diff(*pair, "stored", "built", lineterm="", n=0))[:20]:
+                print("   ", line[:160])
+    return differ
+
+
+if __name__ == "__main__":
+    sys.exit(main())

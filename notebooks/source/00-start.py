@@ -1,0 +1,53 @@
+# %% title [markdown]
+# # gradviz: lessons on autograd
+#
+# PyTorch computes gradients for you, and hides how. These lessons show it: every picture here is
+# read from the objects torch itself made, at that moment, in this notebook.
+#
+# **Start with** [lesson 1](01-which-tensors-remember.ipynb). Each lesson builds on the one before.
+#
+# | lesson | you will | time |
+# |---|---|---|
+# | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | say which tensors keep a record of how they were made, and repair an `x.grad` that is `None` | 15 min |
+# | [2. Reading the graph](02-reading-the-graph.ipynb) | follow the graph from a loss to its leaves, and find the place where it was cut | 20 min |
+
+# %% see [markdown]
+# ## See one
+#
+# Click the next cell and press <kbd>Shift</kbd>+<kbd>Enter</kbd>. It runs the four lines and goes
+# to the next cell.
+
+# %% see-run
+import torch
+
+import gradviz
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (w * w).sum()
+gradviz.show(loss)
+
+# %% use [markdown]
+# ## Use a picture
+#
+# - Click a box to see what torch holds there: shapes, values, saved tensors, hooks.
+# - With the keyboard: <kbd>Tab</kbd> into the graph, arrow keys along the edges,
+#   <kbd>Enter</kbd> to select, <kbd>Esc</kbd> to let go, <kbd>?</kbd> for all keys.
+# - The outline says the same as a table, for reading aloud or for searching.
+# - Data flows from top to bottom, as in the code. Backward runs the other way along the same lines.
+#
+# What you select is known to Python: `picture = gradviz.show(loss)`, then `picture.selected`.
+
+# %% form [markdown]
+# ## How a lesson goes
+#
+# *Recall* something, *predict* what a few lines will do, *run* them, *watch* the graph, *explain*
+# it in a sentence, *repair* a broken program, and meet a statement from the wild that is not true.
+# Answers to the questions are not stored: torch computes them when you press Check. Wrong
+# predictions cost nothing and help you remember.
+#
+# Cells depend on the ones above them. When something looks odd, choose *Run → Restart Kernel and
+# Run up to Selected Cell*.
+#
+# ## Your own code
+#
+# `gradviz.show(loss)` works in any notebook, with any `loss` you computed.
