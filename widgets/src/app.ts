@@ -1,0 +1,63 @@
+// Puts the panels together. Each panel takes the context and reads the store; this file alone
+// knows all of them.
+import type { Context } from "./context";
+import { html } from "./dom";
+import { makeFind } from "./find";
+import { makeGraph } from "./graph";
+import { makeHelp } from "./help";
+import { makeInspector } from "./inspector";
+import { listenForKeys } from "./keys";
+import { makeLegend } from "./legend";
+import { makeOutline } from "./outline";
+import { makeSaveMenu } from "./save";
+import type { Store } from "./store";
+import { makeTabs } from "./tabs";
+import { followTheme } from "./theme";
+import { makeToolbar } from "./toolbar";
+import { Tooltip } from "./tooltip";
+
+/** Fills `root` with the whole interface. Throws when the wire cannot be shown. */
+export function mountApp(
+  root: HTMLElement,
+  store: Store,
+  signal: AbortSignal,
+  prefix: string,
+): void {
+  const live = html("div", { class: "gradviz-hidden", role: "status", "aria-live": "polite" });
+  const announce = (sentence: string) => {
+    live.textContent = sentence;
+  };
+  const tooltip = new Tooltip(root, signal);
+  const context: Context = { store, signal, prefix, tooltip, announce };
+
+  const update = followTheme(
+    () => store.get("theme"),
+    (shade) => root.setAttribute("data-theme", shade),
+    signal,
+  );
+  store.watch(["theme"], update);
+  store.watch(["wire"], () => root.setAttribute("aria-label", store.get("wire").title));
+
+  const graph = makeGraph(context);
+  const outline = makeOutline(context);
+  const inspector = makeInspector(context);
+  const find = makeFind(context);
+  const menu = makeSaveMenu(context);
+  const help = makeHelp(context);
+  const tabs = makeTabs(context, { graph: graph.element, outline });
+  const toolbar = makeToolbar(context, graph.viewport, [menu.button, help.button]);
+  const bar = html("div", { class: "gradviz-bar" }, tabs.bar, toolbar, find.element, menu.element);
+  const main = html("div", { class: "gradviz-main" }, ...tabs.panels, inspector);
+  root.append(bar, main, makeLegend(context), help.element, tooltip.element, live);
+  listenForKeys(root, context, graph, find, help);
+
+  let before: string | undefined;
+  store.watch(["selected", "wire"], () => {
+    const selected = store.get("selected");
+    const item = store.get("wire").items.find(({ id }) => id === selected);
+    if (before !== undefined && before !== selected) {
+      announce(item ? `selected: ${item.aria}` : "nothing selected");
+    }
+    before = selected;
+  });
+}

@@ -1,0 +1,74 @@
+// Where the picture stands in its window. Pure functions; graph.ts applies the result.
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A point p of the picture is shown at (x + k * p.x, y + k * p.y). */
+export interface Camera {
+  readonly x: number;
+  readonly y: number;
+  readonly k: number;
+}
+
+export interface Box extends Size {
+  readonly x: number;
+  readonly y: number;
+}
+
+export const MIN_ZOOM = 0.1;
+export const MAX_ZOOM = 4;
+/** Below this, text of a picture is too small to read, so a first view does not go there. */
+export const READABLE = 0.5;
+const MARGIN = 12;
+
+const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);
+
+/** The zoom at which everything is visible, never larger than life. */
+export function fitZoom(content: Size, view: Size): number {
+  const k = Math.min(
+    (view.width - 2 * MARGIN) / content.width,
+    (view.height - 2 * MARGIN) / content.height,
+    1,
+  );
+  return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
+}
+
+/** Centres what fits and lets nothing else be moved out of sight. */
+export function clamp(camera: Camera, content: Size, view: Size): Camera {
+  const along = (at: number, size: number, room: number) =>
+    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - MARGIN, at, MARGIN);
+  return {
+    k: camera.k,
+    x: along(camera.x, content.width * camera.k, view.width),
+    y: along(camera.y, content.height * camera.k, view.height),
+  };
+}
+
+/** Zooms by a factor; the point of the window stays over the same point of the picture. */
+export function zoomAt(camera: Camera, point: { x: number; y: number }, factor: number): Camera {
+  const k = between(MIN_ZOOM, camera.k * factor, MAX_ZOOM);
+  const by = k / camera.k;
+  return { k, x: point.x - (point.x - camera.x) * by, y: point.y - (point.y - camera.y) * by };
+}
+
+/** Moves just as far as needed to bring a box of the picture into the window. */
+export function reveal(camera: Camera, box: Box, view: Size): Camera {
+  const along = (at: number, low: number, size: number, room: number) => {
+    const start = at + low * camera.k;
+    const end = start + size * camera.k;
+    if (start < MARGIN || size * camera.k > room - 2 * MARGIN) return at + MARGIN - start;
+    return end > room - MARGIN ? at + room - MARGIN - end : at;
+  };
+  return {
+    k: camera.k,
+    x: along(camera.x, box.x, box.width, view.width),
+    y: along(camera.y, box.y, box.height, view.height),
+  };
+}
+
+/** Whether some of the picture is outside the window. */
+export function overflows(camera: Camera, content: Size, view: Size): boolean {
+  return content.width * camera.k > view.width || content.height * camera.k > view.height;
+}

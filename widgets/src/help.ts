@@ -1,0 +1,72 @@
+// The list of keys, opened by "?".
+import type { Context } from "./context";
+import { focusable, html, icon, take } from "./dom";
+import { makeButton } from "./toolbar";
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["Tab", "tabs, tools, find, graph, details"],
+  [
+    "↑ ↓ ← →",
+    "in the graph: along the edges to inputs and consumers; across: the neighbour on that side",
+  ],
+  ["Home End", "first and last node"],
+  ["Enter", "select, show details"],
+  ["Esc", "close, select nothing"],
+  ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %"],
+  ["Shift ↑ ↓ ← →", "move the window"],
+  ["/", "find; Enter next match, Shift Enter the one before"],
+  ["o", "outline"],
+  ["e", "engine arrows"],
+  ["Ctrl wheel", "zoom"],
+];
+
+export interface Help {
+  readonly button: HTMLButtonElement;
+  readonly element: HTMLElement;
+  open(): void;
+}
+
+export function makeHelp(context: Context): Help {
+  const id = `${context.prefix}-keys`;
+  const props = { class: "gradviz-help", role: "dialog", "aria-labelledby": id, hidden: true };
+  const element = html("div", props);
+  const close = focusable(
+    html("button", { type: "button", class: "gradviz-button", "aria-label": "Close" }),
+  );
+  close.append(icon("close"));
+  const list = html("dl");
+  for (const [keys, what] of KEYS) {
+    list.append(html("div", {}, html("dt", {}, keys), html("dd", {}, what)));
+  }
+  const note = html("p", {}, "Single letters work while the focus is in the graph.");
+  element.append(
+    html(
+      "div",
+      { class: "gradviz-inspector-head" },
+      html("div", { id, class: "gradviz-inspector-title" }, "Keys"),
+      close,
+    ),
+    list,
+    note,
+  );
+
+  let before: Element | null = null;
+  const open = () => {
+    before = document.activeElement;
+    element.hidden = false;
+    close.focus();
+  };
+  const shut = () => {
+    element.hidden = true;
+    if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
+  };
+  const button = makeButton(context, { label: "Keys", icon: "help", hint: "Keys (?)", run: open });
+  close.addEventListener("click", shut);
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") take(event);
+    if (event.key !== "Escape") return;
+    take(event);
+    shut();
+  });
+  return { button, element, open };
+}

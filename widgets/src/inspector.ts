@@ -1,0 +1,51 @@
+// Details of what is selected; without a selection, what the whole graph is.
+import type { Context } from "./context";
+import { focusable, html, icon } from "./dom";
+import type { Section } from "./wire";
+
+export function makeInspector({ store, prefix, tooltip }: Context): HTMLElement {
+  const element = html("div", {
+    class: "gradviz-inspector",
+    role: "group",
+    "aria-label": "Details",
+  });
+  focusable(element, 0);
+  const title = html("div", { class: "gradviz-inspector-title", id: `${prefix}-details` });
+  const close = focusable(
+    html("button", { type: "button", class: "gradviz-button", "aria-label": "Select nothing" }),
+    -1,
+  );
+  close.append(icon("close"));
+  close.addEventListener("click", () => {
+    element.focus();
+    store.set("selected", "");
+  });
+  tooltip.attach(close, () => "Select nothing (Esc)");
+  const body = html("div", { class: "gradviz-inspector-body" });
+  element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
+
+  store.watch(["wire", "selected"], () => {
+    const wire = store.get("wire");
+    const item = wire.items.find(({ id }) => id === store.get("selected"));
+    element.classList.toggle("is-empty", !item);
+    close.hidden = !item;
+    title.textContent = item ? item.label : wire.title;
+    if (item) {
+      body.replaceChildren(...item.details.map((section, i) => show(section, `${prefix}-s${i}`)));
+    } else {
+      const hint = "Select a node or a tensor to see what autograd keeps there.";
+      body.replaceChildren(html("p", {}, wire.summary), html("p", { class: "is-quiet" }, hint));
+    }
+    element.scrollTop = 0;
+  });
+  return element;
+}
+
+function show(section: Section, id: string): HTMLElement {
+  const facts = html("dl");
+  for (const [label, value] of section.rows) {
+    facts.append(html("div", {}, html("dt", {}, label), html("dd", {}, value)));
+  }
+  const heading = html("div", { class: "gradviz-heading", id }, section.heading);
+  return html("div", { role: "group", "aria-labelledby": id }, heading, facts);
+}
