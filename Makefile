@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3 pytho
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 # Python that is linted and type-checked.
-CODE := $(wildcard gradviz tests benchmarks hatch_build.py notebooks/*.py)
+CODE := $(wildcard gradviz tests benchmarks conftest.py hatch_build.py notebooks/*.py)
 LESSONS := $(wildcard notebooks/*.ipynb)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
   --nbval-sanitize-with $(firstword $(wildcard gradviz/sanitize.cfg notebooks/sanitize.cfg))
