@@ -1,6 +1,52 @@
-"""gradviz: PyTorch's real autograd graphs, read from live objects and shown."""
+"""gradviz: PyTorch's real autograd graphs, read from live objects and shown.
 
+>>> import torch, gradviz
+>>> x = torch.ones(2, requires_grad=True)
+>>> print(gradviz.snapshot(x * x)["n0"].name)
+MulBackward0
+"""
+
+from gradviz._distribution import VERSION as __version__
+from gradviz._distribution import warn_of_namesake as _warn_of_namesake
 from gradviz.api import snapshot
-from gradviz.model import Graph
+from gradviz.model import (
+    Edge,
+    GradvizError,
+    Graph,
+    GraphBusyError,
+    GraphvizNotFoundError,
+    Hook,
+    NamesError,
+    Node,
+    NoGraphError,
+    NotATensorError,
+    OptionError,
+    SavedTensor,
+    TensorInfo,
+    UnknownNodeError,
+    UnsupportedTorchError,
+    ValueSummary,
+)
 
-__all__ = ["Graph", "snapshot"]
+_warn_of_namesake()
+
+__all__ = [
+    "Edge",
+    "GradvizError",
+    "Graph",
+    "GraphBusyError",
+    "GraphvizNotFoundError",
+    "Hook",
+    "NamesError",
+    "NoGraphError",
+    "Node",
+    "NotATensorError",
+    "OptionError",
+    "SavedTensor",
+    "TensorInfo",
+    "UnknownNodeError",
+    "UnsupportedTorchError",
+    "ValueSummary",
+    "__version__",
+    "snapshot",
+]

@@ -76,7 +76,7 @@ def named_tensors(variables: list[tuple[str, Any]]) -> Iterator[Named]:
     level = [
         (name, value)
         for name, value in variables
-        if not name.startswith("_") and name not in ("In", "Out", "exit", "quit")
+        if name.isidentifier() and not name.startswith("_") and name not in ("In", "Out")
     ]
     left = MOST_OBJECTS
     seen: set[int] = set()

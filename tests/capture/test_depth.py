@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import weakref
+
+import pytest
+import torch
+
+import gradviz
+
+PROGRAM = """
+import sys, threading, weakref
+import torch, gradviz
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+def chain(count, step):
+    y = start = torch.ones(1, requires_grad=True)
+    probe = None
+    for i in range(count):
+        y = step(y, start)
+        if i == 5:
+            probe = weakref.ref(y.untyped_storage())
+    return y, probe
+
+count, step, how = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+steps = {
+    "multiply": lambda y, start: y * start,
+    "function": Product.apply,
+    "two ways": lambda y, start: y.sin() + y * start,
+}
+y, probe = chain(count, steps[step])
+graph = gradviz.snapshot(y)
+assert len(graph) > count, len(graph)
+del graph
+if how == "main":
+    del y
+elif how == "thread":
+    box = [y]
+    del y
+    threading.stack_size(256 * 1024)
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+elif how == "looked at in a thread":
+    threading.stack_size(256 * 1024)
+    thread = threading.Thread(target=lambda: gradviz.snapshot(y))
+    thread.start()
+    thread.join()
+    del y
+elif how == "after backward":
+    y.backward()
+    gradviz.snapshot(y)
+    del y
+elif how == "at exit":
+    sys.exit(0)
+elif how == "twice from the middle":
+    middle, _ = chain(count, steps[step])
+    end = middle * 2
+    gradviz.snapshot(middle)
+    gradviz.snapshot(end, y)
+    del end, middle, y
+assert probe() is None
+print("survived")
+"""
+
+
+def run(*arguments: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    assert done.stdout == ("" if "at exit" in arguments else "survived\n")
+
+
+@pytest.mark.parametrize("step", ["multiply", "function", "two ways"])
+def test_a_graph_100_000_deep_is_freed_in_the_main_thread(step: str) -> None:
+    run("100000", step, "main")
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["thread", "looked at in a thread", "after backward", "at exit", "twice from the middle"],
+)
+def test_a_graph_100_000_deep_is_freed_elsewhere(how: str) -> None:
+    run("100000", "multiply", how)
+
+
+@pytest.mark.parametrize("how", ["main", "thread"])
+def test_a_graph_1_000_000_deep_is_freed(how: str) -> None:
+    run("1000000", "multiply", how)
+
+
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13),
+    reason="only torch 2.13 and newer free wrapped chains by recursion",
+)
+def test_without_the_breaks_a_bare_walk_of_such_a_graph_kills_the_process() -> None:
+    bare = """
+import torch
+y = torch.ones(1, requires_grad=True)
+for _ in range(200_000):
+    y = y * 2
+node = y.grad_fn
+while node is not None:
+    node = node.next_functions[0][0] if node.next_functions else None
+del y
+"""
+    done = subprocess.run([sys.executable, "-c", bare], capture_output=True, check=False)
+    assert done.returncode != 0
+
+
+def test_small_graphs_are_left_without_breaks() -> None:
+    y = torch.ones(1, requires_grad=True)
+    for _ in range(500):
+        y = y * 2
+    gradviz.snapshot(y)
+    node = y.grad_fn
+    while node is not None:
+        assert "gradviz" not in node.metadata
+        node = node.next_functions[0][0] if node.next_functions else None
+
+
+def test_graphs_that_are_shallow_for_the_stack_die_at_once() -> None:
+    y = torch.ones(1, requires_grad=True)
+    probes = []
+    for i in range(8000):
+        y = y * 1.5
+        if i % 1000 == 0:
+            probes.append(weakref.ref(y.untyped_storage()))
+    gradviz.snapshot(y)
+    del y
+    alive = [probe() for probe in probes]
+    assert alive == [None] * len(probes)
+
+
+def test_many_graphs_freed_at_one_line_leave_nothing_behind() -> None:
+    probes = []
+    for _ in range(20):
+        y = torch.ones(1, requires_grad=True)
+        for i in range(3000):
+            y = y * 1.5
+            if i == 0:
+                probes.append(weakref.ref(y.untyped_storage()))
+        gradviz.snapshot(y)
+        del y
+    assert [probe() for probe in probes] == [None] * 20
+
+
+def test_an_interrupted_walk_leaves_a_graph_that_can_be_freed() -> None:
+    interrupted = """
+import signal
+import torch, gradviz
+y = torch.ones(1, requires_grad=True)
+for _ in range(400_000):
+    y = y * 2
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.15)
+try:
+    gradviz.snapshot(y)
+    print("was not interrupted")
+except KeyboardInterrupt:
+    print("interrupted")
+del y
+"""
+    command = [sys.executable, "-c", interrupted]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr[-2000:]
