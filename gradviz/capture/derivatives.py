@@ -60,12 +60,14 @@ def lookup(node_name: str, entries: tuple[bool, ...]) -> Derivative | None:
     entry = _table().get(node_name.removesuffix("_copy"))
     if entry is None:
         return None
+    if sum(is_list for _, is_list in entry.arguments) > 1:
+        # Where one list ends and the next begins is not to be seen.
+        needed = {name for name, _ in entry.arguments}
+        unknown = (None,) * len(entries)
+        return Derivative(unknown, _formula(entry, needed)) if all(entries) else None
     owners = _owners(entry, len(entries))
     if owners is None:
-        if not all(entries):
-            return None
-        needed = {name for name, _ in entry.arguments}
-        return Derivative((None,) * len(entries), _formula(entry, needed))
+        return None
     needed = {name for (name, _), is_needed in zip(owners, entries) if is_needed}
     names = tuple(name if at is None else f"{name}[{at}]" for name, at in owners)
     return Derivative(names, _formula(entry, needed))
@@ -73,9 +75,9 @@ def lookup(node_name: str, entries: tuple[bool, ...]) -> Derivative | None:
 
 def _owners(entry: _Entry, count: int) -> list[tuple[str, int | None]] | None:
     """Argument and place in it for each of ``count`` entries; ``None`` if that is not certain."""
-    lists = sum(is_list for _, is_list in entry.arguments)
-    length = count - len(entry.arguments) + lists
-    if lists > 1 or length < 0 or (lists == 0 and length != 0):
+    has_list = any(is_list for _, is_list in entry.arguments)
+    length = count - len(entry.arguments) + has_list
+    if length < 0 or (length and not has_list):
         return None
     owners: list[tuple[str, int | None]] = []
     for name, is_list in entry.arguments:
