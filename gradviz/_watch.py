@@ -35,7 +35,7 @@ class Watch:
 def watch() -> None:
     """Look at the first ``import gradviz`` of this process."""
     if not any(type(finder).__name__ == Watch.__name__ for finder in sys.meta_path):
-        sys.meta_path.insert(0, Watch())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Watch())
 
 
 def _problem() -> str | None:

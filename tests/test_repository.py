@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,10 +71,7 @@ def test_constraints_name_the_tested_torch() -> None:
 
 def test_constraints_meet_what_the_project_asks_for() -> None:
     requirements = pytest.importorskip("packaging.requirements")
-    if sys.version_info < (3, 11):
-        pytest.skip("tomllib came with Python 3.11")
-    import tomllib
-
+    tomllib = pytest.importorskip("tomllib", reason="tomllib came with Python 3.11")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     asked = [*project["dependencies"], *(item for extra in extras for item in extra)]
