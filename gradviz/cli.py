@@ -76,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
         "  gradviz lab --no-browser -- --port=9999",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    lab_parser.add_argument("--dir", type=Path, metavar="PATH", help="work on a copy in this folder")
+    lab_parser.add_argument(
+        "--dir", type=Path, metavar="PATH", help="work on a copy in this folder"
+    )
     lab_parser.add_argument(
         "--no-browser", action="store_true", help="only start the server and print its address"
     )
@@ -176,8 +178,8 @@ def _check_readable(path: Path, lax: bool) -> None:
     if never_run and not lax:
         # nbval passes over cells without a number, so the check would prove nothing.
         raise CommandError(
-            f"{path} has {never_run} of {len(written)} code cells that have never been run, so there "
-            "is nothing to compare with. Run all cells and save, or use --lax"
+            f"{path} has {never_run} of {len(written)} code cells that have never been run, so "
+            "there is nothing to compare with. Run all cells and save, or use --lax"
         )
 
 

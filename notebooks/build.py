@@ -36,7 +36,7 @@ def read(source: Path) -> nbformat.NotebookNode:
     Raises:
         ValueError: If a cell has no title or two cells have the same one.
     """
-    notebook = jupytext.read(source)
+    notebook: nbformat.NotebookNode = jupytext.read(source)
     seen: set[str] = set()
     for cell in notebook.cells:
         title = cell.metadata.get("title", "")
@@ -50,7 +50,9 @@ def read(source: Path) -> nbformat.NotebookNode:
 
 
 def _metadata(written: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: written[key] for key in ("claims", "refutes", "tags") if key in written}
+    kept: dict[str, Any] = {
+        key: written[key] for key in ("claims", "refutes", "tags") if key in written
+    }
     if "hide-input" in kept.get("tags", ()):
         kept["jupyter"] = {"source_hidden": True}
     return kept
@@ -75,7 +77,8 @@ def build(source: Path) -> str:
             output.get("data", {}).pop(WIDGET_VIEW, None)
             if output.output_type == "error":
                 output["traceback"] = [ANSI_COLOUR.sub("", line) for line in output["traceback"]]
-    return str(nbformat.writes(notebook)) + "\n"
+    text: str = nbformat.writes(notebook)
+    return text + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -83,7 +83,9 @@ def choose(question: str, options: Mapping[str, str], right: Callable[[], object
     return Question(question, options, lambda: [str(right())], several=False)
 
 
-def tick(question: str, options: Mapping[str, str], right: Callable[[], Collection[str]]) -> Question:
+def tick(
+    question: str, options: Mapping[str, str], right: Callable[[], Collection[str]]
+) -> Question:
     """Ask for all ``options`` that hold; ``right()`` gives them, as torch sees it."""
     return Question(question, options, right, several=True)
 
@@ -96,7 +98,9 @@ class WhatIf(widgets.VBox):
         self.picture = gradviz.show(program(**switches))
         self.message = widgets.HTML()
         self.switches = {
-            name: widgets.Checkbox(value=on, description=name, indent=False, layout={"width": "auto"})
+            name: widgets.Checkbox(
+                value=on, description=name, indent=False, layout={"width": "auto"}
+            )
             for name, on in switches.items()
         }
         for box in self.switches.values():

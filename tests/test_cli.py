@@ -98,7 +98,10 @@ def test_lab_without_jupyterlab_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 2
-    assert "JupyterLab is not installed. Type: pip install 'gradviz-kit[lab]'" in capsys.readouterr().err
+    assert (
+        "JupyterLab is not installed. Type: pip install 'gradviz-kit[lab]'"
+        in capsys.readouterr().err
+    )
     assert not calls
 
 
@@ -132,7 +135,8 @@ def test_check_uses_the_rules_in_the_package(calls: Calls, tmp_path: Path) -> No
     assert command[1:4] == ["-m", "pytest", "--nbval"]
     assert command[command.index("--nbval-sanitize-with") + 1] == str(cli.SANITIZE)
     assert cli.SANITIZE.is_file()
-    assert "-x" in command and command[-1] == str(path)
+    assert "-x" in command
+    assert command[-1] == str(path)
 
 
 def test_check_lax_is_passed_through(calls: Calls, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@
 #
 # **Start with** [lesson 1](01-which-tensors-remember.ipynb). Each lesson builds on the one before.
 #
-# | lesson | you will | time |
-# |---|---|---|
-# | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | say which tensors keep a record of how they were made, and repair an `x.grad` that is `None` | 15 min |
-# | [2. Reading the graph](02-reading-the-graph.ipynb) | follow the graph from a loss to its leaves, and find the place where it was cut | 20 min |
+# | lesson | you will |
+# |---|---|
+# | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | mend an `x.grad` that is `None` |
+# | [2. Reading the graph](02-reading-the-graph.ipynb) | find the place where a graph was cut |
 
 # %% see [markdown]
 # ## See one

@@ -23,9 +23,9 @@
 import warnings
 
 import torch
+from lesson_tools import choose, tick, what_if
 
 import gradviz
-from lesson_tools import choose, tick, what_if
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -50,7 +50,7 @@ choose(
 choose(
     "What is the dtype of torch.tensor([1, 2])?",
     {
-        "torch.float32": "torch.tensor([1.0, 2.0]) would be; without a point the numbers are integers.",
+        "torch.float32": "It would be with [1.0, 2.0]. Without a point, numbers are integers.",
         "torch.int64": "Python integers give an integer tensor. Integers have no gradient.",
     },
     right=lambda: torch.tensor([1, 2]).dtype,
@@ -85,6 +85,7 @@ print("(ones(3, 5) @ x).shape", tuple((torch.ones(3, 5) @ x).shape))
 # Every tensor has a flag, `requires_grad`. It answers one question: should torch record what is
 # computed from me?
 
+
 # %% default-program
 def first_tensors():
     t = torch.ones(3, requires_grad=True)
@@ -98,6 +99,7 @@ def first_tensors():
         "running_mean of a BatchNorm": torch.nn.BatchNorm1d(2).running_mean,
     }
 
+
 # %% default-ask [markdown]
 # **Predict** before you run the next code cell.
 
@@ -109,8 +111,8 @@ tick(
         "torch.zeros(3)": "A tensor you make yourself starts with False.",
         "torch.tensor(2.0)": "A tensor you make yourself starts with False.",
         "torch.scalar_tensor(2.0)": "A tensor you make yourself starts with False.",
-        "torch.zeros_like(t), where t requires grad": "It takes shape and dtype from t, not the flag.",
-        "torch.nn.Parameter(torch.ones(3))": "A parameter is made to be learned, so it starts with True.",
+        "torch.zeros_like(t), where t requires grad": "It takes the shape of t, not the flag.",
+        "torch.nn.Parameter(torch.ones(3))": "A parameter is made to be learned.",
         "running_mean of a BatchNorm": "It is a buffer: it is updated, but not by a gradient.",
     },
     right=lambda: [how for how, tensor in first_tensors().items() if tensor.requires_grad],
@@ -134,6 +136,7 @@ for name in ("Parameter", "Parameters", "parameters"):
 # You can set the flag when you make the tensor, `requires_grad=True`, or later with
 # `requires_grad_()`. The underscore at the end means: changes the tensor in place.
 
+
 # %% switch-program
 def before_and_after():
     x = torch.ones(1, device=device)
@@ -143,12 +146,13 @@ def before_and_after():
     after = x + y
     return before.requires_grad, after.requires_grad
 
+
 # %% switch-ask [markdown]
 # **Predict.** The program computes the same sum twice, before and after the switch.
 
 # %% switch-predict tags=["hide-input"]
 choose(
-    "before = x + y is computed first. Then comes x.requires_grad_(). What is before.requires_grad?",
+    "What is before.requires_grad, after x.requires_grad_() was called?",
     {
         "True, because x requires grad now": "The addition is over. Nobody goes back to it.",
         "False, as it was": "The flag of x is read while the operation runs, and only then.",
@@ -207,6 +211,7 @@ for name, tensor in {"y": y, "z": z}.items():
 # Here is the line of arithmetic, in two steps. Each of the three numbers has a switch; as it
 # stands, only `c` requires grad.
 
+
 # %% one-flag-program
 def five(a_flag=False, b_flag=False, c_flag=True):
     a = torch.tensor(2.0, device=device, requires_grad=a_flag)
@@ -215,6 +220,7 @@ def five(a_flag=False, b_flag=False, c_flag=True):
     out1 = a * b
     out2 = out1 + c
     return {"a": a, "b": b, "c": c, "out1": out1, "out2": out2}
+
 
 # %% one-flag-ask [markdown]
 # **Predict.** Try to fill in the whole table on paper first: five tensors, two columns.
@@ -244,6 +250,7 @@ tick(
     },
     right=lambda: [name for name, tensor in five().items() if tensor.is_leaf],
 )
+
 
 # %% one-flag-run claims=["A4", "A6", "A7", "A10", "D22"]
 def print_flags(tensors):
@@ -315,6 +322,7 @@ gradviz.show(tensors["out2"], names=tensors)
 # Try the eight combinations. Before each click, say which boxes will come or go. With all three
 # off there is no graph, and gradviz says why.
 
+
 # %% flags-what-if-run
 def graph_of_five(a_requires_grad, b_requires_grad, c_requires_grad):
     tensors = five(a_requires_grad, b_requires_grad, c_requires_grad)
@@ -337,6 +345,7 @@ a = x + y
 b = a + z
 print("a = x + y:", a.requires_grad, "  b = a + z:", b.requires_grad, "  x still:", x.requires_grad)
 
+
 # %% travel-program
 def results_of_w():
     w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
@@ -350,6 +359,7 @@ def results_of_w():
     with torch.no_grad():
         results["w * 2 under torch.no_grad()"] = w * 2
     return results
+
 
 # %% travel-ask [markdown]
 # **Predict.** `w` requires grad in all six rows.
@@ -406,6 +416,7 @@ for name, t in {"x": x, "y": y, "w": w, "b": b, "unused": unused}.items():
 # Switching the flag off takes a whole part out of the graph. Here the first layer of a small
 # network is frozen:
 
+
 # %% frozen-run claims=["E2"]
 def graph_of_network(freeze_first_layer):
     first, second = torch.nn.Linear(4, 4, device=device), torch.nn.Linear(4, 1, device=device)
@@ -430,8 +441,8 @@ what_if(graph_of_network, freeze_first_layer=True)
 choose(
     "x = torch.ones(3, requires_grad=True).double(): what is x?",
     {
-        "a leaf that requires grad": "The leaf is the float32 tensor before .double(). x is another one.",
-        "a leaf that does not require grad": "The input of .double() requires grad, so its result does.",
+        "a leaf that requires grad": "The leaf is the float32 tensor. x is another tensor.",
+        "a leaf that does not require grad": "The input requires grad, so the result does.",
         "a result: not a leaf": ".double() is an operation like any other. It was recorded.",
     },
     right=lambda: (

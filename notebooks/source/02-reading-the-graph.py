@@ -16,15 +16,16 @@
 import weakref
 
 import torch
+from lesson_tools import choose, tick, what_if
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import gradviz
-from lesson_tools import choose, tick, what_if
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% recall [markdown]
 # ## Recall: three things from lesson 1
+
 
 # %% recall-leaf tags=["hide-input"]
 def sign_of_a_leaf():
@@ -37,10 +38,11 @@ choose(
     {
         "t.requires_grad is True": "Results of recorded operations have the flag too.",
         "t.grad_fn is None": "A leaf is a tensor that no recorded operation made.",
-        "t.grad is not None": "Before backward nothing has a gradient, and there are leaves all the same.",
+        "t.grad is not None": "Before backward nothing has a gradient, but there are leaves.",
     },
     right=sign_of_a_leaf,
 )
+
 
 # %% recall-moment tags=["hide-input"]
 def flag_of_the_old_sum():
@@ -121,6 +123,7 @@ gradviz.show(loss, names={"x": x, "y": y, "w": w, "b": b})
 # **What if?** Decide which of the four require grad, and see which part of the graph is there
 # for each of them.
 
+
 # %% loss-what-if-run
 def graph_of_loss(x_requires_grad, y_requires_grad, w_requires_grad, b_requires_grad):
     torch.manual_seed(1)
@@ -162,7 +165,9 @@ constant = torch.tensor(3.0, device=device)
 v = torch.tensor(2.0, device=device, requires_grad=True)
 result = (constant * 2 + 1) * v
 print("operations written:  3")
-print("operations recorded:", [n.name for n in gradviz.snapshot(result).nodes if n.variable is None])
+print(
+    "operations recorded:", [n.name for n in gradviz.snapshot(result).nodes if n.variable is None]
+)
 
 # %% record-where [markdown]
 # **Also half right:** "a tensor with `requires_grad=True` records everything that is done with
@@ -181,6 +186,7 @@ for how, t in done.items():
 # A node knows where its gradients go: `next_functions`. There is one entry for each input of the
 # operation. An entry is a pair, or `(None, 0)` where no gradient is needed.
 
+
 # %% next-program
 def arrows(node):
     return [(None if n is None else type(n).__name__, number) for n, number in node.next_functions]
@@ -193,10 +199,10 @@ out = 2 * m + 1
 choose(
     "out = 2 * m + 1. What are the next_functions of out.grad_fn?",
     {
-        "[('AccumulateGrad', 0), (None, 0)]": "That comes one node later. The addition follows a multiplication.",
+        "[('AccumulateGrad', 0), (None, 0)]": "The product comes first, then the leaf.",
         "[('MulBackward0', 0)]": "The addition has two inputs, so there are two entries.",
-        "[('MulBackward0', 0), (None, 0)]": "One entry per input: the product, and the constant 1.",
-        "[('MulBackward0', 0), ('AccumulateGrad', 0)]": "The constant 1 needs no gradient, so nothing accumulates.",
+        "[('MulBackward0', 0), (None, 0)]": "One entry per input: the product, the constant.",
+        "[('MulBackward0', 0), ('AccumulateGrad', 0)]": "The constant needs no gradient.",
     },
     right=lambda: arrows(out.grad_fn),
 )
@@ -230,13 +236,15 @@ print("different objects in 20 looks:", len({id(out.grad_fn) for _ in range(20)}
 #
 # Six lines are enough to print any graph: name the node, then go to each node it points to.
 
+
 # %% walk-program
 def walk(node, depth=0):
     lines = ["  " * depth + type(node).__name__]
-    for following, number in node.next_functions:
+    for following, _ in node.next_functions:
         if following is not None:
             lines += walk(following, depth + 1)
     return lines
+
 
 # %% walk-ask [markdown]
 # **Predict.** Write down what `walk(loss.grad_fn)` prints for the loss above. Then say how often
@@ -262,7 +270,10 @@ print("\n".join(walk(loss.grad_fn)))
 
 # %% walk-compare-run
 mine = sorted(line.strip() for line in walk(loss.grad_fn))
-print("same nodes as in the picture:", mine == sorted(node.name for node in gradviz.snapshot(loss).nodes))
+print(
+    "same nodes as in the picture:",
+    mine == sorted(node.name for node in gradviz.snapshot(loss).nodes),
+)
 
 # %% slot [markdown]
 # ## Fill an empty place
@@ -289,12 +300,13 @@ y.requires_grad_()
 new_loss = binary_cross_entropy_with_logits(x @ w + b, y)
 print("old loss ->", arrows(loss.grad_fn))
 print("new loss ->", arrows(new_loss.grad_fn))
-y.requires_grad_(False);
+y.requires_grad_(False)
 
 # %% fan-out [markdown]
 # ## Count edges and leaves
 #
 # What if a leaf is used more than once? In `v * v + v` it is used three times.
+
 
 # %% fan-out-program
 def fan_out(v):
@@ -302,12 +314,13 @@ def fan_out(v):
     into_leaf = [edge for edge in graph.edges if graph[edge.target].name == "AccumulateGrad"]
     return len(into_leaf), len(graph.leaves)
 
+
 # %% fan-out-predict tags=["hide-input"]
 choose(
     "v * v + v: how many edges end in how many AccumulateGrad nodes?",
     {
         "3 edges in 3 nodes": "A leaf has one AccumulateGrad, however often it is used.",
-        "3 edges in 1 node": "Each use is an edge of its own; the gradients are added up in one place.",
+        "3 edges in 1 node": "Each use is an edge; the gradients are added up in one place.",
         "1 edge in 1 node": "Each use sends a gradient of its own, so each use is an edge.",
     },
     right=lambda: "{} edges in {} node{}".format(
@@ -379,8 +392,8 @@ print("\n".join(walk(out.grad_fn)))
 choose(
     "In which order will backward run the nodes of out = (2 * p).exp()?",
     {
-        "Mul, Exp, AccumulateGrad": "That is the order in which you computed; backward starts at the root.",
-        "Exp, Mul, AccumulateGrad": "The root comes first: what was computed last is differentiated first.",
+        "Mul, Exp, AccumulateGrad": "You computed in that order; backward starts at the root.",
+        "Exp, Mul, AccumulateGrad": "What was computed last is differentiated first.",
         "AccumulateGrad, Mul, Exp": "AccumulateGrad writes the result, so it is the last one.",
     },
     right=lambda: ", ".join(
@@ -408,7 +421,9 @@ print(f"p.grad    {p.grad.item():.4f}")
 # %% chain-backward-run claims=["C29", "D8", "D10", "E13", "E15"]
 log = []
 for node in (exp, mul):
-    node.register_hook(lambda leaving, arriving, node=node: log.append((node, arriving[0], leaving[0])))
+    node.register_hook(
+        lambda leaving, arriving, node=node: log.append((node, arriving[0], leaving[0]))
+    )
 p.grad = None
 out.backward()
 for node, arriving, leaving in log:
@@ -431,7 +446,7 @@ choose(
     "Where was the graph cut?",
     {
         "at x @ w": "That product was recorded: (x @ w).grad_fn is there.",
-        "at .tolist()": "A list holds plain numbers. torch.tensor() makes a new leaf of them, without a past.",
+        "at .tolist()": "A list holds plain numbers, and torch.tensor() makes a new leaf.",
         "at ** 2": "PowBackward0 is in the picture, so the square was recorded.",
     },
     right=lambda: (
@@ -449,7 +464,10 @@ scores = torch.tensor((x @ w).tolist(), device=device)
 
 loss = ((scores + b - y) ** 2).mean()
 reached = sorted(leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves)
-print("repaired: the graph ends in" if reached == ["b", "w"] else "not yet: the graph ends in", reached)
+print(
+    "repaired: the graph ends in" if reached == ["b", "w"] else "not yet: the graph ends in",
+    reached,
+)
 
 # %% repair-solution [markdown]
 # The next cell holds a solution. Click its `…` to open it.
@@ -458,7 +476,9 @@ print("repaired: the graph ends in" if reached == ["b", "w"] else "not yet: the 
 scores = x @ w  # stay in torch: no list, no .item(), no numpy between input and loss
 
 loss = ((scores + b - y) ** 2).mean()
-print("leaves:", sorted(leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves))
+print(
+    "leaves:", sorted(leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves)
+)
 
 # %% order [markdown]
 # ## True or false?
@@ -467,6 +487,7 @@ print("leaves:", sorted(leaf.name for leaf in gradviz.snapshot(loss, names={"w":
 #
 # If it did, there would be a way from `y` back to `z`, and from `z` back to `b` and on to `w`. Ask
 # the graph with all four switched on: a path for each leaf.
+
 
 # %% order-run claims=["C40"] refutes=["C40"]
 def paths(node, so_far=()):

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from notebooks import build
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+LESSONS = [source.stem for source in build.sources()]
+
+
+def stored(lesson: str) -> Any:
+    return nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts(cell: Any) -> Iterator[str]:
+    """Everything textual in the outputs of a cell."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield output.text
+        yield from output.get("data", {}).values()
+
+
+class Kernel:
+    """Runs cells in this process; what the last line gives is kept by cell id."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.shown: dict[str, Any] = {}
+        self.printed: dict[str, str] = {}
+
+    def run(self, cell_id: str, source: str) -> None:
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(tree, cell_id, "exec"), self.names)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), cell_id, "eval"), self.names)
+                self.shown[cell_id] = value
+        self.printed[cell_id] = out.getvalue()
+
+
+def check_strictly(notebook: Path) -> subprocess.CompletedProcess[str]:
+    """``gradviz check`` with one report line per cell, run in the folder of the lessons."""
+    command = [sys.executable, "-m", "gradviz", "check", str(notebook), "--", "-v", "--tb=no"]
+    path = os.pathsep.join([str(ROOT), str(NOTEBOOKS)])
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(
+        command, cwd=NOTEBOOKS, env=environment, capture_output=True, text=True, check=False
+    )

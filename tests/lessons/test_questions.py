@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from notebooks import build
+from tests.lessons.lesson_files import LESSONS, NOTEBOOKS, Kernel, code_cells
+
+
+@pytest.fixture(scope="module")
+def patch() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module", params=LESSONS)
+def lesson(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> tuple[Kernel, Any]:
+    """The lesson run once in this process, each question checked when its cell has just run."""
+    patch.syspath_prepend(str(NOTEBOOKS))
+    kernel, cells = Kernel(), code_cells(build.read(build.SOURCE / f"{request.param}.py"))
+    for cell in cells:
+        kernel.run(cell.id, cell.source)
+        shown: Any = kernel.shown.get(cell.id)
+        if hasattr(shown, "explanations"):
+            # A learner answers before the next cell is run.
+            shown.answer_then = list(shown.right())
+    return kernel, cells
+
+
+def questions(lesson: tuple[Kernel, Any]) -> dict[str, Any]:
+    return {i: q for i, q in lesson[0].shown.items() if hasattr(q, "explanations")}
+
+
+def test_the_right_answer_is_among_the_options(lesson: tuple[Kernel, Any]) -> None:
+    for cell_id, question in questions(lesson).items():
+        assert question.answer_then, cell_id
+        assert set(question.answer_then) <= set(question.explanations), cell_id
+
+
+def test_every_option_is_explained(lesson: tuple[Kernel, Any]) -> None:
+    for cell_id, question in questions(lesson).items():
+        assert len(question.explanations) >= 2, cell_id
+        assert all(why.endswith(".") for why in question.explanations.values()), cell_id
+
+
+def test_a_right_answer_is_accepted_and_each_wrong_one_explained(
+    lesson: tuple[Kernel, Any],
+) -> None:
+    for cell_id, question in questions(lesson).items():
+        if set(question.right()) != set(question.answer_then):
+            continue  # later cells used the same names for something else
+        question.chosen = question.answer_then
+        question.check()
+        assert "✓ Right." in question.feedback.value, cell_id
+        for option, why in question.explanations.items():
+            if option in question.answer_then:
+                continue
+            question.chosen = [option]
+            question.check()
+            assert "✗" in question.feedback.value, cell_id
+            if not question.several:
+                assert why[:15] in question.feedback.value.replace("&#x27;", "'"), cell_id
+
+
+def test_nothing_chosen_asks_for_a_choice(lesson: tuple[Kernel, Any]) -> None:
+    for question in questions(lesson).values():
+        if not question.several:
+            question.chosen = []
+            question.check()
+            assert "Choose an answer first." in question.feedback.value
+
+
+def test_questions_are_labelled(lesson: tuple[Kernel, Any]) -> None:
+    for cell_id, question in questions(lesson).items():
+        heading, *answers, button, feedback = question.children
+        assert question.question[:10] in heading.value, cell_id
+        assert button.description == "Check"
+        assert question.question in button.tooltip
+        assert all(a.description or a.tooltip for a in answers), cell_id
+        assert feedback is question.feedback
+
+
+def test_question_cells_are_folded(lesson: tuple[Kernel, Any]) -> None:
+    found = questions(lesson)
+    for cell in lesson[1]:
+        if cell.id in found:
+            assert cell.metadata["jupyter"] == {"source_hidden": True}
+
+
+def test_switches_show_the_graph_of_the_program(lesson: tuple[Kernel, Any]) -> None:
+    for cell_id, what_if in lesson[0].shown.items():
+        if not hasattr(what_if, "switches"):
+            continue
+        before = str(what_if.picture)
+        seen = {before}
+        for box in what_if.switches.values():
+            box.value = not box.value
+            seen.add(str(what_if.picture))
+            box.value = not box.value
+        assert str(what_if.picture) == before, cell_id
+        assert len(seen) > 1, cell_id
+
+
+def test_switches_say_why_there_is_no_graph(lesson: tuple[Kernel, Any]) -> None:
+    what_if = lesson[0].shown.get("flags-what-if-run")
+    if what_if is None:
+        pytest.skip("only lesson 1 can switch everything off")
+    for box in what_if.switches.values():
+        box.value = False
+    assert "does not require a gradient" in what_if.message.value
+    assert what_if.picture.layout.display == "none"
+    what_if.switches["a_requires_grad"].value = True
+    assert what_if.message.value == ""
+    assert what_if.picture.layout.display is None
+
+
+def test_the_broken_program_is_broken_and_the_solution_repairs_it(
+    lesson: tuple[Kernel, Any],
+) -> None:
+    kernel, cells = lesson
+    sources = {cell.id: cell.source for cell in cells}
+    if "repair-try" not in sources:
+        pytest.skip("the overview has nothing to repair")
+    assert kernel.printed["repair-try"].startswith("not yet")
+    solution = next(
+        line for line in sources["repair-solution-run"].splitlines() if not line.startswith("#")
+    )
+    attempt = sources["repair-try"].splitlines()
+    kernel.run("repaired", "\n".join([solution, *attempt[1:]]))
+    assert kernel.printed["repaired"].startswith("repaired")
+
+
+CONSTRUCTED = {
+    "01-which-tensors-remember": ("requires_grad=True)", "requires_grad=True).double()"),
+    "02-reading-the-graph": ("(q * q)", "(q * q + q * q)"),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTED)
+def test_what_is_to_be_built_can_be_built(name: str, patch: pytest.MonkeyPatch) -> None:
+    patch.syspath_prepend(str(NOTEBOOKS))
+    cells = {c.id: c.source for c in code_cells(build.read(build.SOURCE / f"{name}.py"))}
+    kernel = Kernel()
+    kernel.run("setup-run", cells["setup-run"])
+    kernel.run("start", cells["construct-try"])
+    assert kernel.printed["start"].endswith("not yet\n")
+    old, new = CONSTRUCTED[name]
+    kernel.run("built", cells["construct-try"].replace(old, new, 1))
+    assert kernel.printed["built"].endswith("done\n")
