@@ -18,7 +18,9 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
 # "there" when the front end can be built and tested.
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
   process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null && echo there)
+# What goes on to pytest and to JupyterLab, which wants to be told when root starts it.
 PYTEST_ARGS ?=
+LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONHASHSEED ?= 0
@@ -52,7 +54,7 @@ env: .venv/.installed  ## make the environment .venv
 
 .PHONY: lab
 lab: env  ## open JupyterLab on the lessons
-	$(BIN)/gradviz lab
+	$(BIN)/gradviz lab $(if $(LAB_ARGS),-- $(LAB_ARGS))
 
 # --------------------------------------------------------------------- checks
 
