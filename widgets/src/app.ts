@@ -46,7 +46,7 @@ export function mountApp(
   const help = makeHelp(context);
   const tabs = makeTabs(context, { graph: graph.element, outline });
   const toolbar = makeToolbar(context, graph.viewport, [menu.button, help.button]);
-  const bar = html("div", { class: "gradviz-bar" }, tabs.bar, toolbar, find.element, menu.element);
+  const bar = html("div", { class: "gradviz-bar" }, tabs.bar, find.element, toolbar, menu.element);
   const main = html("div", { class: "gradviz-main" }, ...tabs.panels, inspector);
   root.append(bar, main, makeLegend(context), help.element, tooltip.element, live);
   listenForKeys(root, context, graph, find, help);

@@ -180,6 +180,7 @@ function addRing(shape: SVGGElement): void {
   shape.append(
     svg("rect", {
       class: "gradviz-ring",
+      style: "fill:none", // before any rule the picture has for its own rects
       x: x - grow,
       y: y - grow,
       width: width + 2 * grow,

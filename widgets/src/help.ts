@@ -4,7 +4,7 @@ import { focusable, html, icon, take } from "./dom";
 import { makeButton } from "./toolbar";
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ["Tab", "tabs, tools, find, graph, details"],
+  ["Tab", "tabs, find, tools, graph, details"],
   [
     "↑ ↓ ← →",
     "in the graph: along the edges to inputs and consumers; across: the neighbour on that side",

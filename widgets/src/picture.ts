@@ -35,7 +35,10 @@ export function parsePicture(source: string, prefix: string): Picture {
 function clean(element: Element, prefix: string, titles: Map<Element, string>): Element {
   for (const attribute of [...element.attributes]) {
     const { name, value } = attribute;
-    if (!ATTRIBUTES.test(name) || LOADS.test(value)) element.removeAttributeNode(attribute);
+    const words = /^(aria-|data-|id$|class$)/.test(name);
+    if (!ATTRIBUTES.test(name) || (!words && LOADS.test(value))) {
+      element.removeAttributeNode(attribute);
+    }
   }
   if (element.id) element.id = `${prefix}-${element.id}`;
   for (const child of [...element.childNodes]) {

@@ -1,0 +1,124 @@
+"""The built bundle in a page with nothing else: a fake model stands for the kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page
+
+from tests.browser.machine import AXE, ROOT, unavailable
+
+STATIC = ROOT / "gradviz" / "view" / "static"
+
+_MOUNT = """
+async ([source, name, state]) => {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const module = await import(url);
+  const listeners = {};
+  const abort = new AbortController();
+  const el = document.body.appendChild(Object.assign(document.createElement("div"), { id: name }));
+  const model = {
+    state, saved: [], dirty: {},
+    get: (key) => state[key],
+    set(key, value) {
+      state[key] = value;
+      model.dirty[key] = value;
+      for (const listener of [...(listeners["change:" + key] ?? [])]) listener();
+    },
+    save_changes() { model.saved.push(model.dirty); model.dirty = {}; },
+    on: (event, listener) => (listeners[event] ??= new Set()).add(listener),
+    off: (event, listener) => listeners[event]?.delete(listener),
+    count: () => Object.values(listeners).reduce((sum, set) => sum + set.size, 0),
+  };
+  (window.models ??= {})[name] = { model, abort };
+  module.default.render({ model, el, signal: abort.signal });
+}
+"""
+
+
+class Widget:
+    """One mounted widget: its element and its model."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page = page
+        self.name = name
+        self.root: Locator = page.locator(f"#{name} .gradviz-root")
+
+    def get(self, trait: str) -> Any:
+        return self.page.evaluate(
+            "([name, trait]) => models[name].model.get(trait)", [self.name, trait]
+        )
+
+    def set(self, trait: str, value: Any) -> None:
+        """Change a trait as the kernel would."""
+        self.page.evaluate(
+            "([name, trait, value]) => models[name].model.set(trait, value)",
+            [self.name, trait, value],
+        )
+
+    def saved(self, trait: str) -> list[Any]:
+        """Values of a trait that were sent to the kernel."""
+        sent = self.page.evaluate("(name) => models[name].model.saved", self.name)
+        return [change[trait] for change in sent if trait in change]
+
+    def node(self, item: str) -> Locator:
+        return self.root.locator(f".gradviz-viewport [data-id='{item}']").first
+
+    def button(self, name: str) -> Locator:
+        return self.root.get_by_role("button", name=name, exact=True)
+
+    @property
+    def said(self) -> str:
+        """The sentence in the live region."""
+        return self.root.get_by_role("status").inner_text()
+
+    @property
+    def focused(self) -> str:
+        """Id, label or text of the element that has the focus."""
+        return str(
+            self.page.evaluate(
+                "() => { const e = document.activeElement; return e.dataset?.id"
+                " ?? e.getAttribute('aria-label') ?? e.textContent ?? e.tagName; }"
+            )
+        )
+
+
+class Bare:
+    """A page into which widgets are mounted."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        css = (STATIC / "widget.css").read_text("utf-8")
+        page.set_content(
+            f"<!doctype html><html lang=en><title>bare</title><style>{css}</style><body></body>"
+        )
+
+    def mount(self, wire: object, name: str = "one", wait: bool = True, **traits: Any) -> Widget:
+        state = {
+            "wire": wire,
+            "selected": "",
+            "height": 0,
+            "engine_arrows": False,
+            "theme": "auto",
+            **traits,
+        }
+        source = (STATIC / "widget.js").read_text("utf-8")
+        self.page.evaluate(_MOUNT, [source, name, state])
+        widget = Widget(self.page, name)
+        if wait:
+            self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")
+        return widget
+
+
+def axe_violations(page: Page, within: str) -> list[str]:
+    """What axe-core finds wrong inside a part of the page."""
+    if not AXE.is_file():
+        unavailable("no axe-core: run npm install in widgets/")
+    page.evaluate(Path(AXE).read_text("utf-8"))
+    result = page.evaluate("(within) => axe.run(within)", within)
+    return [
+        f"{problem['id']}: {problem['help']}: {node['html'][:200]}"
+        for problem in result["violations"]
+        for node in problem["nodes"]
+    ]

@@ -1,0 +1,68 @@
+"""Headless Chromium for the tests in this folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.machine import CHROMIUM_FLAGS, ROOT, SCREENSHOTS, chromium, unavailable
+
+Shoot = Callable[[str], None]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        unavailable("playwright is not installed: pip install playwright")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=chromium(), args=list(CHROMIUM_FLAGS)
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page that asks for no motion, and fails the test when a script of ours throws."""
+    context = browser.new_context(
+        viewport={"width": 1000, "height": 800}, reduced_motion="reduce", accept_downloads=True
+    )
+    context.set_default_timeout(20_000)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    # JupyterLab's own theme change throws a removeChild error; it is not ours to mend.
+    assert [e for e in errors if "removeChild" not in e] == []
+
+
+@pytest.fixture
+def bare(page: Any) -> Any:
+    from tests.browser.bare import Bare
+
+    return Bare(page)
+
+
+@pytest.fixture
+def wire() -> Any:
+    fixture = ROOT / "widgets" / "tests" / "fixtures" / "loss.json"
+    return json.loads(fixture.read_text("utf-8"))
+
+
+@pytest.fixture
+def shoot(page: Any) -> Shoot:
+    """Keep a picture of the page under build/screenshots, to be looked at."""
+
+    def keep(name: str) -> None:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+    return keep
