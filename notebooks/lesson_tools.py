@@ -1,12 +1,13 @@
 """Questions and switches for the lessons, from plain ipywidgets.
 
-The answer to a question is not stored: it is computed by torch when "Check" is pressed.
+The answer to a question is not written down: torch computes it when the cell runs.
 Every output has a fixed text, so that a reader without widgets sees the question or the
 picture, and ``pytest --nbval`` can compare it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from html import escape
 from typing import Any
@@ -16,6 +17,9 @@ import ipywidgets as widgets
 import gradviz
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+BESIDE = {"width": "auto", "margin": "2px 20px 2px 2px"}
+SHORT = 12
+"""Options of at most so many characters stand side by side."""
 
 
 class Question(widgets.VBox):
@@ -25,25 +29,31 @@ class Question(widgets.VBox):
         self,
         question: str,
         options: Mapping[str, str],
-        right: Callable[[], Collection[str]],
+        right: Collection[str],
         several: bool,
     ) -> None:
+        if unknown := set(right) - set(options):
+            raise ValueError(f"torch says {sorted(unknown)}, and no option does")
         self.question = question
         self.explanations = dict(options)
-        self.right = right
+        self.right = frozenset(right)
         self.several = several
         self.feedback = widgets.HTML()
         self._boxes = [
-            widgets.Checkbox(description=option, indent=False, layout={"width": "auto"})
-            for option in options
+            widgets.Checkbox(description=option, indent=False, layout=BESIDE) for option in options
         ]
         self._radio = widgets.RadioButtons(
             options=list(options), value=None, tooltip=question, layout={"width": "auto"}
         )
         check = widgets.Button(description="Check", tooltip=f"Check the answer to: {question}")
         check.on_click(lambda _: self.check())
-        answers = self._boxes if several else [self._radio]
-        super().__init__([widgets.HTML(_bold(question)), *answers, check, self.feedback])
+        is_short = max(map(len, options)) <= SHORT
+        row = widgets.Box(self._boxes, layout={"flex_flow": "row wrap" if is_short else "column"})
+        heading = widgets.HTML(f"<b>{_html(question)}</b>")
+        super().__init__(
+            [heading, row if several else self._radio, check, self.feedback],
+            layout={"border_left": "3px solid var(--jp-brand-color1)", "padding": "0 0 0 12px"},
+        )
 
     @property
     def chosen(self) -> set[str]:
@@ -60,7 +70,7 @@ class Question(widgets.VBox):
 
     def check(self) -> None:
         """Compare what is chosen with what torch says, and explain each difference."""
-        chosen, right = self.chosen, set(self.right())
+        chosen, right = self.chosen, self.right
         wrong = [option for option in self.explanations if (option in chosen) != (option in right)]
         if not chosen and not self.several:
             self.feedback.value = _status("Choose an answer first.")
@@ -78,15 +88,26 @@ class Question(widgets.VBox):
         return {**super()._repr_mimebundle_(**kwargs), "text/plain": "\n".join(lines)}
 
 
-def choose(question: str, options: Mapping[str, str], right: Callable[[], object]) -> Question:
-    """Ask for one of ``options``; ``right()`` gives the right one, as torch sees it."""
-    return Question(question, options, lambda: [str(right())], several=False)
+def choose(question: str, options: Mapping[str, str], right: object) -> Question:
+    """Ask for one of ``options``, which maps each to its explanation.
+
+    Args:
+        question: What is asked.
+        options: Each option with a sentence on why it is right or wrong.
+        right: The right option, computed by torch: it is compared as text.
+
+    Raises:
+        ValueError: If ``right`` is none of the options.
+    """
+    return Question(question, options, [str(right)], several=False)
 
 
-def tick(
-    question: str, options: Mapping[str, str], right: Callable[[], Collection[str]]
-) -> Question:
-    """Ask for all ``options`` that hold; ``right()`` gives them, as torch sees it."""
+def tick(question: str, options: Mapping[str, str], right: Collection[str]) -> Question:
+    """Ask for all ``options`` that hold; ``right`` are those, computed by torch.
+
+    Raises:
+        ValueError: If one of ``right`` is none of the options.
+    """
     return Question(question, options, right, several=True)
 
 
@@ -98,9 +119,7 @@ class WhatIf(widgets.VBox):
         self.picture = gradviz.show(program(**switches))
         self.message = widgets.HTML()
         self.switches = {
-            name: widgets.Checkbox(
-                value=on, description=name, indent=False, layout={"width": "auto"}
-            )
+            name: widgets.Checkbox(value=on, description=_words(name), indent=False, layout=BESIDE)
             for name, on in switches.items()
         }
         for box in self.switches.values():
@@ -124,7 +143,9 @@ class WhatIf(widgets.VBox):
         own = super()._repr_mimebundle_(**kwargs)
         picture = self.picture._repr_mimebundle_(**kwargs)
         data = dict(picture[0] if isinstance(picture, tuple) else picture)
-        states = "  ".join(f"[{'x' if box.value else ' '}] {n}" for n, box in self.switches.items())
+        states = "  ".join(
+            f"[{'x' if box.value else ' '}] {_words(n)}" for n, box in self.switches.items()
+        )
         data["text/plain"] = f"{states}\n{data['text/plain']}"
         return {**data, WIDGET_VIEW: own[WIDGET_VIEW]}
 
@@ -134,10 +155,15 @@ def what_if(program: Callable[..., gradviz.Graph], **switches: bool) -> WhatIf:
     return WhatIf(program, switches)
 
 
-def _bold(text: str) -> str:
-    return f"<b>{escape(text)}</b>"
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _html(text: str) -> str:
+    """Text as HTML, with `code` between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _status(verdict: str, *notes: str) -> str:
-    lines = "".join(f"<br>{escape(note)}" for note in notes)
+    lines = "".join(f"<br>{_html(note)}" for note in notes)
     return f'<div role="status"><b>{escape(verdict)}</b>{lines}</div>'

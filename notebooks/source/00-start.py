@@ -8,7 +8,7 @@
 #
 # | lesson | you will |
 # |---|---|
-# | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | mend an `x.grad` that is `None` |
+# | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | repair a `None` gradient |
 # | [2. Reading the graph](02-reading-the-graph.ipynb) | find the place where a graph was cut |
 
 # %% see [markdown]
@@ -42,8 +42,9 @@ gradviz.show(loss)
 #
 # *Recall* something, *predict* what a few lines will do, *run* them, *watch* the graph, *explain*
 # it in a sentence, *repair* a broken program, and meet a statement from the wild that is not true.
-# Answers to the questions are not stored: torch computes them when you press Check. Wrong
-# predictions cost nothing and help you remember.
+#
+# The answers to the questions are not written down anywhere: torch computes them when the cell
+# runs. A wrong prediction costs nothing and helps you remember.
 #
 # Cells depend on the ones above them. When something looks odd, choose *Run → Restart Kernel and
 # Run up to Selected Cell*.

@@ -35,35 +35,38 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # Nothing here needs autograd. It is used below.
 
 # %% recall-shape tags=["hide-input"]
+# question
 choose(
-    "What is the shape of torch.ones(5) @ torch.ones(5, 3)?",
+    "What is the shape of `torch.ones(5) @ torch.ones(5, 3)`?",
     {
         "torch.Size([1, 3])": "A row would need two dimensions; torch.ones(5) has one.",
         "torch.Size([3])": "The 5 is summed away and nothing else is left.",
         "torch.Size([5, 3])": "That is what * with a column would give; @ sums over the 5.",
         "an error": "It would be one for a column of shape (5, 1), but this is 1-D.",
     },
-    right=lambda: (torch.ones(5) @ torch.ones(5, 3)).shape,
+    right=(torch.ones(5) @ torch.ones(5, 3)).shape,
 )
 
 # %% recall-dtype tags=["hide-input"]
+# question
 choose(
-    "What is the dtype of torch.tensor([1, 2])?",
+    "What is the dtype of `torch.tensor([1, 2])`?",
     {
         "torch.float32": "It would be with [1.0, 2.0]. Without a point, numbers are integers.",
         "torch.int64": "Python integers give an integer tensor. Integers have no gradient.",
     },
-    right=lambda: torch.tensor([1, 2]).dtype,
+    right=torch.tensor([1, 2]).dtype,
 )
 
 # %% recall-double tags=["hide-input"]
+# question
 choose(
-    "After y = x.double(), with x a float32 tensor: is y the same tensor object as x?",
+    "`x` is a float32 tensor, and `y = x.double()`. Are they the same tensor object?",
     {
         "yes": "A new dtype needs new memory, so a new tensor is made.",
         "no": "y is a new tensor, computed from x. Remember this: it returns at the end.",
     },
-    right=lambda: "yes" if (x := torch.ones(3)).double() is x else "no",
+    right="yes" if (x := torch.ones(3)).double() is x else "no",
 )
 
 # %% one-dimension [markdown]
@@ -104,8 +107,9 @@ def first_tensors():
 # **Predict** before you run the next code cell.
 
 # %% default-predict tags=["hide-input"]
+# question
 tick(
-    "Which of these start with requires_grad=True? Tick them all.",
+    "Which of these start with `requires_grad=True`? Tick them all.",
     {
         "torch.ones(3)": "A tensor you make yourself starts with False.",
         "torch.zeros(3)": "A tensor you make yourself starts with False.",
@@ -115,7 +119,7 @@ tick(
         "torch.nn.Parameter(torch.ones(3))": "A parameter is made to be learned.",
         "running_mean of a BatchNorm": "It is a buffer: it is updated, but not by a gradient.",
     },
-    right=lambda: [how for how, tensor in first_tensors().items() if tensor.requires_grad],
+    right=[how for how, tensor in first_tensors().items() if tensor.requires_grad],
 )
 
 # %% default-run claims=["A2", "D19"]
@@ -151,15 +155,14 @@ def before_and_after():
 # **Predict.** The program computes the same sum twice, before and after the switch.
 
 # %% switch-predict tags=["hide-input"]
+# question
 choose(
-    "What is before.requires_grad, after x.requires_grad_() was called?",
+    "What is `before.requires_grad`, after `x.requires_grad_()` was called?",
     {
         "True, because x requires grad now": "The addition is over. Nobody goes back to it.",
         "False, as it was": "The flag of x is read while the operation runs, and only then.",
     },
-    right=lambda: (
-        "True, because x requires grad now" if before_and_after()[0] else "False, as it was"
-    ),
+    right=("True, because x requires grad now" if before_and_after()[0] else "False, as it was"),
 )
 
 # %% switch-run claims=["B1", "B2", "C11"]
@@ -226,6 +229,7 @@ def five(a_flag=False, b_flag=False, c_flag=True):
 # **Predict.** Try to fill in the whole table on paper first: five tensors, two columns.
 
 # %% one-flag-predict-grad tags=["hide-input"]
+# question
 tick(
     "Which of the five require grad?",
     {
@@ -235,10 +239,11 @@ tick(
         "out1": "Neither a nor b requires grad, so their product does not.",
         "out2": "One input that requires grad is enough, and c does.",
     },
-    right=lambda: [name for name, tensor in five().items() if tensor.requires_grad],
+    right=[name for name, tensor in five().items() if tensor.requires_grad],
 )
 
 # %% one-flag-predict-leaf tags=["hide-input"]
+# question
 tick(
     "Which of the five are leaves?",
     {
@@ -248,7 +253,7 @@ tick(
         "out1": "An operation made it, but it was not recorded: no grad_fn.",
         "out2": "It has a grad_fn, AddBackward0.",
     },
-    right=lambda: [name for name, tensor in five().items() if tensor.is_leaf],
+    right=[name for name, tensor in five().items() if tensor.is_leaf],
 )
 
 
@@ -290,6 +295,7 @@ for name in ("a", "b", "c", "out1"):
 # Now `a`, `b` and `c` all require grad. Nothing else changes.
 
 # %% three-flags-predict tags=["hide-input"]
+# question
 tick(
     "With all three flags on: which of the five are leaves now?",
     {
@@ -299,7 +305,7 @@ tick(
         "out1": "Its inputs require grad now, so the product is recorded: grad_fn is MulBackward0.",
         "out2": "It has a grad_fn, as before.",
     },
-    right=lambda: [name for name, t in five(True, True, True).items() if t.is_leaf],
+    right=[name for name, t in five(True, True, True).items() if t.is_leaf],
 )
 
 # %% three-flags-run claims=["A11", "A12", "D5"]
@@ -365,6 +371,7 @@ def results_of_w():
 # **Predict.** `w` requires grad in all six rows.
 
 # %% travel-predict tags=["hide-input"]
+# question
 tick(
     "Which of these results require grad?",
     {
@@ -375,7 +382,7 @@ tick(
         "w.max(0).indices": "Same call, but positions: integers have no gradient.",
         "w * 2 under torch.no_grad()": "Recording is switched off there, whatever the flags say.",
     },
-    right=lambda: [how for how, t in results_of_w().items() if t.requires_grad],
+    right=[how for how, t in results_of_w().items() if t.requires_grad],
 )
 
 # %% travel-limits [markdown]
@@ -438,14 +445,15 @@ what_if(graph_of_network, freeze_first_layer=True)
 # a GPU with `.cuda()` or `.to(device)` after setting the flag does the same.
 
 # %% repair-predict tags=["hide-input"]
+# question
 choose(
-    "x = torch.ones(3, requires_grad=True).double(): what is x?",
+    "`x = torch.ones(3, requires_grad=True).double()`: what is `x`?",
     {
         "a leaf that requires grad": "The leaf is the float32 tensor. x is another tensor.",
         "a leaf that does not require grad": "The input requires grad, so the result does.",
         "a result: not a leaf": ".double() is an operation like any other. It was recorded.",
     },
-    right=lambda: (
+    right=(
         "a leaf that requires grad"
         if torch.ones(3, requires_grad=True).double().is_leaf
         else "a result: not a leaf"
@@ -490,6 +498,7 @@ else:
 # The next cell holds a solution. Click its `…` to open it.
 
 # %% repair-solution-run tags=["hide-input"]
+# solution
 # Change the dtype first and set the flag last; or make the tensor as it should be at once:
 # torch.ones(3, device=device, dtype=torch.float64, requires_grad=True)
 x = torch.ones(3, device=device).double().requires_grad_()
@@ -539,6 +548,7 @@ for mine, name in ((my_requires_grad, "requires_grad"), (my_is_leaf, "is_leaf"))
     print(f"{name}: {right} of {len(truth)} right")
 
 # %% exercise-solution tags=["hide-input"]
+# solution
 for name in ("requires_grad", "is_leaf"):
     print(f"{name:14}", *["FT"[getattr(t, name)] for t in results])
 

@@ -28,23 +28,25 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 # %% recall-leaf tags=["hide-input"]
+# question
 def sign_of_a_leaf():
     v = torch.ones(2, requires_grad=True)
     return "t.grad_fn is None" if v.is_leaf and not (v * 2).is_leaf else "t.requires_grad is True"
 
 
 choose(
-    "How can you tell that t is a leaf, looking at t alone?",
+    "How can you tell that `t` is a leaf, looking at `t` alone?",
     {
         "t.requires_grad is True": "Results of recorded operations have the flag too.",
         "t.grad_fn is None": "A leaf is a tensor that no recorded operation made.",
         "t.grad is not None": "Before backward nothing has a gradient, but there are leaves.",
     },
-    right=sign_of_a_leaf,
+    right=sign_of_a_leaf(),
 )
 
 
 # %% recall-moment tags=["hide-input"]
+# question
 def flag_of_the_old_sum():
     x, y = torch.ones(1), torch.ones(1)
     z = x + y
@@ -53,23 +55,24 @@ def flag_of_the_old_sum():
 
 
 choose(
-    "z = x + y is computed. Then y.requires_grad_() is called. Does z require grad now?",
+    "`z = x + y` is computed, then `y.requires_grad_()` is called. Does `z` require grad?",
     {
         "yes": "z was finished before; the flag is read while the operation runs.",
         "no": "The flag is read while the operation runs, and only then.",
     },
-    right=flag_of_the_old_sum,
+    right=flag_of_the_old_sum(),
 )
 
 # %% recall-double tags=["hide-input"]
+# question
 choose(
-    "x = torch.ones(3, requires_grad=True).double(). Which node made x?",
+    "`x = torch.ones(3, requires_grad=True).double()`. Which node made `x`?",
     {
         "none: x is a leaf": "The leaf is the float32 tensor that .double() was called on.",
         "ToCopyBackward0": "Changing the dtype is an operation, and it was recorded.",
         "AccumulateGrad": "That node belongs to the float32 leaf.",
     },
-    right=lambda: torch.ones(3, requires_grad=True).double().grad_fn.name(),
+    right=torch.ones(3, requires_grad=True).double().grad_fn.name(),
 )
 
 # %% loss [markdown]
@@ -96,6 +99,7 @@ print(f"loss: {loss.item():.4f}   shape: {tuple(loss.shape)}")
 # **Predict.** Autograd keeps a graph of its own.
 
 # %% loss-predict tags=["hide-input"]
+# question
 tick(
     "Which of the four inputs are in the graph that autograd keeps?",
     {
@@ -104,7 +108,7 @@ tick(
         "w": "w requires grad: the gradient has to get there.",
         "b": "b requires grad: the gradient has to get there.",
     },
-    right=lambda: [leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves],
+    right=[leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves],
 )
 
 # %% loss-show claims=["C4", "C9"]
@@ -196,15 +200,16 @@ m = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device, requires_grad=True)
 out = 2 * m + 1
 
 # %% next-predict tags=["hide-input"]
+# question
 choose(
-    "out = 2 * m + 1. What are the next_functions of out.grad_fn?",
+    "`out = 2 * m + 1`. What are the `next_functions` of `out.grad_fn`?",
     {
         "[('AccumulateGrad', 0), (None, 0)]": "The product comes first, then the leaf.",
         "[('MulBackward0', 0)]": "The addition has two inputs, so there are two entries.",
         "[('MulBackward0', 0), (None, 0)]": "One entry per input: the product, the constant.",
         "[('MulBackward0', 0), ('AccumulateGrad', 0)]": "The constant needs no gradient.",
     },
-    right=lambda: arrows(out.grad_fn),
+    right=arrows(out.grad_fn),
 )
 
 # %% next-run claims=["B7", "B8"]
@@ -251,15 +256,16 @@ def walk(node, depth=0):
 # `AccumulateGrad` is on your list.
 
 # %% walk-predict tags=["hide-input"]
+# question
 choose(
-    "How many AccumulateGrad nodes does the walk meet?",
+    "How many `AccumulateGrad` nodes does the walk meet?",
     {
         "1": "Each leaf that requires grad has its own.",
         "2": "One for w, one for b.",
         "3": "There are three lines in the sum x @ w + b, but x does not require grad.",
         "4": "x and y do not require grad, so nothing accumulates there.",
     },
-    right=lambda: sum("AccumulateGrad" in line for line in walk(loss.grad_fn)),
+    right=sum("AccumulateGrad" in line for line in walk(loss.grad_fn)),
 )
 
 # %% walk-run claims=["C9"]
@@ -282,13 +288,14 @@ print(
 # `y` is switched on, *after* the loss was computed.
 
 # %% slot-predict tags=["hide-input"]
+# question
 choose(
-    "y.requires_grad_() is called. What happens to the (None, 0) of the existing loss?",
+    "`y.requires_grad_()` is called. What happens to the `(None, 0)` of the existing loss?",
     {
         "it becomes AccumulateGrad": "Only a loss that is computed afterwards gets that entry.",
         "it stays (None, 0)": "A node is finished when its operation has run.",
     },
-    right=lambda: (
+    right=(
         "it stays (None, 0)"
         if arrows(loss.grad_fn)[1] == (None, 0)
         else "it becomes AccumulateGrad"
@@ -316,14 +323,15 @@ def fan_out(v):
 
 
 # %% fan-out-predict tags=["hide-input"]
+# question
 choose(
-    "v * v + v: how many edges end in how many AccumulateGrad nodes?",
+    "`v * v + v`: how many edges end in how many `AccumulateGrad` nodes?",
     {
         "3 edges in 3 nodes": "A leaf has one AccumulateGrad, however often it is used.",
         "3 edges in 1 node": "Each use is an edge; the gradients are added up in one place.",
         "1 edge in 1 node": "Each use sends a gradient of its own, so each use is an edge.",
     },
-    right=lambda: "{} edges in {} node{}".format(
+    right="{} edges in {} node{}".format(
         *(n := fan_out(torch.ones(2, requires_grad=True))), "" if n[1] == 1 else "s"
     ),
 )
@@ -389,16 +397,15 @@ out = (2 * p).exp()
 print("\n".join(walk(out.grad_fn)))
 
 # %% chain-predict tags=["hide-input"]
+# question
 choose(
-    "In which order will backward run the nodes of out = (2 * p).exp()?",
+    "In which order will backward run the nodes of `out = (2 * p).exp()`?",
     {
         "Mul, Exp, AccumulateGrad": "You computed in that order; backward starts at the root.",
         "Exp, Mul, AccumulateGrad": "What was computed last is differentiated first.",
         "AccumulateGrad, Mul, Exp": "AccumulateGrad writes the result, so it is the last one.",
     },
-    right=lambda: ", ".join(
-        line.strip().removesuffix("Backward0") for line in walk((2 * p).exp().grad_fn)
-    ),
+    right=", ".join(line.strip().removesuffix("Backward0") for line in walk((2 * p).exp().grad_fn)),
 )
 
 # %% chain-by-hand claims=["C29", "E15", "E16", "D8", "E13"]
@@ -442,6 +449,7 @@ loss = ((scores + b - y) ** 2).mean()
 gradviz.show(loss)
 
 # %% repair-predict tags=["hide-input"]
+# question
 choose(
     "Where was the graph cut?",
     {
@@ -449,7 +457,7 @@ choose(
         "at .tolist()": "A list holds plain numbers, and torch.tensor() makes a new leaf.",
         "at ** 2": "PowBackward0 is in the picture, so the square was recorded.",
     },
-    right=lambda: (
+    right=(
         "at .tolist()"
         if (x @ w).grad_fn is not None and torch.tensor((x @ w).tolist()).grad_fn is None
         else "at x @ w"
@@ -473,6 +481,7 @@ print(
 # The next cell holds a solution. Click its `…` to open it.
 
 # %% repair-solution-run tags=["hide-input"]
+# solution
 scores = x @ w  # stay in torch: no list, no .item(), no numpy between input and loss
 
 loss = ((scores + b - y) ** 2).mean()
@@ -527,6 +536,7 @@ right = sum(m == t for m, t in zip(my_walk.split(), nodes))
 print(right, "of", len(nodes), "right")
 
 # %% exercise-solution tags=["hide-input"]
+# solution
 print(*nodes)
 
 # %% construct [markdown]
