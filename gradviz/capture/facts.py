@@ -122,21 +122,38 @@ class Facts:
 
     def _read_facts(self, places: range) -> None:
         plan_of, shapes_of = autograd.plan_of, autograd.output_shapes
-        attributes_of, saved_of = autograd.attributes_of, autograd.saved_of
+        attributes_of, untouched = autograd.attributes_of, autograd.untouched
         nodes, shapes, attributes = self._nodes, self._shapes, self._attributes
-        saved, states, row_of = self._saved, self._state, self._row
+        saved, states = self._saved, self._state
         for at in places:
             node = nodes[at]
             plan = plan_of(type(node))
             shapes.append(shapes_of(node))
             attributes.append(attributes_of(node, plan) if plan.has_attributes else ())
-            if plan.slots:
-                rows = tuple([row_of(slot) for slot in saved_of(node, plan)])
-                saved.append(rows)
-                states.append(_state(rows))
-            else:
+            if not plan.slots:
                 saved.append(())
                 states.append("opaque" if plan.is_opaque else "saves nothing")
+                continue
+            values = None if plan.is_function else untouched(node, plan)
+            if values is None:
+                rows = tuple([self._row(slot) for slot in autograd.saved_of(node, plan)])
+            else:
+                rows = self._rows(plan.slots, values)
+            saved.append(rows)
+            states.append(_state(rows))
+
+    def _rows(self, slots: tuple[autograd.Slot, ...], tensors: tuple[Any, ...]) -> tuple[Row, ...]:
+        """Rows of slots that are all held or not needed."""
+        rows: list[Row] = []
+        for slot, tensor in zip(slots, tensors):
+            if tensor is None:
+                rows.append((slot.name, "none", None, None))
+                continue
+            held = self._held.get(id(tensor))
+            if held is None:
+                held = self._held[id(tensor)] = (tensor, self._describe(tensor))
+            rows.append((slot.name, "held", held[1], held[1][6]))
+        return tuple(rows)
 
     def _row(self, slot: tuple[str, str, Any, int | None]) -> Row:
         name, state, detail, version = slot
@@ -150,19 +167,10 @@ class Facts:
         return name, state, held[1], version
 
     def _describe(self, tensor: Any) -> _Description:
-        storage = autograd.storage_of(tensor)
-        key, storage_nbytes = (None, None) if storage is None else storage
+        shape, dtype, device, nbytes, key, storage_nbytes, version = autograd.facts_of(tensor)
         known = self._tensors.saved(tensor, key)
-        return (
-            autograd.shape_of(tensor),
-            autograd.dtype_of(tensor),
-            autograd.device_of(tensor),
-            autograd.nbytes_of(tensor),
-            None if key is None else self._tensors.storages.number_of(key),
-            storage_nbytes,
-            autograd.version_of(tensor),
-            known,
-        )
+        number = None if key is None else self._tensors.storages.number_of(key)
+        return shape, dtype, device, nbytes, number, storage_nbytes, version, known
 
     def columns(self) -> FactColumns:
         """Everything read, as data; to be called once the tensors have been numbered."""
@@ -185,9 +193,11 @@ class Facts:
 
 def _state(rows: tuple[Row, ...]) -> NodeState:
     """State of a node from its slots (F4.02)."""
-    states = [row[1] for row in rows]
-    if "held" in states or "modified" in states:
-        return "holds"
-    if "packed" in states:
-        return "packed"
-    return "freed" if "freed" in states else "saves nothing"
+    found: NodeState = "saves nothing"
+    for row in rows:
+        state = row[1]
+        if state == "held" or state == "modified":
+            return "holds"
+        if state == "packed" or (state == "freed" and found != "packed"):
+            found = state  # type: ignore[assignment]
+    return found

@@ -33,7 +33,10 @@ def is_tensor(value: object) -> bool:
 def caller() -> FrameType | None:
     """The innermost frame that is not gradviz' own."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gradviz":
+    while (
+        frame is not None
+        and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gradviz"
+    ):
         frame = frame.f_back
     return frame
 

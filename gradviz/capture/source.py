@@ -7,6 +7,8 @@ import re
 import sysconfig
 from typing import Any, Final
 
+import torch
+
 from gradviz.capture import autograd
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in [^\n]*\n\s*(?P<code>[^\n]*)')
@@ -20,7 +22,7 @@ def _own_folder() -> str:
 
 _NOT_THE_USERS = (
     _own_folder(),
-    os.path.dirname(os.path.abspath(autograd.torch.__file__)) + os.sep,
+    os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep,
     sysconfig.get_paths()["stdlib"] + os.sep,
 )
 
@@ -33,10 +35,13 @@ def sources(nodes: list[Any]) -> list[str | None]:
     """
     if not nodes:
         return []
-    if len(nodes) > _ALL_READ_UP_TO and not autograd.anomaly_mode_is_on():
-        if autograd.forward_traceback(nodes[0]) is None:
-            return [None] * len(nodes)
-    return [_line(autograd.forward_traceback(node)) for node in nodes]
+    is_small = len(nodes) <= _ALL_READ_UP_TO
+    if not is_small and not autograd.anomaly_mode_is_on() and _frames(nodes[0]) is None:
+        return [None] * len(nodes)
+    return [_line(_frames(node)) for node in nodes]
+
+
+_frames = autograd.forward_traceback
 
 
 def _line(frames: list[str] | None) -> str | None:

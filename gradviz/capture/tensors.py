@@ -38,7 +38,7 @@ class Storages:
         self._numbers: dict[int, int] = {}
 
     def number_of(self, key: int) -> int:
-        """0, 1, …; the id is ``"s0"``, ``"s1"``, …"""
+        """Number of a storage: 0 for the first that is met; its id is then ``"s0"``."""
         return self._numbers.setdefault(key, len(self._numbers))
 
 

@@ -73,7 +73,8 @@ def test_a_constant_that_a_node_saved_is_shown() -> None:
     weight = torch.ones(2, requires_grad=True)
     graph = gradviz.snapshot(weight * data)
     shown = graph.tensor("data")
-    assert not shown.requires_grad and shown.node is None
+    assert not shown.requires_grad
+    assert shown.node is None
     assert [slot.tensor for slot in graph["n0"].saved if slot.state == "held"] == [shown.id]
 
 
@@ -82,7 +83,8 @@ def test_tensors_of_other_graphs_are_not_shown() -> None:
     other = weight * 3
     alias = weight.detach()
     assert names_of(gradviz.snapshot(weight * 2)) == [None, "weight"]
-    assert other.requires_grad and not alias.requires_grad
+    assert other.requires_grad
+    assert not alias.requires_grad
 
 
 def test_a_module_names_its_parameters_also_those_not_reached() -> None:
@@ -137,7 +139,8 @@ def test_no_property_and_no_getattr_of_the_users_runs() -> None:
     trap, traps = Trap(), [Trap()]
     x = torch.ones(1, requires_grad=True)
     gradviz.snapshot(x * 2)
-    assert type(trap) is Trap and len(traps) == 1
+    assert type(trap) is Trap
+    assert len(traps) == 1
 
 
 def test_cyclic_containers_end() -> None:

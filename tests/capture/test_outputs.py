@@ -72,9 +72,9 @@ def test_a_view_that_autograd_cannot_follow_is_refused() -> None:
 
 
 def test_errors_are_also_the_built_ins_a_caller_expects() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="the number 3"):
         gradviz.snapshot(3)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="does not require"):
         gradviz.snapshot(torch.ones(1))
 
 

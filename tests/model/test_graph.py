@@ -73,7 +73,9 @@ def graphs(draw: st.DrawFn) -> Graph:
         entries = tuple(draw(st.lists(entry, max_size=4)))
         if not entries:
             tensors.append(leaf_info(f"t{len(tensors)}", f"n{i}", name=draw(st.text(max_size=5))))
-            nodes.append(Node(f"n{i}", "AccumulateGrad", variable=tensors[-1].id, next_functions=()))
+            nodes.append(
+                Node(f"n{i}", "AccumulateGrad", variable=tensors[-1].id, next_functions=())
+            )
             continue
         attribute = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
         nodes.append(

@@ -1,0 +1,187 @@
+"""Facts of a node: name, number, shapes, where it comes from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture.autograd.unseen import unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a class of nodes keeps one saved tensor (or a list of them)."""
+
+    name: str
+    raw: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What can be read from nodes of one class; made once per class (F3.02, F9.01)."""
+
+    name: str | None
+    slots: tuple[Slot, ...]
+    raw_saved: Callable[[Any], Any]
+    saved: Callable[[Any], Any]
+    scalars: tuple[tuple[str, str], ...]
+    has_attributes: bool
+    is_opaque: bool
+    is_function: bool
+    is_accumulator: bool
+
+
+_plans: dict[type, Plan] = {}
+
+
+def plan_of(kind: type) -> Plan:
+    """The reading plan for a class of nodes."""
+    plan = _plans.get(kind)
+    if plan is None:
+        plan = _make_plan(kind)
+        # Classes of the user's own Functions come and go; they are not kept alive for a plan.
+        if not plan.is_function:
+            _plans[kind] = plan
+    return plan
+
+
+def _make_plan(kind: type) -> Plan:
+    is_function = issubclass(kind, torch._C._FunctionBase)
+    names = dir(kind)
+    slots = tuple(
+        Slot(n[len("_raw_saved_") :], n, None if is_function else n[len("_raw") :])
+        for n in names
+        if n.startswith("_raw_saved_")
+    )
+    raw = {slot.value for slot in slots}
+    is_quick = bool(slots) and not is_function
+    scalars = tuple(
+        (n[len("_saved_") :], n) for n in names if n.startswith("_saved_") and n not in raw
+    )
+    return Plan(
+        # F1.26: nodes without a Python class are all CppFunction and have names of their own.
+        name=None if kind.__name__ == "CppFunction" else kind.__name__,
+        slots=slots,
+        raw_saved=_getter([slot.raw for slot in slots] if is_quick else []),
+        saved=_getter([slot.value for slot in slots if slot.value] if is_quick else []),
+        scalars=() if is_function else scalars,
+        has_attributes=is_function or bool(scalars),
+        is_opaque=kind.__name__ in ("CppFunction", "CopySlices"),
+        is_function=is_function,
+        is_accumulator=kind.__name__ == "AccumulateGrad",
+    )
+
+
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    """Read attributes of a node in one call; always a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    if names:
+        read = attrgetter(names[0])
+        return lambda node: (read(node),)
+    return lambda node: ()
+
+
+def name_of(node: Any) -> str:
+    """torch's name for the node without its C++ namespace (F1.07)."""
+    head, angle, rest = str(node.name()).partition("<")
+    return head.rpartition("::")[2] + angle + rest
+
+
+def sequence_nr(node: Any) -> int:
+    """Creation number within the thread that made the node (F1.08)."""
+    number: int = node._sequence_nr()
+    return number
+
+
+def variable_of(node: Any) -> torch.Tensor | None:
+    """The leaf tensor of an AccumulateGrad (F1.12)."""
+    variable: torch.Tensor | None = node.variable
+    return variable
+
+
+_Shapes = tuple[tuple[int, ...] | None, ...]
+_shapes: dict[tuple[int, ...], _Shapes] = {}
+
+
+def output_shapes(node: Any) -> _Shapes:
+    """Shape of each differentiable forward output (F1.09)."""
+    metadata = node._input_metadata
+    if len(metadata) == 1:
+        try:
+            return _shapes[tuple(metadata[0].shape)]
+        except (KeyError, RuntimeError, TypeError):
+            pass
+    found = tuple([_output_shape(entry) for entry in metadata])
+    if len(found) == 1 and found[0] is not None and -1 not in found[0]:
+        _shapes[found[0]] = found
+    return found
+
+
+def _output_shape(entry: Any) -> tuple[int, ...] | None:
+    try:
+        shape = tuple(entry.shape)
+    except RuntimeError:  # nested tensors of the strided layout have no shape
+        return None
+    return tuple(n if type(n) is int else -1 for n in shape)
+
+
+def forward_traceback(node: Any) -> list[str] | None:
+    """Formatted frames of the forward, if anomaly mode was on then (F6.01)."""
+    frames = node.metadata.get("traceback_")
+    return frames if isinstance(frames, list) else None
+
+
+def anomaly_mode_is_on() -> bool:
+    """Whether nodes made now get a traceback."""
+    return bool(torch.is_anomaly_enabled())
+
+
+def keep_with_node(node: Any, key: str, kind: Any, value: Any) -> None:
+    """Put ``kind(value)`` into the node's own dictionary, to die with it (F1.04).
+
+    Changes ``node.metadata``, torch's place for such things; nothing else. A key that is
+    already there is left alone.
+    """
+    metadata = node.metadata
+    if key not in metadata:
+        metadata[key] = kind(value)
+
+
+def roots_of_backward(frame: FrameType) -> list[Any]:
+    """Nodes at which a running backward started, from the frame that runs it."""
+    outputs = frame.f_locals.get("t_outputs", ())
+    # A GradientEdge is a pair of a node and an output number.
+    return [
+        node
+        for output in outputs
+        if (node := output[0] if isinstance(output, tuple) else output.grad_fn) is not None
+    ]
+
+
+def accumulator_of(leaf: torch.Tensor) -> Any:
+    """The AccumulateGrad of a leaf; made if no graph uses the leaf now.
+
+    torch makes it when an operation uses the leaf. That operation is run in a thread of its
+    own, so that it takes no sequence number of the caller's (F1.08) and no mode of the caller's
+    sees it. The node dies with the last reference, as it would after any operation.
+    """
+    found: list[Any] = []
+
+    def use() -> None:
+        with torch.enable_grad(), unseen():
+            node = leaf.view_as(leaf).grad_fn
+            assert node is not None
+            found.append(node.next_functions[0][0])
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    return found.pop()

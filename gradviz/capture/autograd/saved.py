@@ -1,0 +1,157 @@
+"""Saved tensors of a node, without running a hook or keeping anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gradviz.capture.autograd.nodes import Plan, Slot
+from gradviz.capture.autograd.tensors import version_of
+
+SavedRow = tuple[str, str, Any, "int | None"]
+"""``(name, state, detail, saved version)`` of one slot; see :func:`saved_of`."""
+
+_SavedTensor: Any = torch._C._autograd.SavedTensor
+_VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
+_FREED = re.compile(r"second time|already been freed")
+
+
+def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
+    """Saved tensors of a node whose slots are all single, unpacked, unwritten and not freed.
+
+    That is the common case, read in a fraction of the time. The tensors are in the order of
+    ``plan.slots``, with ``None`` for slots this graph did not need.
+
+    Returns:
+        ``None`` for any other node; :func:`saved_of` reads that.
+    """
+    try:
+        raws = plan.raw_saved(node)
+        for raw in raws:
+            if type(raw) is not _SavedTensor or raw.unpack_hook is not None:
+                return None
+        # F3.10: the read succeeds exactly when the versions agree. It makes no node.
+        values: tuple[Any, ...] = plan.saved(node)
+    except RuntimeError:
+        return None
+    return values if len(values) == len(plan.slots) else None
+
+
+def saved_of(node: Any, plan: Plan) -> list[SavedRow]:
+    """All saved slots of a node, without running a hook or keeping a SavedTensor (F3.04).
+
+    Returns:
+        ``(name, state, detail, saved version)`` per slot. The detail is the tensor for the
+        states held and modified, the unpack hook for packed, else ``None``. It must be
+        dropped soon: it keeps the memory alive.
+    """
+    rows: list[SavedRow] = []
+    for slot in plan.slots:
+        try:
+            raw = getattr(node, slot.raw)
+        except RuntimeError:  # F4.01: list-valued getters raise once the node is freed
+            rows.append((slot.name, "freed", None, None))
+            continue
+        if type(raw) is tuple:
+            rows.extend(_saved_list(node, slot, raw))
+        else:
+            rows.append(_saved_one(node, slot, raw))
+    return rows
+
+
+def _saved_one(node: Any, slot: Slot, raw: Any) -> SavedRow:
+    hook = raw.unpack_hook
+    if hook is not None:
+        return slot.name, "packed", hook, None
+    tensor = raw.data
+    assert slot.value is not None
+    if tensor is None:
+        try:
+            getattr(node, slot.value)
+        except RuntimeError:
+            return slot.name, "freed", None, None
+        return slot.name, "none", None, None
+    try:
+        # F3.10: the read succeeds exactly when the versions agree. It makes no node.
+        getattr(node, slot.value)
+    except RuntimeError as error:
+        versions = _VERSIONS.search(str(error))
+        if versions:
+            return slot.name, "modified", tensor, int(versions[2])
+        return slot.name, "held", tensor, None
+    return slot.name, "held", tensor, version_of(tensor)
+
+
+def _saved_list(node: Any, slot: Slot, raws: Sequence[Any]) -> list[SavedRow]:
+    """Slots of a list-valued getter: tensor lists and custom Functions."""
+    rows: list[SavedRow] = []
+    doubtful: list[int] = []
+    for i, raw in enumerate(raws):
+        name = f"{slot.name}[{i}]"
+        hook, tensor = raw.unpack_hook, raw.data
+        if hook is not None:
+            rows.append((name, "packed", hook, None))
+            continue
+        state, saved_version = _check_item(raw, tensor)
+        if state == "doubtful":
+            doubtful.append(i)
+            state = "held"
+        rows.append((name, state, tensor, saved_version))
+    if len(doubtful) and not any(row[1] == "packed" for row in rows):
+        _settle(node, slot, rows, doubtful)
+    return rows
+
+
+def _check_item(raw: Any, tensor: Any) -> tuple[str, int | None]:
+    """State of one list item, as far as ``SavedTensor.unpack`` tells.
+
+    F3.01: unpack raises for a differentiable output of the node itself before it looks at
+    versions, and does not exist before 2.12; both leave the item in doubt.
+    """
+    if not hasattr(raw, "unpack"):
+        return ("none" if tensor is None else "doubtful"), None
+    try:
+        raw.unpack()
+    except RuntimeError as error:
+        versions = _VERSIONS.search(str(error))
+        if versions:
+            return "modified", int(versions[2])
+        if _FREED.search(str(error)):
+            return "freed", None
+        return "doubtful", None
+    return ("none", None) if tensor is None else ("held", version_of(tensor))
+
+
+def _settle(node: Any, slot: Slot, rows: list[SavedRow], doubtful: list[int]) -> None:
+    """Decide doubtful items by reading the whole list, where that is harmless (F3.16)."""
+    name = slot.value
+    if name is None:
+        if getattr(
+            getattr(type(node), "_forward_cls", None), "clear_saved_tensors_on_access", True
+        ):
+            return
+        name = "saved_tensors"
+    try:
+        getattr(node, name)
+    except RuntimeError as error:
+        versions = _VERSIONS.search(str(error))
+        others_fine = all(row[1] != "modified" for row in rows)
+        if versions and others_fine and len(doubtful) == 1:
+            at = doubtful[0]
+            rows[at] = (rows[at][0], "modified", rows[at][2], int(versions[2]))
+        return
+    for at in doubtful:
+        rows[at] = (rows[at][0], "held", rows[at][2], version_of(rows[at][2]))
+
+
+def describe_hook(hook: Any) -> str:
+    """Name of a function as data: no address, no repr of the user's (F2.06, F3.12)."""
+    while hasattr(hook, "func") and type(hook).__name__ == "partial":
+        hook = hook.func
+    name = getattr(hook, "__qualname__", None)
+    if isinstance(name, str):
+        return name.replace("<locals>.", "")
+    return type(hook).__qualname__

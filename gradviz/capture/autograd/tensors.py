@@ -1,0 +1,171 @@
+"""Facts of a live tensor, by reads that run no operation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+_DTYPES: dict[torch.dtype, str] = {}
+_DEVICES: dict[torch.device, str] = {}
+_functorch: Any = torch._C._functorch
+_PLAIN_TYPES: Final = (torch.Tensor, torch.nn.Parameter)
+
+
+def dtype_of(tensor: torch.Tensor) -> str:
+    """``"float32"``."""
+    dtype = tensor.dtype
+    name = _DTYPES.get(dtype)
+    if name is None:
+        name = _DTYPES[dtype] = str(dtype).removeprefix("torch.")
+    return name
+
+
+def device_of(tensor: torch.Tensor) -> str:
+    """``"cpu"`` or ``"cuda:0"``."""
+    device = tensor.device
+    name = _DEVICES.get(device)
+    if name is None:
+        name = _DEVICES[device] = str(device)
+    return name
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Shape; -1 stands for a ragged dimension of a nested tensor."""
+    try:
+        shape = tuple(tensor.shape)
+    except RuntimeError:
+        return tuple(_size(tensor, dim) for dim in range(tensor.dim()))
+    return (
+        shape
+        if all(type(n) is int for n in shape)
+        else tuple(n if type(n) is int else -1 for n in shape)
+    )
+
+
+def _size(tensor: torch.Tensor, dim: int) -> int:
+    try:
+        return tensor.size(dim)
+    except RuntimeError:
+        return -1
+
+
+def version_of(tensor: torch.Tensor) -> int | None:
+    """Version counter; inference tensors have none (F2.01)."""
+    try:
+        return tensor._version
+    except RuntimeError:
+        return None
+
+
+def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """``(key, bytes)`` of the storage; ``None`` where there is none (F3.15).
+
+    The key is good only while the tensor lives.
+    """
+    try:
+        storage = tensor.untyped_storage()
+        return storage._cdata, storage.nbytes()
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def nbytes_of(tensor: torch.Tensor) -> int | None:
+    """``Tensor.nbytes`` where torch can tell without running an operation."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return None
+    return tensor.numel() * tensor.element_size()
+
+
+TensorFacts = tuple[
+    tuple[int, ...], str, str, "int | None", "int | None", "int | None", "int | None"
+]
+
+
+def facts_of(tensor: torch.Tensor) -> TensorFacts:
+    """Shape, dtype, device, bytes, key of the storage, its bytes, and version, in one read."""
+    try:
+        if type(tensor) in _PLAIN_TYPES and tensor.layout is torch.strided:
+            storage = tensor.untyped_storage()
+            return (
+                tuple(tensor.shape),
+                _DTYPES[tensor.dtype],
+                _DEVICES[tensor.device],
+                tensor.nbytes,
+                storage._cdata,
+                storage.nbytes(),
+                tensor._version,
+            )
+    except (KeyError, RuntimeError, NotImplementedError):
+        pass
+    found = storage_of(tensor) or (None, None)
+    return (
+        shape_of(tensor),
+        dtype_of(tensor),
+        device_of(tensor),
+        nbytes_of(tensor),
+        *found,
+        version_of(tensor),
+    )
+
+
+def is_view(tensor: torch.Tensor) -> bool:
+    """Whether autograd knows the tensor as a view."""
+    return bool(tensor._is_view())
+
+
+def output_nr(tensor: torch.Tensor) -> int:
+    """Which output of its node the tensor is; always passive (F1.14)."""
+    return tensor.output_nr
+
+
+def place_may_be_stale(tensor: torch.Tensor) -> bool:
+    """Whether reading ``grad_fn`` could make a node (F1.14).
+
+    A view is regenerated on reading when its base was written in place after it was made. torch
+    does not tell whether that is so; a counter that never moved shows that it is not.
+    """
+    return tensor.requires_grad and bool(tensor._is_view()) and bool(tensor._version)
+
+
+def tensor_hooks(tensor: torch.Tensor) -> list[tuple[str, Any]]:
+    """``(kind, function)`` of hooks registered on this tensor object (F2.06)."""
+    found: list[tuple[str, Any]] = []
+    for kind, registered in (
+        ("tensor", tensor._backward_hooks),
+        ("post_accumulate_grad", getattr(tensor, "_post_accumulate_grad_hooks", None)),
+    ):
+        found.extend((kind, hook) for hook in (registered or {}).values())
+    return found
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether values can be read with ordinary kernels and without running code of others."""
+    return (
+        type(tensor) in _PLAIN_TYPES
+        and tensor.layout is torch.strided
+        and not tensor.is_nested
+        and tensor.device.type != "meta"
+        and not tensor.is_quantized
+        and not _functorch.is_functorch_wrapped_tensor(tensor)
+        and (storage := storage_of(tensor)) is not None
+        and storage[1] >= (tensor.element_size() if tensor.numel() else 0)
+    )
+
+
+def is_dead(tensor: torch.Tensor) -> bool:
+    """Whether there is nothing left to read: memory given back, or a transform that ended."""
+    if _functorch.is_functorch_wrapped_tensor(tensor):
+        return bool(_functorch.is_dead_tensor_wrapper(tensor))
+    storage = storage_of(tensor)
+    return (
+        storage is not None
+        and storage[1] == 0
+        and tensor.numel() > 0
+        and tensor.device.type != "meta"
+    )
+
+
+def may_copy_to_host(tensor: torch.Tensor) -> bool:
+    """Reading a value synchronises a GPU, which is not allowed while a CUDA graph is captured."""
+    return tensor.device.type != "cuda" or not torch.cuda.is_current_stream_capturing()
