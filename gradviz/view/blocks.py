@@ -1,0 +1,132 @@
+"""What a card is made of: blocks of lines with their sizes, ports, and the parts one can hide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from gradviz.model.errors import OptionError
+from gradviz.view.style import SIZES
+from gradviz.view.text import width_of
+
+PARTS: Final = (
+    "saved",
+    "values",
+    "grad",
+    "formula",
+    "shapes",
+    "hooks",
+    "constants",
+    "tags",
+    "source",
+    "versions",
+)
+"""What ``show`` and ``hide`` can name."""
+
+Icon: TypeAlias = Literal["", "pin", "bar"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text on a card."""
+
+    text: str
+    css: str = ""
+    size: float = SIZES["text"]
+    icon: Icon = ""
+    lead: str = ""
+    """A name before the text, heavier."""
+
+    @property
+    def whole(self) -> str:
+        """Lead and text as they stand in the line."""
+        return f"{self.lead} {self.text}" if self.lead and self.text else self.lead or self.text
+
+    @property
+    def width(self) -> float:
+        """Width with the icon before it."""
+        return width_of(self.whole, self.size) + (13 if self.icon else 0)
+
+    @property
+    def height(self) -> float:
+        """Height of the line."""
+        return 20 if self.size > SIZES["text"] else 16
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together: plain text, a pocket or a tag with a frame of its own."""
+
+    kind: Literal["title", "text", "pocket", "tag"]
+    lines: tuple[Line, ...]
+    css: str = ""
+    data_id: str = ""
+    title: str = ""
+
+    @property
+    def framed(self) -> bool:
+        """Whether it has a frame."""
+        return self.kind in ("pocket", "tag")
+
+    @property
+    def width(self) -> float:
+        """Width with the frame's padding."""
+        return max(line.width for line in self.lines) + (18 if self.framed else 0)
+
+    @property
+    def height(self) -> float:
+        """Height with the frame's padding and the gap above."""
+        return sum(line.height for line in self.lines) + (7 if self.framed else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A place on the rim of a card where edges arrive or leave."""
+
+    label: str = ""
+    css: str = "gv-port"
+    slot: int = -1
+
+    @property
+    def width(self) -> float:
+        """Width of its pill, 0 without a label."""
+        return width_of(self.label, SIZES["small"]) + 12 if self.label else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Everything that is drawn for one node or tensor, not yet placed."""
+
+    id: str
+    css: str
+    blocks: tuple[Block, ...]
+    title: str
+    aria: str
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    chip: str = ""
+    tensor: str = ""
+    marks: frozenset[str] = field(default_factory=frozenset)
+
+
+def choose(show: Collection[str] | None, hide: Collection[str]) -> frozenset[str]:
+    """The parts of a picture that are wanted.
+
+    Raises:
+        OptionError: If a part does not exist; the message lists those that do.
+
+    Examples:
+        >>> sorted(choose(["saved", "grad"], ["grad"]))
+        ['saved']
+    """
+    for option, parts in (("show", show or ()), ("hide", hide)):
+        names = (parts,) if isinstance(parts, str) else tuple(parts)
+        for name in names:
+            if name not in PARTS:
+                raise OptionError(
+                    f"{option}={name!r} is not a part of a picture; there are: {', '.join(PARTS)}"
+                )
+    wanted = PARTS if show is None else ((show,) if isinstance(show, str) else show)
+    unwanted = (hide,) if isinstance(hide, str) else hide
+    return frozenset(wanted) - frozenset(unwanted)

@@ -1,0 +1,245 @@
+"""From a graph to its cards: which text, pocket, tag and port stands where, and how it is shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo
+from gradviz.view import details, phrases, sentences
+from gradviz.view.blocks import Block, Card, Line, Port
+from gradviz.view.context import Context
+from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
+from gradviz.view.text import cells, clean, shorten
+
+ROOM: Final = 38
+"""Characters of a line before it is shortened."""
+FEW: Final = 6
+"""Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
+
+
+def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
+    """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
+    sections = details.node_sections(node, context)
+    variable = context.tensors.get(node.variable or "")
+    tags = context.tags.get(node.id, ()) if "tags" in parts else ()
+    if variable is not None:
+        blocks, css = [*_leaf_blocks(node, variable, context, parts)], "gv-node gv-leaf"
+    else:
+        blocks, css = [*_node_blocks(node, context, parts)], "gv-node"
+    blocks += [_tag(tag, context, parts) for tag in tags[:FEW]]
+    blocks += _more(len(tags) - FEW, "tensor")
+    chip = "leaf" if variable is not None else ""
+    chip = node.state if node.state in ("freed", "packed", "opaque") and "saved" in parts else chip
+    return Card(
+        id=node.id,
+        css=f"{css} {NODE_CSS[node.state]}",
+        blocks=tuple(blocks),
+        title=details.as_text(sections),
+        aria=sentences.of_node(node, context),
+        inputs=_inputs(node),
+        outputs=_outputs(node, context),
+        chip=chip,
+        tensor=node.variable or "",
+    )
+
+
+def tensor_card(info: TensorInfo, context: Context, parts: frozenset[str]) -> Card:
+    """The card of a tensor that has no place in the graph."""
+    state = "requires grad, not in this graph" if info.requires_grad else "does not require grad"
+    return Card(
+        id=info.id,
+        css="gv-tensor",
+        blocks=(
+            Block(
+                "title", (Line(shorten(phrases.tensor_name(info), 30), "gv-title", SIZES["title"]),)
+            ),
+            Block("text", (Line(state, "gv-muted"), *_facts(info, context, parts))),
+        ),
+        title=details.as_text((details.tensor_section(info, context),)),
+        aria=sentences.of_tensor(info, context),
+    )
+
+
+def more_card(count: int) -> Card:
+    """The stub that stands for nodes that are not drawn."""
+    text = f"… {phrases.plural(count, 'more node')} not drawn"
+    block = Block("text", (Line(text, "gv-muted"),))
+    return Card(id="more", css="gv-more", blocks=(block,), title=text, aria=text)
+
+
+def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterator[Block]:
+    yield Block("title", (Line(shorten(node.name, 34), "gv-title", SIZES["title"]),))
+    lines = []
+    if node.source and "source" in parts:
+        lines.append(Line(shorten(node.source, ROOM), "gv-source"))
+    if node.module and "source" in parts:
+        lines.append(Line(shorten(f"in {node.module}", ROOM), "gv-muted"))
+    if node.formula and "formula" in parts:
+        lines += _formula(node.formula)
+    if node.attributes and "values" in parts:
+        pairs = ", ".join(f"{clean(n)}={phrases.attribute(v)}" for n, v in node.attributes)
+        lines.append(Line(shorten(pairs, ROOM), "gv-muted"))
+    if "shapes" in parts and not (context.tags.get(node.id) and "tags" in parts):
+        known = [phrases.shape(s) for s in node.output_shapes]
+        if known:
+            lines.append(Line(shorten(f"→ {', '.join(known)}", ROOM), "gv-muted"))
+    lines += _hooks(node.hooks if not context.tags.get(node.id) else (), parts)
+    if lines:
+        yield Block("text", tuple(lines))
+    if "saved" in parts:
+        there = [(i, slot) for i, slot in enumerate(node.saved) if slot.state != "none"]
+        for place, slot in there[:FEW]:
+            yield _pocket(node, place, slot, context, parts)
+        yield from _more(len(there) - FEW, "saved tensor")
+
+
+def _formula(formula: str) -> list[Line]:
+    rows = details.formula_rows(formula)
+    lines = [
+        Line(shorten(f"∂{name}: {text}" if name else text, ROOM), "gv-formula")
+        for name, text in rows
+    ]
+    return (
+        lines
+        if len(lines) <= 3
+        else [*lines[:2], Line(f"… {len(lines) - 2} more lines", "gv-muted")]
+    )
+
+
+def _pocket(
+    node: Node, place: int, slot: SavedTensor, context: Context, parts: frozenset[str]
+) -> Block:
+    name = phrases.saved_name(slot, context.names)
+    facts = []
+    if slot.state in ("held", "modified"):
+        facts += [phrases.shape(slot.shape) if "shapes" in parts else "", phrases.dtype(slot.dtype)]
+        facts.append(context.place(slot.device))
+    said = phrases.saved_state(slot)
+    if slot.state == "held" and "versions" in parts:
+        facts.append(said)
+    lines = [Line(_side_by_side(name, phrases.join(facts, " ")))]
+    if slot.state == "modified":
+        lines.append(Line(shorten(said, ROOM), "gv-warn"))
+    elif slot.state != "held":
+        lines = [Line(_side_by_side(name, said))]
+    return Block(
+        "pocket",
+        tuple(lines),
+        css=f"gv-pocket {POCKET_CSS[slot.state]}",
+        data_id=f"{node.id}.saved.{place}",
+        title=f"saved tensor {clean(slot.name)}: {details.saved_words(slot, context)}",
+    )
+
+
+def _side_by_side(name: str, facts: str) -> str:
+    facts = shorten(facts, ROOM - 12)
+    return f"{shorten(name, max(12, ROOM - 2 - len(facts)))}  {facts}".rstrip()
+
+
+def _leaf_blocks(
+    node: Node, variable: TensorInfo, context: Context, parts: frozenset[str]
+) -> Iterator[Block]:
+    name = shorten(phrases.tensor_name(variable), 30)
+    yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
+    lines = [*_facts(variable, context, parts), *_grad(variable, parts)]
+    if variable.retains_grad:
+        lines.append(Line("retain_grad", icon="pin"))
+    lines += _hooks((*variable.hooks, *(h for h in node.hooks if h not in variable.hooks)), parts)
+    lines.append(Line("Σ AccumulateGrad", "gv-muted"))
+    yield Block("text", tuple(lines))
+
+
+def _tag(info: TensorInfo, context: Context, parts: frozenset[str]) -> Block:
+    first, *lines = _facts(info, context, parts, lead=shorten(phrases.tensor_name(info), 24))
+    if info.retains_grad:
+        lines.append(Line("retain_grad", icon="pin"))
+    if info.retains_grad or info.grad is not None:
+        lines += _grad(info, parts)
+    lines += _hooks(info.hooks, parts)
+    return Block(
+        "tag",
+        (first, *lines),
+        css="gv-tag",
+        data_id=info.id,
+        title=details.as_text((details.tensor_section(info, context),)),
+    )
+
+
+def _facts(
+    info: TensorInfo, context: Context, parts: frozenset[str], lead: str = ""
+) -> Iterator[Line]:
+    """Shape, what is unusual, version and values: in one line if there is room."""
+    version = "no version" if info.version is None else f"v{info.version}"
+    facts = phrases.join(
+        (
+            phrases.shape(info.shape) if "shapes" in parts else "",
+            phrases.dtype(info.dtype),
+            context.place(info.device),
+            "view" if info.is_view else "",
+            "inference" if info.is_inference else "",
+            version if "versions" in parts else "",
+        ),
+        " ",
+    )
+    values = ""
+    if info.values is not None and "values" in parts:
+        values = "= " + phrases.numbers(info.values, info.shape)
+    room = ROOM - cells(lead)
+    together = phrases.join((facts, values), " ")
+    if cells(together) <= room:
+        facts, values = together, ""
+    if facts or lead:
+        yield Line(shorten(facts, room), "gv-muted", lead=lead)
+    if values:
+        yield Line(shorten(values, ROOM), "gv-muted")
+    if others := context.sharing.get(info.id):
+        yield Line(shorten(f"shares memory with {', '.join(others)}", ROOM), "gv-muted", icon="bar")
+
+
+def _grad(info: TensorInfo, parts: frozenset[str]) -> Iterator[Line]:
+    if "grad" in parts:
+        yield Line(shorten(f".grad {phrases.summary(info.grad)}", ROOM))
+
+
+def _hooks(hooks: tuple[Hook, ...], parts: frozenset[str]) -> list[Line]:
+    if "hooks" not in parts:
+        return []
+    lines = [Line(shorten(phrases.hook(hook), ROOM), icon="pin") for hook in hooks[:FEW]]
+    if len(hooks) > FEW:
+        lines.append(Line(f"… {len(hooks) - FEW} more hooks", "gv-muted"))
+    return lines
+
+
+def _more(count: int, thing: str) -> list[Block]:
+    if count <= 0:
+        return []
+    return [Block("text", (Line(f"… {phrases.plural(count, f'more {thing}')}", "gv-muted"),))]
+
+
+def _inputs(node: Node) -> tuple[Port, ...]:
+    """A port per entry of ``next_functions``."""
+    crowded = len(node.next_functions) > FEW
+    named = any(node.arguments) and not crowded
+    ports = []
+    for slot, entry in enumerate(node.next_functions):
+        argument = node.arguments[slot] if slot < len(node.arguments) else None
+        label = shorten(argument or str(slot), 14) if named else ""
+        if entry is None:
+            label = f"{label}: no grad" if label else ("∅" if crowded else "no grad")
+        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot))
+    return tuple(ports)
+
+
+def _outputs(node: Node, context: Context) -> tuple[Port, ...]:
+    """A port per output that is used."""
+    used = context.used_outputs.get(node.id, ())
+    several = len(node.output_shapes) > 1 or used[-1:] > (0,)
+    ports = []
+    for output_nr in used:
+        label = f"output {output_nr}" if several and len(used) <= FEW else ""
+        if output_nr in context.roots.get(node.id, ()):
+            ports.append(Port(f"root · {label}" if label else "root", "gv-root", output_nr))
+        else:
+            ports.append(Port(label, "gv-port", output_nr))
+    return tuple(ports)

@@ -1,0 +1,136 @@
+"""Look-ups that every description of a graph needs, made once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+
+from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.graph import Graph
+from gradviz.view import phrases
+from gradviz.view.text import clean
+
+
+class Context:
+    """A graph with its tensors by id, by node and by storage.
+
+    Args:
+        graph: The graph that is described.
+        limit: How many nodes are described, the first ones.
+    """
+
+    def __init__(self, graph: Graph, limit: int = 400) -> None:
+        self.graph = graph
+        self.nodes: tuple[Node, ...] = graph.nodes[:limit]
+        self.tensors = {info.id: info for info in graph.tensors}
+        self.names = {info.id: phrases.tensor_name(info) for info in graph.tensors}
+        """Name of each tensor, its id when it has none."""
+        self.roots: dict[str, list[int]] = {}
+        """Output numbers of each node that is a root."""
+        for node_id, output_nr in graph.roots:
+            self.roots.setdefault(node_id, []).append(output_nr)
+
+    @cached_property
+    def tags(self) -> dict[str, tuple[TensorInfo, ...]]:
+        """Live tensors by the node that made them, leaves not among them."""
+        found: dict[str, list[TensorInfo]] = {}
+        for info in self.graph.tensors:
+            if info.node is not None and self.graph[info.node].variable != info.id:
+                found.setdefault(info.node, []).append(info)
+        return {node: tuple(sorted(t, key=lambda i: i.output_nr)) for node, t in found.items()}
+
+    @cached_property
+    def outside(self) -> tuple[TensorInfo, ...]:
+        """Known tensors that no node of the graph made."""
+        return tuple(info for info in self.graph.tensors if info.node is None)
+
+    @cached_property
+    def saved_by(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Where each known tensor is saved: pairs of node id and slot name."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for node in self.nodes:
+            for slot in node.saved:
+                if slot.tensor is not None:
+                    found.setdefault(slot.tensor, []).append((node.id, slot.name))
+        return {tensor: tuple(places) for tensor, places in found.items()}
+
+    @cached_property
+    def sharing(self) -> dict[str, tuple[str, ...]]:
+        """Names of the other tensors on the same storage, and so with the same version."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        for info in self.graph.tensors:
+            if info.storage is not None:
+                groups[info.storage].append(info.id)
+        return {
+            one: tuple(self.names[other] for other in group if other != one)
+            for group in groups.values()
+            if len(group) > 1
+            for one in group
+        }
+
+    @cached_property
+    def consumers(self) -> dict[str, tuple[str, ...]]:
+        """Nodes that point to each node, each once."""
+        found: dict[str, dict[str, None]] = {}
+        for node in self.nodes:
+            for entry in filter(None, node.next_functions):
+                found.setdefault(entry[0], {})[node.id] = None
+        return {target: tuple(sources) for target, sources in found.items()}
+
+    @cached_property
+    def used_outputs(self) -> dict[str, tuple[int, ...]]:
+        """Output numbers of each node that an edge or a root uses."""
+        found: dict[str, set[int]] = {}
+        for target, output_nr in self.graph.roots:
+            found.setdefault(target, set()).add(output_nr)
+        for node in self.nodes:
+            for target, output_nr in filter(None, node.next_functions):
+                found.setdefault(target, set()).add(output_nr)
+        return {target: tuple(sorted(used)) for target, used in found.items()}
+
+    def node_name(self, node_id: str | None) -> str:
+        """Name of a node, for a leaf with its variable: ``leaf w``."""
+        if node_id is None:
+            return ""
+        place = int(node_id[1:])
+        node = self.nodes[place] if place < len(self.nodes) else self.graph[node_id]
+        return (
+            f"leaf {self.names[node.variable]}" if node.variable in self.names else clean(node.name)
+        )
+
+    def entry(self, entry: tuple[str, int] | None) -> str:
+        """One entry of ``next_functions`` in words."""
+        if entry is None:
+            return "None: no gradient needed"
+        node_id, output_nr = entry
+        output = f", output {output_nr}" if output_nr else ""
+        return f"{node_id} {self.node_name(node_id)}{output}"
+
+    def place(self, device: str | None) -> str:
+        """A device, when not all tensors share one."""
+        return "" if device is None or self._device is not None else f"on {clean(device)}"
+
+    @cached_property
+    def _device(self) -> str | None:
+        return self.graph.device
+
+    @cached_property
+    def devices(self) -> str:
+        """All devices, for the header line."""
+        if self._device is not None:
+            return clean(self._device)
+        found = {info.device for info in self.graph.tensors}
+        found.update(s.device for n in self.nodes for s in n.saved if s.device is not None)
+        return ", ".join(map(clean, sorted(found)))
+
+    @property
+    def subject(self) -> str:
+        """What the graph belongs to: the names of the root outputs, else of the root nodes."""
+        by_place = {
+            (i.node, i.output_nr): self.names[i.id] for i in reversed(self.graph.tensors) if i.name
+        }
+        names = dict.fromkeys(
+            by_place.get(root) or self.node_name(root[0]) for root in self.graph.roots
+        )
+        shown = list(names)[:4]
+        return ", ".join(shown) + (", …" if len(names) > 4 else "")

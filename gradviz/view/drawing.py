@@ -1,0 +1,161 @@
+"""From a graph to SVG: cards are measured, Graphviz places them, this room draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.graph import Graph
+from gradviz.view import cards, marks, sentences
+from gradviz.view.blocks import Card, Port, choose
+from gradviz.view.context import Context
+from gradviz.view.geometry import Frame, measure
+from gradviz.view.layout import Direction, Engine, Layout, Link, lay_out
+from gradviz.view.style import css
+from gradviz.view.text import px, shorten, xml
+
+LIMIT: Final = 400
+"""How many nodes are drawn; a stub says how many are not."""
+OUTSIDE: Final = 60
+"""How many tensors outside the graph are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A link that is drawn: an entry of ``next_functions``, or a tensor saved from outside."""
+
+    link: Link
+    source: str
+    target: str
+    slot: int
+    is_edge: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything in a picture before it is placed."""
+
+    context: Context
+    cards: tuple[Card, ...]
+    wires: tuple[Wire, ...]
+
+
+def draw(
+    graph: Graph,
+    direction: Direction = "TB",
+    engine_arrows: bool = False,
+    show: Collection[str] | None = None,
+    hide: Collection[str] = (),
+    *,
+    engine: Engine = "auto",
+    variables: bool = True,
+) -> str:
+    """Draw a graph as SVG text, the same bytes for the same graph.
+
+    Args:
+        graph: What is drawn; of more than 400 nodes the first 400.
+        direction: ``"TB"``: data flows down. ``"LR"``: to the right.
+        engine_arrows: Arrows as the engine runs, along ``next_functions``; else as data flows.
+        show: Parts to show, all of them if not given: see ``gradviz.view.blocks.PARTS``.
+        hide: Parts to leave out.
+        engine: ``"auto"``, ``"wasm"`` or ``"dot"`` (the program).
+        variables: Colours as CSS variables; ``False`` for programs that know none.
+
+    Raises:
+        OptionError: If an option has a value it cannot take.
+        GraphvizNotFoundError: If no layout engine is installed.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> svg = draw(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
+        >>> svg.count('class="gv-stub"')
+        1
+    """
+    scene = compose(graph, choose(show, hide))
+    frames = {card.id: measure(card, direction) for card in scene.cards}
+    layout = lay_out(
+        [frame.box for frame in frames.values()],
+        [wire.link for wire in scene.wires],
+        direction,
+        engine,
+    )
+    lines = [_head(scene.context, layout, engine_arrows)]
+    lines.append(f"<style>{css(variables=variables, engine_arrows=engine_arrows)}</style>")
+    lines += _wires(scene, frames, layout, direction)
+    for frame in frames.values():
+        lines.append(marks.card(frame, layout.places[frame.card.id], direction))
+    return "\n".join((*lines, "</svg>\n"))
+
+
+def compose(graph: Graph, parts: frozenset[str]) -> Scene:
+    """Decide what is in the picture: a card per node, tensor and stub, and the links."""
+    context = Context(graph, LIMIT)
+    made = {node.id: cards.node_card(node, context, parts) for node in context.nodes}
+    wires = [
+        Wire(
+            Link(entry[0], _output(made[entry[0]], entry[1]), node.id, slot),
+            node.id,
+            entry[0],
+            slot,
+            True,
+        )
+        if entry[0] in made
+        else Wire(Link("more", 0, node.id, slot), node.id, entry[0], slot, True)
+        for node in context.nodes
+        for slot, entry in enumerate(node.next_functions)
+        if entry is not None
+    ]
+    shown = [t for t in context.outside if "constants" in parts or t.requires_grad][:OUTSIDE]
+    for info in shown:
+        for node_id, name in context.saved_by.get(info.id, ()):
+            port = _way_in(made, node_id, name)
+            wires.append(Wire(Link(info.id, 0, node_id, port), node_id, info.id, port, False))
+    everything = [cards.tensor_card(info, context, parts) for info in shown]
+    everything += made.values()
+    if len(graph) > LIMIT:
+        everything.append(cards.more_card(len(graph) - LIMIT))
+    return Scene(context, tuple(everything), tuple(wires))
+
+
+def _output(card: Card, output_nr: int) -> int:
+    return next(i for i, port in enumerate(card.outputs) if port.slot == output_nr)
+
+
+def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
+    """The port where a tensor from outside enters: its argument's, else one of its own."""
+    from dataclasses import replace
+
+    card = made[node_id]
+    for place, port in enumerate(card.inputs):
+        if port.css == "gv-stub" and port.label == f"{shorten(name, 14)}: no grad":
+            return place
+    made[node_id] = replace(
+        card, inputs=(*card.inputs, Port(shorten(name, 14), "gv-port gv-extra", -1))
+    )
+    return len(card.inputs)
+
+
+def _head(context: Context, layout: Layout, engine_arrows: bool) -> str:
+    width, height = px(layout.width), px(layout.height)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg{" gv-engine" * engine_arrows}" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="group" '
+        f'aria-label="{xml(sentences.of_graph(context))}">'
+    )
+
+
+def _wires(
+    scene: Scene, frames: dict[str, Frame], layout: Layout, direction: Direction
+) -> Iterator[str]:
+    for wire, path in zip(scene.wires, layout.paths, strict=True):
+        head = frames[wire.link.head]
+        tail = frames[wire.link.tail]
+        yield marks.wire(
+            path,
+            wire.source,
+            wire.target,
+            wire.slot if wire.is_edge else None,
+            marks.reach(tail, wire.link.tail_port, False, direction),
+            marks.reach(head, wire.link.head_port, True, direction),
+        )

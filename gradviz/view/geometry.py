@@ -1,0 +1,103 @@
+"""Sizes: how large a card is, and where its blocks and ports are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.view.blocks import Block, Card, Port
+from gradviz.view.layout import Box, Direction, Point
+from gradviz.view.text import width_of
+
+PAD: Final = 10.0
+PILL: Final = 15.0
+"""Height of the pill that names a port."""
+INSIDE: Final = 6.0
+"""How far a pill reaches into its card."""
+CROWD: Final = 640.0
+"""Width that ports alone can give to a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A measured card: its box with pills, and the card inside that box."""
+
+    card: Card
+    box: Box
+    left: float
+    top: float
+    width: float
+    height: float
+    band: float
+    """Height of the coloured band behind the title."""
+    tops: tuple[float, ...]
+    """Upper edge of each block, from the upper edge of the card."""
+
+
+def measure(card: Card, direction: Direction) -> Frame:
+    """Measure a card: nothing that is drawn on it can be larger than what is given here."""
+    down = direction == "TB"
+    above, below = _pills(card.inputs), _pills(card.outputs)
+    tops, height, band = _stack(card, INSIDE - 2 if above and down else 0.0)
+    height += INSIDE if below and down else 0.0
+    width = max(_wide(block, card) for block in card.blocks) + 2 * PAD
+    if down:
+        width = max(width, *(_spread(ports, 10.0) for ports in (card.inputs, card.outputs)))
+        top, bottom = (PILL - INSIDE if above else 0.0), (PILL - INSIDE if below else 0.0)
+        left = right = 0.0
+    else:
+        height = max(height, *(_tall(ports) for ports in (card.inputs, card.outputs)))
+        left, right = (max(0.0, size - INSIDE) for size in (above, below))
+        width += (INSIDE if above else 0.0) + (INSIDE if below else 0.0)
+        top = bottom = 0.0
+    box = Box(
+        card.id,
+        round(left + width + right, 1),
+        round(top + height + bottom, 1),
+        max(1, len(card.inputs)),
+        max(1, len(card.outputs)),
+    )
+    return Frame(
+        card, box, round(left, 1), round(top, 1), round(width, 1), round(height, 1), band, tops
+    )
+
+
+def port_place(frame: Frame, port: int, is_input: bool, direction: Direction) -> Point:
+    """Where a link meets the box, from the box's upper left corner."""
+    share = (port + 0.5) / (frame.box.inputs if is_input else frame.box.outputs)
+    if direction == "TB":
+        return share * frame.box.width, 0.0 if is_input else frame.box.height
+    return 0.0 if is_input else frame.box.width, share * frame.box.height
+
+
+def _pills(ports: tuple[Port, ...]) -> float:
+    return max((port.width for port in ports), default=0.0)
+
+
+def _spread(ports: tuple[Port, ...], gap: float) -> float:
+    widest = _pills(ports)
+    return len(ports) * (widest + gap) if widest else min(CROWD, len(ports) * 9.0)
+
+
+def _tall(ports: tuple[Port, ...]) -> float:
+    return len(ports) * (PILL + 3) if _pills(ports) else min(CROWD, len(ports) * 8.0)
+
+
+def _wide(block: Block, card: Card) -> float:
+    chip = width_of(card.chip, 10) + 22 if card.chip and block.kind == "title" else 0.0
+    return block.width + chip
+
+
+def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
+    tops, y, band = [], start, 0.0
+    for block in card.blocks:
+        if block.kind == "title":
+            y += 3
+            tops.append(y)
+            y += block.height + 3
+            band = y
+        else:
+            y += 5 if block.framed or y == band else 1
+            tops.append(y)
+            y += block.height
+    return tuple(tops), y + (7 if y > band else 0), band

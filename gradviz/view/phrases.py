@@ -1,0 +1,151 @@
+"""Words for facts, the same in picture, outline, inspector and table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradviz.model.facts import Attribute, Hook, Number, SavedTensor, TensorInfo, ValueSummary
+from gradviz.view.text import clean
+
+
+def number(value: Number) -> str:
+    """A value as Python would write it, floats with four significant digits.
+
+    Examples:
+        >>> number(2.0), number(1 / 3), number(True), number("nan"), number(1e-9)
+        ('2.0', '0.3333', 'True', 'nan', '1e-09')
+    """
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.4g}"
+    return text if any(sign in text for sign in ".en") else text + ".0"
+
+
+def shape(sizes: Sequence[int] | None) -> str:
+    """A shape as a tuple, ``?`` when it is not known."""
+    return "?" if sizes is None else str(tuple(sizes))
+
+
+def numbers(values: Sequence[Number], sizes: Sequence[int]) -> str:
+    """Few values; a scalar without brackets."""
+    inside = ", ".join(map(number, values))
+    return inside if not sizes and len(values) == 1 else f"[{inside}]"
+
+
+def summary(found: ValueSummary | None) -> str:
+    """What ``.grad`` holds in a few words: values, or minimum, mean and maximum."""
+    if found is None:
+        return "None"
+    if found.values is not None:
+        text = numbers(found.values, found.shape)
+    else:
+        pairs = (("min", found.min), ("mean", found.mean), ("max", found.max))
+        text = " ".join(f"{word} {number(v)}" for word, v in pairs if v is not None)
+        text = text or f"values not read, {shape(found.shape)}"
+    bad = " and ".join(
+        w for w, is_there in (("nan", found.has_nan), ("inf", found.has_inf)) if is_there
+    )
+    return f"{text} (has {bad})" if bad else text
+
+
+def dtype(name: str | None) -> str:
+    """The dtype, empty for float32, which goes without saying."""
+    return "" if name in (None, "float32") else str(name)
+
+
+def version(saved: int | None, now: int | None) -> str:
+    """``v0``; when they differ, both."""
+    if saved is None:
+        return "" if now is None else f"now v{now}"
+    return f"v{saved}" if now in (None, saved) else f"saved v{saved}, now v{now}"
+
+
+def join(parts: Iterable[str], between: str = " · ") -> str:
+    """The parts that are not empty."""
+    return between.join(part for part in parts if part)
+
+
+def size(nbytes: int) -> str:
+    """Bytes for a reader.
+
+    Examples:
+        >>> size(24), size(50_000), size(3 << 20)
+        ('24 B', '48.8 KiB', '3.0 MiB')
+    """
+    amount, units = float(nbytes), iter(("KiB", "MiB", "GiB"))
+    if nbytes < 10_000:
+        return f"{nbytes} B"
+    unit = ""
+    while amount >= 1024 and (following := next(units, "")):
+        amount, unit = amount / 1024, following
+    return f"{amount:.1f} {unit}"
+
+
+def plural(count: int, thing: str) -> str:
+    """``1 node``, ``2 nodes``, ``2 leaves``."""
+    if count != 1:
+        thing = thing[:-1] + "ves" if thing.endswith("f") else thing + "s"
+    return f"{count} {thing}"
+
+
+def tensor_name(info: TensorInfo) -> str:
+    """The name of a tensor, else its id."""
+    return clean(info.name) if info.name else info.id
+
+
+def flags(info: TensorInfo) -> tuple[str, ...]:
+    """What is true of a tensor, in torch's words."""
+    leaf = {True: "leaf", False: "not a leaf", None: "leaf not known"}[info.is_leaf]
+    return tuple(
+        filter(
+            None,
+            (
+                leaf,
+                "requires grad" if info.requires_grad else "does not require grad",
+                "retain_grad" if info.retains_grad else "",
+                "view" if info.is_view else "",
+                "inference tensor" if info.is_inference else "",
+            ),
+        )
+    )
+
+
+HOOK_KINDS = {
+    "tensor": "hook",
+    "post_accumulate_grad": "post-accumulate-grad hook",
+    "node_pre": "node prehook",
+    "node_post": "node hook",
+}
+
+
+def hook(found: Hook) -> str:
+    """A hook by kind and name."""
+    return f"{HOOK_KINDS.get(found.kind, found.kind)} {clean(found.name)}"
+
+
+def attribute(value: Attribute) -> str:
+    """A saved scalar or size."""
+    if isinstance(value, tuple):
+        inside = ", ".join(map(attribute, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, float):
+        return number(value)
+    return clean(str(value))
+
+
+def saved_name(slot: SavedTensor, names: dict[str, str]) -> str:
+    """The slot and, when it is a known tensor, which: ``self = b``."""
+    known = names.get(slot.tensor or "", "")
+    return f"{clean(slot.name)} = {known}" if known else clean(slot.name)
+
+
+def saved_state(slot: SavedTensor) -> str:
+    """State and versions of a slot: ``v0``, ``⚠ saved v0, now v1``, ``freed``, ``packed by f``."""
+    if slot.state == "packed":
+        return f"packed by {clean(slot.packed_by)}" if slot.packed_by else "packed"
+    versions = version(slot.saved_version, slot.current_version)
+    if slot.state == "modified":
+        return f"⚠ {versions or 'modified'}"
+    if slot.state == "held":
+        return versions
+    return join((slot.state, versions), " ")

@@ -1,0 +1,181 @@
+"""How each kind and state looks and what it is called: one table for picture, legend and outline.
+
+Every mark exists three times: as a shape or glyph, as a colour (Okabe and Ito), as a word.
+Colours are CSS variables with light defaults, so that a widget on a dark page overrides
+``--gv-…`` and nothing else; cards are opaque, so that a picture reads on white and on dark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+FONT: Final = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
+SIZES: Final = {"title": 13.0, "text": 11.0, "small": 10.0}
+
+LIGHT: Final = {
+    "ink": "#1c2128",
+    "muted": "#57606a",
+    "card": "#ffffff",
+    "line": "#8c959f",
+    "head": "#f1f4f8",
+    "edge": "#768390",
+    "held": "#0072b2",
+    "held-fill": "#eaf3fa",
+    "modified": "#b84300",
+    "modified-fill": "#fdeee4",
+    "freed": "#6e7781",
+    "packed": "#9a3f73",
+    "packed-fill": "#faeef5",
+    "leaf": "#007a5a",
+    "leaf-fill": "#e8f5f0",
+    "tag": "#8a6100",
+    "tag-fill": "#fdf4de",
+    "root": "#30363d",
+    "root-ink": "#ffffff",
+}
+"""Colour of each variable ``--gv-NAME`` on a light page."""
+
+DARK: Final = {
+    "ink": "#e6edf3",
+    "muted": "#a2abb5",
+    "card": "#1d2229",
+    "line": "#7d8590",
+    "head": "#282e37",
+    "edge": "#8b949e",
+    "held": "#56b4e9",
+    "held-fill": "#16303f",
+    "modified": "#ff9a5c",
+    "modified-fill": "#43251a",
+    "freed": "#9aa4ae",
+    "packed": "#e79cc6",
+    "packed-fill": "#3a2432",
+    "leaf": "#3fc79a",
+    "leaf-fill": "#15352b",
+    "tag": "#e9b949",
+    "tag-fill": "#3a3018",
+    "root": "#e6edf3",
+    "root-ink": "#1c2128",
+}
+"""The same for a dark page; the widget's stylesheet puts them on its root."""
+
+FORCED: Final = dict.fromkeys(LIGHT, "CanvasText") | dict.fromkeys(
+    (name for name in LIGHT if name in ("card", "head", "root-ink") or name.endswith("-fill")),
+    "Canvas",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One kind of mark: the class it carries, its word and what the legend says."""
+
+    css: str
+    word: str
+    legend: str
+
+
+MARKS: Final = {
+    mark.css: mark
+    for mark in (
+        Mark("gv-root", "root", "root: backward starts here"),
+        Mark("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
+        Mark("gv-holds", "holds", "node that holds saved tensors"),
+        Mark("gv-saves-nothing", "saves nothing", "node that saves no tensor"),
+        Mark("gv-freed", "freed", "freed: what was saved is gone"),
+        Mark("gv-packed", "packed", "packed: a hook keeps the saved tensor"),
+        Mark("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
+        Mark("gv-held", "held", "saved tensor, kept for backward"),
+        Mark("gv-modified", "modified", "⚠ modified in place since it was saved"),
+        Mark("gv-tag", "tensor", "tensor that is alive, on the node that made it"),
+        Mark("gv-tensor", "outside", "tensor outside the graph"),
+        Mark("gv-stub", "no grad", "no grad needed: None in next_functions"),
+        Mark("gv-uses", "saved only", "saved from outside the graph"),
+        Mark("gv-hook", "hook", "hook, or retain_grad"),
+        Mark("gv-shared", "shares memory", "tensors that share memory and version"),
+        Mark("gv-edge", "edge", "data flows this way, backward against it"),
+        Mark("gv-more", "more", "nodes that are not drawn"),
+    )
+}
+"""Every mark by class, in the order of the legend."""
+
+NODE_CSS: Final = {
+    "holds": "gv-holds",
+    "freed": "gv-freed",
+    "saves nothing": "gv-saves-nothing",
+    "packed": "gv-packed",
+    "opaque": "gv-opaque",
+}
+POCKET_CSS: Final = {
+    "held": "gv-held",
+    "modified": "gv-modified",
+    "freed": "gv-freed",
+    "packed": "gv-packed",
+}
+
+_RULES: Final = """
+text{font-family:%FONT%;font-size:11px;fill:$ink}
+.gv-title{font-size:13px;font-weight:600}
+.gv-muted{fill:$muted}
+.gv-small{font-size:10px}
+.gv-card{fill:$card;stroke:$line;stroke-width:1.2}
+.gv-band{fill:$head}
+.gv-leaf>.gv-card{stroke:$leaf;stroke-width:1.8}
+.gv-leaf>.gv-band{fill:$leaf-fill}
+.gv-freed>.gv-card{stroke:$freed;stroke-dasharray:5 3}
+.gv-packed>.gv-card{stroke:$packed}
+.gv-opaque>.gv-card{stroke-width:2.6;stroke:$freed}
+.gv-tensor>.gv-card{stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round;stroke-width:1.6}
+.gv-more>.gv-card{stroke-dasharray:2 3}
+.gv-pocket>rect{fill:$held-fill}
+.gv-pocket>.gv-mark{fill:$held}
+.gv-pocket.gv-modified>rect{fill:$modified-fill;stroke:$modified;stroke-width:1}
+.gv-modified>.gv-warn{fill:$modified;font-weight:600}
+.gv-pocket.gv-freed>rect{fill:none;stroke:$freed;stroke-dasharray:3 2}
+.gv-pocket.gv-packed>rect{fill:$packed-fill;stroke:$packed}
+.gv-tag>rect{fill:$tag-fill;stroke:$tag;stroke-width:1}
+.gv-tag>.gv-mark{fill:$tag}
+.gv-name{font-weight:600;fill:$ink}
+.gv-pin{fill:none;stroke:$muted;stroke-width:1.2}
+.gv-bar{fill:$muted}
+.gv-port>rect,.gv-stub>rect{fill:$card;stroke:$line}
+.gv-port>text,.gv-stub>text{font-size:10px;fill:$muted}
+.gv-stub>rect{stroke-dasharray:1.5 2.5;stroke-linecap:round}
+.gv-stub>path{stroke:$edge;stroke-width:1.4;fill:none}
+.gv-root>rect{fill:$root;stroke:none}
+.gv-root>text{font-size:10px;font-weight:600;fill:$root-ink}
+.gv-chip>rect{fill:none;stroke:$freed}
+.gv-chip>text{font-size:10px;fill:$muted}
+.gv-edge>path{fill:none;stroke:$edge;stroke-width:1.5}
+.gv-head{fill:$edge}
+.gv-uses>path{fill:none;stroke:$edge;stroke-width:1.5;stroke-dasharray:1.5 4;stroke-linecap:round}
+.gv-head-engine{display:none}
+.gv-engine .gv-head-engine{display:inline}
+.gv-engine .gv-head-data{display:none}
+"""
+
+
+def css(*, variables: bool = True, engine_arrows: bool = False) -> str:
+    """The style sheet inside the SVG.
+
+    Args:
+        variables: Colours as ``var(--gv-NAME, default)``, with rules for print and forced
+            colours. Without, plain colours for programs that know no variables.
+        engine_arrows: Only used without variables: which of the two arrow heads is drawn.
+    """
+    rules = _RULES.replace("%FONT%", FONT).strip()
+    if not variables:
+        unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
+        kept = [r for r in rules.split("\n") if "-head-engine" not in r and "-head-data" not in r]
+        kept.append(f"{unseen}{{display:none}}")
+        return "\n".join(re.sub(r"\$([a-z-]+)", lambda m: LIGHT[m[1]], r) for r in kept)
+    coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", rules)
+    return (
+        coloured
+        + f"\n@media print{{.gradviz-svg{{{_assign(LIGHT)}}}}}"
+        + f"\n@media (forced-colors:active){{.gradviz-svg{{{_assign(FORCED)}}}}}"
+    )
+
+
+def _assign(colours: dict[str, str]) -> str:
+    return "".join(f"--gv-{name}:{colour};" for name, colour in colours.items())

@@ -1,0 +1,132 @@
+"""What the browser gets: one JSON document per picture, whose schema ``widgets/`` shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.graph import Graph
+from gradviz.view import details, phrases, sentences
+from gradviz.view.context import Context
+from gradviz.view.drawing import LIMIT, draw
+from gradviz.view.layout import Direction
+from gradviz.view.outline import outline, table
+from gradviz.view.style import MARKS
+from gradviz.view.text import clean
+
+FORMAT: Final = 1
+LARGE: Final = 60_000
+"""Bytes above which the JSON of the graph is left out, so that a notebook stays small."""
+
+
+def to_wire(
+    graph: Graph,
+    direction: Direction = "TB",
+    show: Collection[str] | None = None,
+    hide: Collection[str] = (),
+) -> dict[str, Any]:
+    """Everything a widget or an HTML page shows of a graph, without a kernel.
+
+    Args:
+        graph: What is shown.
+        direction: As in :func:`gradviz.view.drawing.draw`.
+        show: Parts of the picture, as in ``draw``.
+        hide: Parts left out of the picture.
+
+    Returns:
+        The document; ``widgets/src/wire.ts`` describes its fields. ``"json"``, the graph as
+        :meth:`Graph.to_json` writes it, is only there when the document stays small.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> wire = to_wire(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
+        >>> wire["title"], [item["id"] for item in wire["items"]]
+        ('autograd graph of SinBackward0', ['n0'])
+    """
+    svg = draw(graph, direction, show=show, hide=hide)
+    context = Context(graph, LIMIT)
+    listed = table(graph, LIMIT)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "title": sentences.title(context),
+        "svg": svg,
+        "items": list(_items(context)),
+        "legend": legend(svg),
+        "outline": {
+            "columns": list(listed.columns),
+            "rows": [{"id": row.id, "cells": list(row.cells)} for row in listed.rows],
+        },
+        "text": outline(graph),
+        "summary": sentences.of_graph(context),
+    }
+    text = graph.to_json() if len(graph) <= LIMIT else ""
+    if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= LARGE:
+        document["json"] = text
+    return document
+
+
+def legend(svg: str) -> list[dict[str, str]]:
+    """The marks that a picture contains, in the order of the table of marks."""
+    body = svg[svg.index("</style>") :]
+    used = {name for part in body.split('class="')[1:] for name in part[: part.index('"')].split()}
+    return [
+        {"class": mark.css, "label": mark.legend} for mark in MARKS.values() if mark.css in used
+    ]
+
+
+def _items(context: Context) -> Iterator[dict[str, Any]]:
+    for node in context.nodes:
+        yield _node_item(node, context)
+        for tag in context.tags.get(node.id, ()):
+            yield _tensor_item(tag, context, following=[node.id], before=[])
+    for info in context.outside:
+        savers = dict.fromkeys(node for node, _ in context.saved_by.get(info.id, ()))
+        yield _tensor_item(info, context, following=[], before=list(savers))
+
+
+def _node_item(node: Node, context: Context) -> dict[str, Any]:
+    following = dict.fromkeys(entry[0] for entry in node.next_functions if entry is not None)
+    outside = (s.tensor for s in node.saved if s.tensor and context.tensors[s.tensor].node is None)
+    following |= dict.fromkeys(outside)
+    words = [node.id, node.name, node.state, node.variable and context.names.get(node.variable)]
+    words += [
+        node.source,
+        node.module,
+        *(context.names[t.id] for t in context.tags.get(node.id, ())),
+    ]
+    words += [context.names.get(slot.tensor or "") for slot in node.saved]
+    return {
+        "id": node.id,
+        "kind": "leaf" if node.variable else "node",
+        "label": context.node_name(node.id).removeprefix("leaf "),
+        "aria": sentences.of_node(node, context),
+        "find": _find(words),
+        "next": list(following),
+        "prev": list(context.consumers.get(node.id, ())),
+        "details": _sections(details.node_sections(node, context, tags=False)),
+    }
+
+
+def _tensor_item(
+    info: TensorInfo, context: Context, following: list[str], before: list[str]
+) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "kind": "tensor",
+        "label": phrases.tensor_name(info),
+        "aria": sentences.of_tensor(info, context),
+        "find": _find([info.id, info.name, info.dtype]),
+        "next": following,
+        "prev": before,
+        "details": _sections((details.tensor_section(info, context),)),
+    }
+
+
+def _find(words: list[str | None]) -> str:
+    return " ".join(dict.fromkeys(clean(word).lower() for word in words if word))
+
+
+def _sections(sections: tuple[details.Section, ...]) -> list[dict[str, Any]]:
+    return [{"heading": s.heading, "rows": [list(row) for row in s.rows]} for s in sections]
