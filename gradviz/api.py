@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from torch import Tensor
 
 from gradviz.capture import naming
 from gradviz.capture.traversal import snapshot_of
-from gradviz.model import Graph
+from gradviz.model import Graph, OptionError
+from gradviz.view.picture import Look, Picture
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
@@ -51,3 +52,69 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
         ('w', (3,))
     """
     return snapshot_of(outputs, names, naming.caller())
+
+
+_OPTIONS: Final = ("names", "direction", "engine_arrows", "height", "show", "hide")
+
+
+def show(
+    *what: Any,
+    names: Mapping[str, Tensor] | None = None,
+    direction: str = "TB",
+    engine_arrows: bool = False,
+    height: int = 0,
+    show: Collection[str] | None = None,
+    hide: Collection[str] = (),
+    **unknown: Any,
+) -> Picture:
+    """Show the autograd graph behind tensors, as it stands now.
+
+    Reads like :func:`snapshot` and draws what it returned. In a notebook the result is an
+    interactive widget; ``print`` gives the outline, ``.save("graph.svg")`` writes a file.
+
+    Args:
+        what: Tensors that require grad, with a module among them if its parameters should be
+            shown too; or one :class:`Graph`.
+        names: Names that come before those found in your variables.
+        direction: ``"TB"``: data flows from top to bottom, like the code; ``"LR"``: to the
+            right.
+        engine_arrows: Draw arrows as the engine runs, along ``next_functions``, instead of as
+            data flows.
+        height: Height of the widget in CSS pixels, 0 for automatic.
+        show: Parts to show, all if not given: ``"saved"``, ``"values"``, ``"grad"``,
+            ``"formula"``, ``"shapes"``, ``"hooks"``, ``"constants"``, ``"tags"``, ``"source"``,
+            ``"versions"``.
+        hide: Parts to leave out.
+        unknown: Nothing; any other option is an error.
+
+    Returns:
+        A widget with the traits ``selected`` and ``engine_arrows``, ``.graph`` and ``.save()``.
+
+    Raises:
+        OptionError: If an option does not exist or has a value it cannot take; the message
+            lists those that there are.
+        NotATensorError, NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> picture = gradviz.show(a * a, hide=["values"])
+        >>> picture.selected
+        ''
+    """
+    if unknown:
+        raise OptionError(
+            f"show() has no option {next(iter(unknown))!r}; its options are {', '.join(_OPTIONS)}"
+        )
+    if type(height) is not int or height < 0:
+        raise OptionError(f"height={height!r} must be a number of pixels: height=400, or 0")
+    if len(what) == 1 and isinstance(what[0], Graph):
+        if names is not None:
+            raise OptionError(
+                "names= cannot rename a Graph, which is data already; give the names when the "
+                "live graph is read: gradviz.snapshot(loss, names={...})"
+            )
+        graph = what[0]
+    else:
+        graph = snapshot_of(what, names, naming.caller())
+    return Picture(graph, Look(direction, engine_arrows, show, hide), height)

@@ -24,6 +24,7 @@ LARGE: Final = 60_000
 def to_wire(
     graph: Graph,
     direction: Direction = "TB",
+    engine_arrows: bool = False,
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
 ) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def to_wire(
     Args:
         graph: What is shown.
         direction: As in :func:`gradviz.view.drawing.draw`.
+        engine_arrows: As in ``draw``.
         show: Parts of the picture, as in ``draw``.
         hide: Parts left out of the picture.
 
@@ -45,7 +47,7 @@ def to_wire(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    svg = draw(graph, direction, show=show, hide=hide)
+    svg = draw(graph, direction, engine_arrows, show, hide)
     context = Context(graph, LIMIT)
     listed = table(graph, LIMIT)
     document: dict[str, Any] = {
