@@ -21,9 +21,7 @@ def browser() -> Iterator[Any]:
     except ImportError:
         unavailable("playwright is not installed: pip install playwright")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=list(CHROMIUM_FLAGS)
-        )
+        started = playwright.chromium.launch(executable_path=chromium(), args=list(CHROMIUM_FLAGS))
         yield started
         started.close()
 

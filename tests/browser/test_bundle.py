@@ -1,36 +1,442 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from tests.browser.bare import Bare, axe_violations
+from playwright.sync_api import expect
+
+from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
 
 pytestmark = pytest.mark.browser
 
 
-def test_it_looks_right(bare: Bare, wire: Any, shoot: Shoot) -> None:
+def box(widget: Widget, item: str) -> dict[str, float]:
+    found = widget.node(item).locator("rect").first.bounding_box()
+    assert found is not None
+    return dict(found)
+
+
+def tall(wire: dict[str, Any]) -> dict[str, Any]:
+    """The same picture, four times as large."""
+    size = 'viewBox="0 0 520 520" width="520" height="520"'
+    large = 'viewBox="0 0 2080 2080" width="2080" height="2080"'
+    svg = wire["svg"].replace(size, large).replace("</style>", '</style><g transform="scale(4)">')
+    return {**wire, "svg": svg.replace("</svg>", "</g></svg>")}
+
+
+def test_a_small_graph_is_shown_whole_at_its_own_size(bare: Bare, wire: Any) -> None:
     widget = bare.mount(wire)
-    shoot("bare-light")
+    assert widget.button("100 %, zoom to 100 %").is_visible()
+    window = widget.root.locator(".gradviz-viewport").bounding_box()
+    assert window is not None
+    for item in ("n0", "n3", "n4"):
+        card = box(widget, item)
+        assert window["x"] <= card["x"]
+        assert card["x"] + card["width"] <= window["x"] + window["width"]
+        assert window["y"] <= card["y"]
+        assert card["y"] + card["height"] <= window["y"] + window["height"]
+    assert widget.root.get_by_role("group", name="Move the picture").is_hidden()
+
+
+def test_a_click_selects_and_escape_clears(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
     widget.node("n2").click()
-    shoot("bare-selected")
-    widget.set("theme", "dark")
-    shoot("bare-dark")
-    widget.root.get_by_role("tab", name="Outline").click()
-    shoot("bare-outline-dark")
-    widget.set("theme", "light")
-    shoot("bare-outline")
-    bare.page.set_viewport_size({"width": 320, "height": 800})
-    shoot("bare-320-outline")
-    widget.root.get_by_role("tab", name="Graph").click()
-    shoot("bare-320")
-    bare.page.set_viewport_size({"width": 1200, "height": 800})
-    widget.button("Copy or save").click()
-    shoot("bare-menu")
+    assert widget.saved("selected") == ["n2"]
+    details = widget.root.get_by_role("group", name="Details")
+    expect(details).to_contain_text("held · saved v0, now v0")
     bare.page.keyboard.press("Escape")
-    widget.button("Keys").click()
-    shoot("bare-keys")
+    assert widget.saved("selected") == ["n2", ""]
+    expect(details).to_contain_text(wire["summary"])
+
+
+def test_a_click_beside_everything_selects_nothing(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire, selected="n2")
+    widget.root.locator(".gradviz-viewport").click(position={"x": 5, "y": 5})
+    assert widget.get("selected") == ""
+
+
+def test_the_selected_card_keeps_its_words(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire, selected="n2")
+    fill = widget.node("n2").locator(".gradviz-ring").evaluate("e => getComputedStyle(e).fill")
+    assert fill == "none"
+
+
+def test_dragging_moves_a_large_picture_and_selects_nothing(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(tall(wire))
+    widget.button("Zoom in").click()
+    before = box(widget, "n2")
+    mouse = bare.page.mouse
+    x, y = 300, 300
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x - 30, y - 40, steps=4)
+    mouse.up()
+    after = box(widget, "n2")
+    assert after["x"] - before["x"] == pytest.approx(-30, abs=1)
+    assert after["y"] - before["y"] == pytest.approx(-40, abs=1)
+    assert widget.saved("selected") == []
+
+
+def test_buttons_and_arrow_keys_move_what_dragging_moves(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(tall(wire))
+    widget.button("Zoom in").click()
+    before = box(widget, "n2")
+    widget.button("Move the window right").click()
+    assert box(widget, "n2")["x"] < before["x"]
+    bare.page.keyboard.press("ArrowDown")
+    assert box(widget, "n2")["y"] < before["y"]
+    assert widget.focused == "Move the window down"
+
+
+def test_zoom_by_buttons_keys_and_wheel_with_ctrl_only(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    size = box(widget, "n1")["width"]
+    widget.button("Zoom in").click()
+    assert box(widget, "n1")["width"] == pytest.approx(size * 1.25, rel=0.01)
+    widget.button("Fit").click()
+    assert box(widget, "n1")["width"] == pytest.approx(size, rel=0.01)
+    widget.node("n1").focus()
+    bare.page.keyboard.press("-")
+    assert box(widget, "n1")["width"] < size
+    bare.page.keyboard.press("1")
+    assert box(widget, "n1")["width"] == pytest.approx(size, rel=0.01)
+    widget.node("n1").hover()
+    bare.page.mouse.wheel(0, 100)
+    assert box(widget, "n1")["width"] == pytest.approx(size, rel=0.01)
+    bare.page.keyboard.down("Control")
+    bare.page.mouse.wheel(0, -100)
+    bare.page.keyboard.up("Control")
+    expect(widget.button("100 %, zoom to 100 %")).to_have_count(0)
+    assert box(widget, "n1")["width"] > size
+
+
+def test_the_wheel_scrolls_the_page_over_a_graph(bare: Bare, wire: Any) -> None:
+    bare.page.set_viewport_size({"width": 800, "height": 300})
+    widget = bare.mount(wire)
+    widget.node("n4").hover()
+    bare.page.mouse.wheel(0, 120)
+    bare.page.wait_for_function("() => scrollY > 50")
+
+
+def test_everything_by_keyboard(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    press = bare.page.keyboard.press
+    stops = []
+    for _ in range(6):
+        press("Tab")
+        stops.append(widget.focused)
+    assert stops == ["Graph", "", "Zoom out", "n0", "Details", "Legend"]
+    for _ in range(2):
+        press("Shift+Tab")
+    assert widget.focused == "n0"
+    path = []
+    for key in ("Up", "Up", "Right", "Down", "Up", "Right"):
+        press(f"Arrow{key}")
+        path.append(widget.focused)
+    assert path == ["n1", "n2", "n3", "n1", "n3", "n3"]
+    press("ArrowUp")
+    assert widget.focused == "n3"
+    assert widget.said == "nothing further towards the inputs"
+    press("Enter")
+    assert widget.saved("selected") == ["n3"]
+    assert widget.said.startswith("selected: b, leaf")
+    press("Home")
+    assert widget.focused == "n0"
+    press("e")
+    assert widget.get("engine_arrows") is True
+    press("/")
+    bare.page.keyboard.type("mm")
+    press("Enter")
+    assert widget.get("selected") == "n2"
+    assert widget.said == "match 1 of 1: MmBackward0"
+
+
+def test_keys_that_are_handled_do_not_reach_the_page(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    bare.page.evaluate(
+        "() => { window.heard = []; document.addEventListener('keydown', e => heard.push(e.key)); }"
+    )
+    widget.node("n0").focus()
+    for key in ("ArrowUp", "Enter", "Escape", "+", "0", "b"):
+        bare.page.keyboard.press(key)
+    assert bare.page.evaluate("() => heard") == ["b"]
+
+
+def test_the_keys_are_listed_under_question_mark(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    widget.node("n1").focus()
+    bare.page.keyboard.press("?")
+    dialog = widget.root.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    assert widget.focused == "Close"
+    bare.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert widget.focused == "n1"
+
+
+def test_the_toolbar_is_walked_with_arrows(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    widget.button("Zoom out").focus()
+    seen = []
+    for _ in range(7):
+        bare.page.keyboard.press("ArrowRight")
+        seen.append(widget.focused)
+    expected = ["100 %, zoom to 100 %", "Zoom in", "Fit", "Engine arrows", "Copy or save", "Keys"]
+    assert seen == [*expected, "Zoom out"]
+
+
+def test_the_outline_has_the_same_facts_and_selects(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    widget.root.get_by_role("tab", name="Graph").focus()
+    bare.page.keyboard.press("ArrowRight")
+    table = widget.root.get_by_role("table")
+    expect(table.get_by_role("row")).to_have_count(len(wire["outline"]["rows"]) + 1)
+    for row in wire["outline"]["rows"]:
+        for cell in row["cells"]:
+            expect(table).to_contain_text(cell)
+    table.get_by_role("button", name="n0", exact=True).focus()
+    bare.page.keyboard.press("ArrowDown")
+    bare.page.keyboard.press("Enter")
+    assert widget.get("selected") == "n1"
+    table.get_by_role("cell", name="z, not a leaf").click()
+    assert widget.get("selected") == "t2"
+
+
+def test_switching_to_the_outline_does_not_move_the_page(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    height = widget.root.bounding_box()
+    widget.root.get_by_role("tab", name="Outline").click()
+    assert widget.root.bounding_box() == height
+
+
+def test_the_tooltip_shows_on_hover_and_focus_stays_and_closes(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    tip = widget.root.locator(".gradviz-tooltip")
+    widget.node("n2").hover()
+    expect(tip).to_contain_text("self = x @v0")
+    tip.hover()
+    bare.page.wait_for_timeout(400)
+    expect(tip).to_be_visible()
+    bare.page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    widget.node("n0").focus()
+    bare.page.keyboard.press("ArrowUp")
+    expect(tip).to_contain_text("AddBackward0")
+
+
+def test_engine_arrows_turn_every_head(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    data, engine = (widget.root.locator(f".gv-edge .gv-head-{k}").first for k in ("data", "engine"))
+    expect(data).to_be_visible()
+    expect(engine).to_be_hidden()
+    widget.button("Engine arrows").click()
+    expect(data).to_be_hidden()
+    expect(engine).to_be_visible()
+    assert widget.saved("engine_arrows") == [True]
+
+
+def test_changes_made_in_python_are_shown(bare: Bare, wire: Any) -> None:
+    widget = bare.mount(wire)
+    widget.set("selected", "n4")
+    expect(widget.root.get_by_role("group", name="Details")).to_contain_text("w")
+    widget.set("height", 333)
+    window = widget.root.locator(".gradviz-viewport").bounding_box()
+    assert window is not None
+    assert window["height"] == 333
+    widget.set("theme", "dark")
+    expect(widget.root).to_have_attribute("data-theme", "dark")
+
+
+@pytest.mark.parametrize("form", ["SVG", "PNG", "text", "JSON"])
+def test_the_graph_is_saved(bare: Bare, wire: Any, form: str) -> None:
+    widget = bare.mount(wire)
+    widget.button("Copy or save").click()
+    with bare.page.expect_download() as download:
+        widget.root.get_by_role("menuitem", name=f"save as {form}").click()
+    suffix = {"text": "txt"}.get(form, form.lower())
+    assert download.value.suggested_filename == f"autograd-graph-of-loss.{suffix}"
+    content = download.value.path().read_bytes()
+    if form == "PNG":
+        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+        assert (width, height) == (1040, 1040)
+    else:
+        text = {"SVG": wire["svg"], "text": wire["text"], "JSON": wire["json"]}[form]
+        assert content.decode() == text
+    expect(widget.root.get_by_role("status")).to_have_text(f"saved as {form}")
+    assert widget.focused == "Copy or save"
+
+
+def test_the_graph_is_copied(bare: Bare, wire: Any) -> None:
+    bare.page.evaluate(
+        "() => { window.ClipboardItem ??= class {"
+        " constructor(parts) { this.getType = (type) => parts[type]; } };"
+        " Object.defineProperty(navigator, 'clipboard', { value: {"
+        " writeText: async (t) => { window.copied = t; },"
+        " write: async ([item]) => { window.copied = (await item.getType('image/png')).size; } } }) }"
+    )
+    widget = bare.mount(wire)
+    for form in ("SVG", "text", "PNG"):
+        widget.button("Copy or save").click()
+        widget.root.get_by_role("menuitem", name=f"copy as {form}").click()
+        expect(widget.root.get_by_role("status")).to_have_text(f"copied as {form}")
+        copied = bare.page.evaluate("() => window.copied")
+        assert copied > 1000 if form == "PNG" else copied in (wire["svg"], wire["text"])
+
+
+def test_a_refused_copy_is_said(bare: Bare, wire: Any) -> None:
+    bare.page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    widget = bare.mount(wire)
+    widget.button("Copy or save").click()
+    widget.root.get_by_role("menuitem", name="copy as text").click()
+    expect(widget.root.get_by_role("status")).to_contain_text("could not copy")
+
+
+def test_two_widgets_do_not_disturb_each_other(bare: Bare, wire: Any) -> None:
+    one, two = bare.mount(wire, "one"), bare.mount(wire, "two", selected="n1")
+    ids = bare.page.evaluate("() => [...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    one.node("n3").click()
+    one.root.get_by_role("tab", name="Outline").click()
+    bare.page.keyboard.press("Escape")
+    assert two.get("selected") == "n1"
+    assert two.node("n1").is_visible()
+    one.set("theme", "dark")
+    expect(two.root).to_have_attribute("data-theme", "light")
+
+
+def test_a_view_that_ends_leaves_no_listener(bare: Bare, wire: Any) -> None:
+    bare.mount(wire)
+    counts = bare.page.evaluate(
+        "() => { const before = models.one.model.count(); models.one.abort.abort();"
+        " return [before, models.one.model.count()]; }"
+    )
+    assert counts[0] > 0
+    assert counts[1] == 0
+
+
+def test_hostile_words_stay_words(bare: Bare, wire: Any) -> None:
+    evil = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+    text = json.dumps(wire)
+    for word in ("MmBackward0", "AddBackward0", "autograd graph of loss"):
+        text = text.replace(word, "EVIL")
+    hostile = json.loads(text, object_hook=lambda d: {k: _put(v, evil) for k, v in d.items()})
+    hostile["svg"] = wire["svg"].replace(
+        "</svg>",
+        "<script>window.hacked=1</script><image href='x' onerror='window.hacked=1'/>"
+        "<foreignObject><img xmlns='http://www.w3.org/1999/xhtml' src='x' onerror='hacked=1'/>"
+        "</foreignObject><g onclick='window.hacked=1' data-id='n9' onfocus='window.hacked=1'>"
+        "<rect width='9' height='9'/></g></svg>",
+    )
+    widget = bare.mount(hostile, selected="n2")
+    widget.root.get_by_role("tab", name="Outline").click()
+    expect(widget.root.get_by_role("table")).to_contain_text(evil)
+    assert bare.page.locator("img, script, foreignObject, image").count() == 0
+    assert bare.page.evaluate("() => window.hacked") is None
+
+
+def _put(value: Any, evil: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("EVIL", evil)
+    return [_put(entry, evil) for entry in value] if isinstance(value, list) else value
+
+
+def test_an_error_leaves_picture_and_text(bare: Bare, wire: Any, shoot: Shoot) -> None:
+    widget = bare.mount({**wire, "outline": None}, wait=False)
+    expect(widget.root).to_contain_text('the field "outline" of this picture is damaged')
+    expect(widget.root.get_by_role("img", name=wire["summary"])).to_be_visible()
+    expect(widget.root).to_contain_text("n0 BinaryCrossEntropyBackward0")
+    shoot("bare-error")
     assert axe_violations(bare.page, "#one") == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_wrong(bare: Bare, wire: Any, theme: str) -> None:
+    if theme == "dark":
+        bare.page.evaluate("() => { document.body.style.background = '#111'; }")
+    widget = bare.mount(tall(wire), theme=theme, selected="n2")
+    widget.root.get_by_label("Find in the graph").fill("mm")
+    assert axe_violations(bare.page, "#one") == []
+    widget.button("Copy or save").click()
+    assert axe_violations(bare.page, "#one") == []
+    bare.page.keyboard.press("Escape")
+    widget.root.get_by_role("tab", name="Outline").click()
+    assert axe_violations(bare.page, "#one") == []
+    widget.button("Keys").click()
+    assert axe_violations(bare.page, "#one") == []
+
+
+@pytest.mark.parametrize("width", [320, 1000])
+def test_every_target_is_at_least_24_pixels(bare: Bare, wire: Any, width: int) -> None:
+    bare.page.set_viewport_size({"width": width, "height": 800})
+    widget = bare.mount(tall(wire), selected="n2")
+    widget.button("Zoom in").click()
+    widget.button("Copy or save").click()
+    small = bare.page.evaluate(
+        "() => [...document.querySelectorAll('button, input, summary')]"
+        ".filter((e) => e.checkVisibility({ visibilityProperty: true }))"
+        ".map((e) => [e.outerHTML, e.getBoundingClientRect()])"
+        ".filter(([, b]) => b.width < 24 || b.height < 24).map(([h]) => h)"
+    )
+    assert small == []
+
+
+def test_it_reflows_at_320_pixels(bare: Bare, wire: Any, shoot: Shoot) -> None:
+    bare.page.set_viewport_size({"width": 320, "height": 900})
+    widget = bare.mount(wire, selected="n2")
+    assert bare.page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    graph = widget.root.locator(".gradviz-viewport").bounding_box()
+    details = widget.root.get_by_role("group", name="Details").bounding_box()
+    assert graph is not None
+    assert details is not None
+    assert details["y"] >= graph["y"] + graph["height"]
+    shoot("bare-320")
+    widget.root.get_by_role("tab", name="Outline").click()
+    assert bare.page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    shoot("bare-320-outline")
+
+
+def test_it_follows_the_page_and_the_system(bare: Bare, wire: Any) -> None:
+    page = bare.page
+    widget = bare.mount(wire)
+    expect(widget.root).to_have_attribute("data-theme", "light")
+    page.emulate_media(color_scheme="dark")
+    expect(widget.root).to_have_attribute("data-theme", "dark")
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'true')")
+    expect(widget.root).to_have_attribute("data-theme", "light")
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
+    expect(widget.root).to_have_attribute("data-theme", "dark")
+
+
+def test_forced_colours_leave_marks_visible(bare: Bare, wire: Any, shoot: Shoot) -> None:
+    bare.page.emulate_media(forced_colors="active")
+    widget = bare.mount(wire, selected="n2")
+    ring = widget.node("n2").locator(".gradviz-ring")
+    assert ring.evaluate("e => getComputedStyle(e).display") == "inline"
+    shoot("bare-forced-colours")
+
+
+def test_pictures_of_it_are_kept(bare: Bare, wire: Any, shoot: Shoot) -> None:
+    page = bare.page
+    widget = bare.mount(wire)
+    for theme, background in (("light", "#fff"), ("dark", "#111")):
+        page.evaluate("(colour) => { document.body.style.background = colour; }", background)
+        widget.set("theme", theme)
+        widget.set("selected", "")
+        shoot(f"bare-{theme}")
+        widget.set("selected", "n2")
+        shoot(f"bare-{theme}-selected")
+        widget.root.get_by_role("tab", name="Outline").click()
+        shoot(f"bare-{theme}-outline")
+        widget.root.get_by_role("tab", name="Graph").click()
+    page.set_viewport_size({"width": 1200, "height": 800})
+    widget.set("theme", "light")
+    page.evaluate("() => { document.body.style.background = '#fff'; }")
+    widget.root.get_by_label("Find in the graph").fill("backward")
+    shoot("bare-1200-find")
+    widget.button("Keys").click()
+    shoot("bare-1200-keys")

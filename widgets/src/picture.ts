@@ -3,7 +3,7 @@
 import { SVG } from "./dom";
 
 const ELEMENTS = new Set(
-  "svg g path polygon polyline line rect circle ellipse text tspan title desc style".split(" "),
+  "g path polygon polyline line rect circle ellipse text tspan title desc style".split(" "),
 );
 const ATTRIBUTES =
   /^(id|class|role|transform|viewBox|width|height|d|points|x|y|x1|x2|y1|y2|dx|dy|cx|cy|r|rx|ry|style|lengthAdjust|textLength|preserveAspectRatio|opacity|paint-order|xml:space|(aria|data|fill|stroke|text|font|dominant|letter|shape|vector)(-[a-z-]+)?)$/;
@@ -27,12 +27,19 @@ export function parsePicture(source: string, prefix: string): Picture {
   ) {
     throw new Error("the picture is not a readable SVG");
   }
+  // Before it becomes part of this page: an <img> starts to load, and to run its onerror, as soon
+  // as a live document owns it.
+  clean(root, prefix);
+  const svg = document.importNode(root, true) as Element as SVGSVGElement;
   const titles = new Map<Element, string>();
-  const picture = clean(document.importNode(root, true), prefix, titles);
-  return { svg: picture as SVGSVGElement, titles };
+  for (const title of [...svg.querySelectorAll("title")]) {
+    if (title.parentElement) titles.set(title.parentElement, title.textContent ?? "");
+    title.remove();
+  }
+  return { svg, titles };
 }
 
-function clean(element: Element, prefix: string, titles: Map<Element, string>): Element {
+function clean(element: Element, prefix: string): void {
   for (const attribute of [...element.attributes]) {
     const { name, value } = attribute;
     const words = /^(aria-|data-|id$|class$)/.test(name);
@@ -43,19 +50,11 @@ function clean(element: Element, prefix: string, titles: Map<Element, string>): 
   if (element.id) element.id = `${prefix}-${element.id}`;
   for (const child of [...element.childNodes]) {
     if (child.nodeType === Node.TEXT_NODE) continue;
-    const name = child instanceof Element && child.namespaceURI === SVG ? child.localName : "";
-    if (!ELEMENTS.has(name) || (name === "svg" && element.localName !== "svg")) {
-      child.remove();
-    } else if (name === "title") {
-      titles.set(element, child.textContent ?? "");
-      child.remove();
-    } else if (name === "style") {
-      child.textContent = scopeCss(child.textContent ?? "");
-    } else {
-      clean(child as Element, prefix, titles);
-    }
+    const known = child instanceof Element && child.namespaceURI === SVG;
+    if (!known || !ELEMENTS.has(child.localName)) child.remove();
+    else if (child.localName === "style") child.textContent = scopeCss(child.textContent ?? "");
+    else clean(child, prefix);
   }
-  return element;
 }
 
 /** CSS that acts inside gradviz only; nothing at all when it could load or break out. */

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDGETS = ROOT / "widgets"
+STATIC = ROOT / "gradviz" / "view" / "static"
+
+
+def unavailable(reason: str) -> None:
+    if os.environ.get("GRADVIZ_REQUIRE_NODE") == "1":
+        pytest.fail(f"{reason} (GRADVIZ_REQUIRE_NODE=1)")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def node_packages() -> None:
+    if shutil.which("node") is None:
+        unavailable("no node program: install Node 20 or newer")
+    if not (WIDGETS / "node_modules").is_dir():
+        unavailable("no packages: run npm install in widgets/")
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(
+        command, cwd=WIDGETS, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-8000:]}{done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("name", ["widget.js", "widget.css"])
+def test_the_committed_bundle_is_what_the_sources_build(name: str, tmp_path: Path) -> None:
+    run("node", "build.mjs", "--outdir", str(tmp_path))
+    built = (tmp_path / name).read_bytes()
+    assert built == (STATIC / name).read_bytes(), "run npm run build in widgets/ and commit"
+
+
+def test_the_unit_tests_of_the_front_end_pass() -> None:
+    run("npm", "test")
+
+
+def test_the_types_of_the_front_end_hold() -> None:
+    run("npm", "run", "types")
+
+
+def test_the_front_end_is_linted_and_formatted() -> None:
+    run("npm", "run", "lint")

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import traitlets
+
+from gradviz.model import UnknownNodeError
+from gradviz.view import style
+from gradviz.view.widget import STATIC, GraphWidget
+
+ROOT = Path(__file__).resolve().parents[2]
+WIRE: dict[str, Any] = json.loads(
+    (ROOT / "widgets" / "tests" / "fixtures" / "loss.json").read_text("utf-8")
+)
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def bundle_of(widget: GraphWidget) -> dict[str, Any]:
+    data, _metadata = widget._repr_mimebundle_()
+    assert isinstance(data, dict)
+    return data
+
+
+def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:
+    bundle = bundle_of(GraphWidget(wire=WIRE))
+    assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"] == WIRE["text"]
+    assert bundle["image/svg+xml"] == WIRE["svg"]
+    encoded = re.fullmatch(
+        r'<img alt="([^"]*)" style="[^"]*" src="data:image/svg\+xml;base64,([^"]*)">',
+        bundle["text/html"],
+    )
+    assert encoded is not None
+    assert encoded[1] == WIRE["summary"]
+    assert base64.b64decode(encoded[2]).decode() == WIRE["svg"]
+
+
+def test_the_bundle_is_the_same_bytes_apart_from_the_model_id() -> None:
+    bundles = [bundle_of(GraphWidget(wire=WIRE)) for _ in range(2)]
+    models = {bundle.pop(VIEW)["model_id"] for bundle in bundles}
+    assert len(models) == 2
+    assert bundles[0] == bundles[1]
+
+
+def test_no_form_of_the_widget_shows_an_address() -> None:
+    widget = GraphWidget(wire=WIRE)
+    shown = [repr(widget), str(widget), repr(GraphWidget())]
+    shown += [str(value) for mime, value in bundle_of(widget).items() if mime != VIEW]
+    for text in shown:
+        assert not re.search(r"\b0x[0-9a-f]{6,}", text)
+        assert widget.model_id not in text
+
+
+def test_words_in_the_image_are_no_markup() -> None:
+    summary = '"><script>alert(1)</script>'
+    html = bundle_of(GraphWidget(wire={**WIRE, "summary": summary}))["text/html"]
+    assert "<script" not in html
+    assert html.count('"') == 6
+
+
+def test_a_lone_surrogate_does_not_stop_the_bundle() -> None:
+    bundle = bundle_of(GraphWidget(wire={**WIRE, "svg": "<svg>\ud800</svg>"}))
+    assert "data:image/svg+xml" in bundle["text/html"]
+
+
+def test_a_widget_without_a_graph_has_a_bundle_too() -> None:
+    bundle = bundle_of(GraphWidget())
+    assert set(bundle) == {VIEW, "text/plain"}
+
+
+@pytest.mark.parametrize("chosen", ["n0", "t2", ""])
+def test_nodes_and_tensors_can_be_selected(chosen: str) -> None:
+    widget = GraphWidget(wire=WIRE, selected=chosen)
+    assert widget.selected == chosen
+
+
+def test_selecting_what_is_not_there_lists_what_is() -> None:
+    widget = GraphWidget(wire=WIRE, selected="n1")
+    with pytest.raises(UnknownNodeError, match=r"no node or tensor 'n99'.*it has: n0, n1, n2"):
+        widget.selected = "n99"
+    assert widget.selected == "n1"
+
+
+def test_a_new_graph_keeps_the_selection_only_if_it_has_it() -> None:
+    widget = GraphWidget(wire=WIRE, selected="n4")
+    widget.wire = {**WIRE, "title": "again"}
+    assert widget.selected == "n4"
+    widget.wire = {**WIRE, "items": [], "outline": {"columns": [], "rows": []}}
+    assert widget.selected == ""
+
+
+@pytest.mark.parametrize(("trait", "value"), [("theme", "pink"), ("height", -1), ("wire", [])])
+def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
+    with pytest.raises(traitlets.TraitError):
+        GraphWidget(**{trait: value})
+
+
+def test_a_selection_made_in_the_browser_arrives() -> None:
+    widget = GraphWidget(wire=WIRE)
+    seen: list[str] = []
+    widget.observe(lambda change: seen.append(change["new"]), "selected")
+    content = {"data": {"method": "update", "state": {"selected": "n2"}, "buffer_paths": []}}
+    widget._handle_msg({"content": content, "buffers": []})
+    assert seen == ["n2"]
+
+
+def test_the_stylesheet_has_the_colours_of_the_style_table() -> None:
+    sheet = (ROOT / "widgets" / "src" / "widget.css").read_text("utf-8")
+    light, dark = (
+        dict(re.findall(r"--gv-([a-z-]+): (#\w+);", block[0]))
+        for block in (
+            re.findall(r"^\.gradviz-root \{(.*?)^\}", sheet, re.M | re.S),
+            re.findall(r'^\.gradviz-root\[data-theme="dark"\] \{(.*?)^\}', sheet, re.M | re.S),
+        )
+    )
+    assert light == style.LIGHT
+    assert dark == style.DARK
+
+
+def test_the_built_module_imports_and_fetches_nothing_and_can_be_inlined() -> None:
+    for name in ("widget.js", "widget.css"):
+        text = (STATIC / name).read_text("utf-8")
+        addresses = set(re.findall(r"https?:[^\"'`) ]*", text))
+        assert addresses <= {"http://www.w3.org/2000/svg"}, name
+        loads = r"</script|</style|\bimport[ ({*]|\bfetch\(|eval\(|XMLHttpRequest|WebSocket|url\(h"
+        assert not re.search(loads, text)
+    assert len((STATIC / "widget.js").read_bytes()) < 40_000
