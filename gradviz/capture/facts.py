@@ -15,10 +15,19 @@ Row = tuple[str, str, "_Description | str | None", "int | None"]
 """``(name, state, description or who packed it, saved version)`` of one saved slot."""
 
 _Description = tuple[
-    tuple[int, ...], str, str, "int | None", "int | None", "int | None", "int | None", "int | None"
+    tuple[int, ...],
+    str,
+    str,
+    "int | None",
+    "int | None",
+    "int | None",
+    "int | None",
+    "int | None",
+    "int | None",
 ]
-"""Shape, dtype, device, bytes, number of the storage, its bytes, current version, and place of
-the known tensor among the candidates. Read once per tensor, however many slots hold it."""
+"""Shape, dtype, device, bytes, number of the storage, its bytes, current version, and places
+among the candidates of the tensor itself and of the one it is a view of. Read once per tensor,
+however many slots hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     ) -> SavedTensor:
         if about is None or isinstance(about, str):
             return SavedTensor(name, state, packed_by=about)
-        shape, dtype, device, nbytes, storage, storage_nbytes, current, known = about
+        shape, dtype, device, nbytes, storage, storage_nbytes, current, known, base = about
         return SavedTensor(
             name,
             state,
@@ -80,6 +89,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             version,
             current,
             None if known is None else self._tensor_ids[known],
+            None if base is None else self._tensor_ids[base],
         )
 
 
@@ -168,9 +178,9 @@ class Facts:
 
     def _describe(self, tensor: Any) -> _Description:
         shape, dtype, device, nbytes, key, storage_nbytes, version = autograd.facts_of(tensor)
-        known = self._tensors.saved(tensor, key)
+        known, base = self._tensors.saved(tensor, key)
         number = None if key is None else self._tensors.storages.number_of(key)
-        return shape, dtype, device, nbytes, number, storage_nbytes, version, known
+        return shape, dtype, device, nbytes, number, storage_nbytes, version, known, base
 
     def columns(self) -> FactColumns:
         """Everything read, as data; to be called once the tensors have been numbered."""

@@ -98,8 +98,8 @@ class Tensors:
         one.node, one.output_nr, one.is_leaf, one.belongs = node, 0, True, True
         return one
 
-    def saved(self, tensor: torch.Tensor, storage: int | None) -> int | None:
-        """Place among the candidates of a tensor that a node has saved, if it is one.
+    def saved(self, tensor: torch.Tensor, storage: int | None) -> tuple[int | None, int | None]:
+        """Places among the candidates of a tensor that a node has saved, and of its base.
 
         It is the object itself, or an output of the node's own. That comes back as a new object
         without a place (F3.09) and is known by its memory: the storage and the shape of a tensor
@@ -108,7 +108,14 @@ class Tensors:
         at = self._place_of.get(id(tensor))
         if at is not None:
             self._candidates[at].belongs = True
-            return at
+            return at, None
+        base = autograd.base_of(tensor)
+        if base is not None and (at := self._place_of.get(id(base))) is not None:
+            self._candidates[at].belongs = True
+            return None, at
+        return self._own_output(tensor, storage), None
+
+    def _own_output(self, tensor: torch.Tensor, storage: int | None) -> int | None:
         if storage is None:
             return None
         for at in self._by_storage.get(storage, ()):

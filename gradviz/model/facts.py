@@ -80,6 +80,8 @@ class SavedTensor:
     """Version counter now."""
     tensor: str | None = None
     """Id in ``graph.tensors`` when the saved tensor is a known one."""
+    view_of: str | None = None
+    """Id in ``graph.tensors`` of the known tensor that the saved one is a view of."""
     packed_by: str | None = None
     """Who packed it, when the state is ``"packed"``: the qualified name of the unpack hook."""
 

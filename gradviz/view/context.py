@@ -50,8 +50,9 @@ class Context:
         found: dict[str, list[tuple[str, str]]] = {}
         for node in self.nodes:
             for slot in node.saved:
-                if slot.tensor is not None:
-                    found.setdefault(slot.tensor, []).append((node.id, slot.name))
+                known = slot.tensor or slot.view_of
+                if known is not None:
+                    found.setdefault(known, []).append((node.id, slot.name))
         return {tensor: tuple(places) for tensor, places in found.items()}
 
     @cached_property

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
-from gradviz.model.graph import Graph
 from gradviz.view import phrases
 from gradviz.view.context import Context
 from gradviz.view.text import clean
@@ -64,11 +63,11 @@ def tensor_section(info: TensorInfo, context: Context) -> Section:
 
 
 def as_text(sections: tuple[Section, ...]) -> str:
-    """Sections as lines of text, for a tooltip.
+    r"""Sections as lines of text, for a tooltip.
 
     Examples:
         >>> as_text((Section("saved tensors", (("self", "b, v0"),)),))
-        'saved tensors\\n  self: b, v0'
+        'saved tensors\n  self: b, v0'
     """
     return "\n".join(
         "\n".join((section.heading, *(f"  {label}: {value}" for label, value in section.rows)))
@@ -89,7 +88,7 @@ def saved_words(slot: SavedTensor, context: Context) -> str:
     """All facts of one slot in one line."""
     if slot.state == "none":
         return "not needed by this graph"
-    known = context.names.get(slot.tensor or "", "")
+    known = phrases.saved_tensor(slot, context.names)
     has_memory = slot.nbytes is not None or slot.storage is not None
     return phrases.join(
         (
@@ -121,7 +120,7 @@ def _node_rows(node: Node, context: Context) -> list[Row]:
         rows.append(("made by", clean(node.source)))
     if node.module:
         rows.append(("module", clean(node.module)))
-    if node.output_shapes:
+    if node.output_shapes and node.variable is None:
         rows.append(("output shapes", ", ".join(map(phrases.shape, node.output_shapes))))
     hooks = [phrases.hook(hook) for hook in node.hooks]
     if node.hooks_unknown:

@@ -134,9 +134,16 @@ def attribute(value: Attribute) -> str:
 
 
 def saved_name(slot: SavedTensor, names: dict[str, str]) -> str:
-    """The slot and, when it is a known tensor, which: ``self = b``."""
-    known = names.get(slot.tensor or "", "")
+    """The slot and, when it is a known tensor or a view of one, which: ``self = b``."""
+    known = saved_tensor(slot, names)
     return f"{clean(slot.name)} = {known}" if known else clean(slot.name)
+
+
+def saved_tensor(slot: SavedTensor, names: dict[str, str]) -> str:
+    """Name of the tensor in a slot: ``b``, ``view of x``, or empty when it is not known."""
+    if slot.view_of in names:
+        return f"view of {names[slot.view_of]}"
+    return names.get(slot.tensor or "", "")
 
 
 def saved_state(slot: SavedTensor) -> str:

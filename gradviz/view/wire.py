@@ -98,7 +98,7 @@ def _node_item(node: Node, context: Context) -> dict[str, Any]:
         node.module,
         *(context.names[t.id] for t in context.tags.get(node.id, ())),
     ]
-    words += [context.names.get(slot.tensor or "") for slot in node.saved]
+    words += [phrases.saved_tensor(slot, context.names) for slot in node.saved]
     return {
         "id": node.id,
         "kind": "leaf" if node.variable else "node",

@@ -27,6 +27,7 @@ from gradviz.capture.autograd.release import (
 )
 from gradviz.capture.autograd.saved import describe_hook, saved_of, untouched
 from gradviz.capture.autograd.tensors import (
+    base_of,
     device_of,
     dtype_of,
     facts_of,
@@ -54,6 +55,7 @@ __all__ = [
     "arithmetic",
     "as_number",
     "attributes_of",
+    "base_of",
     "describe_hook",
     "device_of",
     "dtype_of",

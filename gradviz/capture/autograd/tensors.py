@@ -114,6 +114,11 @@ def is_view(tensor: torch.Tensor) -> bool:
     return bool(tensor._is_view())
 
 
+def base_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The tensor that a view is a view of; always passive (F1.14)."""
+    return tensor._base
+
+
 def output_nr(tensor: torch.Tensor) -> int:
     """Which output of its node the tensor is; always passive (F1.14)."""
     return tensor.output_nr
