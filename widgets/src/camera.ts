@@ -20,7 +20,7 @@ export interface Box extends Size {
 export const MIN_ZOOM = 0.1;
 export const MAX_ZOOM = 4;
 /** Below this, text of a picture is too small to read, so a first view does not go there. */
-export const READABLE = 0.5;
+export const READABLE = 0.65;
 const MARGIN = 12;
 
 const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);

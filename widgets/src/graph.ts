@@ -8,6 +8,8 @@ import { flowOf, moveOf, neighbour } from "./roving";
 import { Viewport } from "./viewport";
 import type { Item } from "./wire";
 
+const MARKED = ".is-selected, .is-match, .is-lit";
+
 export interface Graph {
   readonly element: HTMLElement;
   readonly viewport: Viewport;
@@ -36,6 +38,14 @@ export function makeGraph(context: Context): Graph {
     return found?.getAttribute("data-id") ?? "";
   };
 
+  /** The card that an item is, or lies on. */
+  const ownerOf = (id: string) =>
+    shapes.get(id) ?? [...shapes.values()].find((shape) => tagsOn(shape).includes(id));
+  const tagsOn = (shape: Element) =>
+    [...shape.querySelectorAll<SVGElement>(".gv-tag[data-id]")]
+      .map((tag) => tag.dataset.id ?? "")
+      .filter((id) => items.has(id));
+
   const setCurrent = (id: string) => {
     shapes.get(current())?.setAttribute("tabindex", "-1");
     trail = [...trail.filter((known) => known !== id), id].slice(-50);
@@ -62,7 +72,7 @@ export function makeGraph(context: Context): Graph {
     }
     const root = shapes.has(current()) ? current() : [...shapes.keys()][0];
     trail = trail.filter((id) => shapes.has(id));
-    viewport.show(picture.svg, () => (root ? shapes.get(root) : undefined));
+    viewport.show(picture.svg, () => ownerOf(store.get("selected")) ?? shapes.get(root ?? ""));
     if (root) setCurrent(root);
     if (hadFocus) shapes.get(current())?.focus();
   });
@@ -72,8 +82,8 @@ export function makeGraph(context: Context): Graph {
   });
   store.watch(["height"], () => {
     const height = store.get("height");
-    viewport.element.style.height = height ? `${height}px` : "";
-    viewport.element.classList.toggle("is-fixed", height > 0);
+    element.style.setProperty("--height", `${height}px`);
+    element.classList.toggle("is-fixed", height > 0);
   });
   store.watch(["wire", "query"], () => {
     const found = new Set(findItems([...items.values()], store.get("query")).map(({ id }) => id));
@@ -84,14 +94,17 @@ export function makeGraph(context: Context): Graph {
     const selected = store.get("selected");
     mark("is-selected", (id) => id === selected);
     for (const edge of picture.svg.querySelectorAll("[data-source]")) {
-      const ends = [edge.getAttribute("data-source"), edge.getAttribute("data-target")];
+      const ends = ["source", "target", "tensor"].map((end) => edge.getAttribute(`data-${end}`));
       edge.classList.toggle("is-near", selected !== "" && ends.includes(selected));
     }
-    const shape = shapes.get(selected);
+    const shape = ownerOf(selected);
     if (!shape) return;
-    setCurrent(selected);
+    setCurrent(shape.dataset.id ?? "");
     viewport.reveal(viewport.boxOf(shape));
   });
+  viewport.onShow = () => {
+    for (const marked of picture.svg.querySelectorAll<SVGGElement>(MARKED)) addRing(marked);
+  };
 
   function mark(name: string, has: (id: string) => boolean): void {
     for (const holder of picture.svg.querySelectorAll<SVGGElement>("[data-id]")) {
@@ -138,7 +151,8 @@ export function makeGraph(context: Context): Graph {
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
       take(event);
-      store.set("selected", item.id);
+      const around = [item.id, ...tagsOn(event.target as Element)];
+      store.set("selected", around[around.indexOf(store.get("selected")) + 1] ?? item.id);
       return;
     }
     const goal = goalOf(event, item);
@@ -176,6 +190,7 @@ function nearestTitle(target: EventTarget | null, picture: Picture): Element | u
 function addRing(shape: SVGGElement): void {
   if (!shape.getBBox || shape.querySelector(":scope > .gradviz-ring")) return;
   const { x, y, width, height } = shape.getBBox();
+  if (!width) return;
   const grow = 4;
   shape.append(
     svg("rect", {

@@ -10,7 +10,7 @@ const KEYS: readonly (readonly [string, string])[] = [
     "in the graph: along the edges to inputs and consumers; across: the neighbour on that side",
   ],
   ["Home End", "first and last node"],
-  ["Enter", "select, show details"],
+  ["Enter", "select, show details; again: the tensors on the card"],
   ["Esc", "close, select nothing"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %"],
   ["Shift ↑ ↓ ← →", "move the window"],

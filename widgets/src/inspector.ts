@@ -3,6 +3,10 @@ import type { Context } from "./context";
 import { focusable, html, icon } from "./dom";
 import type { Section } from "./wire";
 
+/** Characters above which a value stands below its label. */
+const LONG = 24;
+const LONG_LABEL = 14;
+
 export function makeInspector({ store, prefix, tooltip }: Context): HTMLElement {
   const element = html("div", {
     class: "gradviz-inspector",
@@ -31,21 +35,28 @@ export function makeInspector({ store, prefix, tooltip }: Context): HTMLElement 
     close.hidden = !item;
     title.textContent = item ? item.label : wire.title;
     if (item) {
-      body.replaceChildren(...item.details.map((section, i) => show(section, `${prefix}-s${i}`)));
+      body.replaceChildren(
+        ...item.details.map((section, i) => show(section, `${prefix}-s${i}`, item.label)),
+      );
     } else {
       const hint = "Select a node or a tensor to see what autograd keeps there.";
-      body.replaceChildren(html("p", {}, wire.summary), html("p", { class: "is-quiet" }, hint));
+      const summary = wire.summary.replace(`${wire.title}: `, "");
+      body.replaceChildren(html("p", {}, summary), html("p", { class: "is-quiet" }, hint));
     }
     element.scrollTop = 0;
   });
   return element;
 }
 
-function show(section: Section, id: string): HTMLElement {
+function show(section: Section, id: string, title: string): HTMLElement {
   const facts = html("dl");
   for (const [label, value] of section.rows) {
-    facts.append(html("div", {}, html("dt", {}, label), html("dd", {}, value)));
+    const long = value.length > LONG || label.length > LONG_LABEL;
+    const props = { class: long ? "is-long" : undefined };
+    facts.append(html("div", props, html("dt", {}, label), html("dd", {}, value)));
   }
   const heading = html("div", { class: "gradviz-heading", id }, section.heading);
+  // Said by the panel's title already; for a screen reader it still names the group.
+  if (section.heading === title) heading.className = "gradviz-hidden";
   return html("div", { role: "group", "aria-labelledby": id }, heading, facts);
 }

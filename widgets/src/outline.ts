@@ -3,6 +3,10 @@ import type { Context } from "./context";
 import { focusable, html, take } from "./dom";
 import { findItems } from "./find";
 
+/** Characters above which a cell gets more room. */
+const LONG = 30;
+const TEXT = 120;
+
 export function makeOutline({ store }: Context): HTMLElement {
   const element = html("div", { class: "gradviz-outline" });
   let buttons: HTMLButtonElement[] = [];
@@ -21,7 +25,7 @@ export function makeOutline({ store }: Context): HTMLElement {
       const [first = "", ...others] = cells;
       const button = focusable(html("button", { type: "button", "data-row": id }, first || id), -1);
       const head = html("th", { scope: "row" }, button);
-      const row = html("tr", {}, head, ...others.map((cell) => html("td", {}, cell)));
+      const row = html("tr", {}, head, ...others.map(cellOf));
       row.addEventListener("click", () => store.set("selected", id));
       row.addEventListener("pointerenter", () => store.set("lit", id));
       row.addEventListener("pointerleave", () => store.set("lit", ""));
@@ -63,6 +67,11 @@ export function makeOutline({ store }: Context): HTMLElement {
     goal?.focus();
   });
   return element;
+}
+
+function cellOf(text: string): HTMLElement {
+  const size = text.length > TEXT ? "is-long is-text" : text.length > LONG ? "is-long" : undefined;
+  return html("td", { class: size }, text);
 }
 
 /** Like scrollIntoView, but the page around the widget stays where it is. */

@@ -8,6 +8,7 @@ const box = (kind: string, rx: number) =>
   svg("rect", { class: kind, x: 2, y: 2, width: WIDTH - 4, height: HEIGHT - 4, rx });
 const line = (d: string) => svg("path", { d });
 const CARD = "gv-card";
+const STRIPE = "M2 2h3v12h-3z";
 
 /** What stands in the group that carries the class; a plain card when the class is not known. */
 const SHAPES: Record<string, () => SVGElement[]> = {
@@ -15,14 +16,18 @@ const SHAPES: Record<string, () => SVGElement[]> = {
   "gv-tensor": () => [box(CARD, 6)],
   "gv-holds": () => [
     box(CARD, 2),
-    svg("g", { class: "gv-pocket gv-held" }, svg("rect", { x: 6, y: 6, width: 16, height: 5 })),
+    svg(
+      "g",
+      { class: "gv-pocket gv-held" },
+      svg("rect", { class: "gv-box", x: 6, y: 6, width: 16, height: 5 }),
+    ),
   ],
-  "gv-held": () => [box("", 2), line("M2 2h3v12h-3z")],
+  "gv-held": () => [box("gv-box", 2), svg("path", { class: "gv-mark", d: STRIPE })],
   "gv-modified": () => [
-    box("", 2),
+    box("gv-box", 2),
     svg("text", { class: "gv-warn", x: 14, y: 12, "text-anchor": "middle" }, "⚠"),
   ],
-  "gv-tag": () => [box("", 2)],
+  "gv-tag": () => [box("gv-box", 2), svg("path", { class: "gv-mark", d: STRIPE })],
   "gv-root": () => [box("", 4)],
   "gv-stub": () => [line("M14 1v7"), svg("rect", { x: 5, y: 8, width: 18, height: 6, rx: 3 })],
   "gv-uses": () => [line("M2 8h24")],

@@ -34,6 +34,8 @@ export class Viewport {
   readonly element = html("div", { class: "gradviz-viewport" });
   /** Told after every change of the zoom. */
   onZoom: (k: number) => void = () => {};
+  /** Told when the window has a size, before which nothing in it can be measured. */
+  onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
   #content = { width: 1, height: 1 };
   #svg: SVGSVGElement | undefined;
@@ -64,8 +66,9 @@ export class Viewport {
     this.#content = content;
     svg.setAttribute("width", String(content.width));
     svg.setAttribute("height", String(content.height));
-    this.element.style.setProperty("--picture-width", String(content.width));
-    this.element.style.setProperty("--picture-height", String(content.height));
+    const frame = this.element.parentElement ?? this.element;
+    frame.style.setProperty("--picture-width", String(content.width));
+    frame.style.setProperty("--picture-height", String(content.height));
     this.element.prepend(svg);
     if (same && this.#touched) this.#apply(this.#camera);
     else this.reset();
@@ -126,6 +129,7 @@ export class Viewport {
 
   #resized(): void {
     if (!this.element.clientWidth) return;
+    this.onShow();
     if (this.#touched) this.#apply(this.#camera);
     else this.reset();
   }
