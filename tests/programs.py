@@ -658,6 +658,10 @@ def halve(grad: Tensor) -> Tensor:
     return grad / 2
 
 
+def negate(grad: Tensor) -> Tensor:
+    return -grad
+
+
 def forget(leaf_: Tensor) -> None:
     leaf_.grad = None
 
@@ -677,7 +681,7 @@ def _() -> Built:
     z = y.exp()
     x.register_hook(halve)
     y.register_hook(halve)
-    y.register_hook(torch.neg)
+    y.register_hook(negate)
     return Built((z.sum(),), {"x": x, "y": y, "z": z})
 
 
