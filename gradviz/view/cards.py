@@ -1,4 +1,4 @@
-"""From a graph to its cards: which text, pocket, tag and port stands where, and how it is shortened."""
+"""From a graph to its cards: what stands on each, and how it is shortened."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from gradviz.view.text import cells, clean, shorten
 
 ROOM: Final = 38
 """Characters of a line before it is shortened."""
+DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
+"""How names of saved numbers end that stay off the card."""
 FEW: Final = 6
 """Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
 
 
 def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
     """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
-    sections = details.node_sections(node, context)
     variable = context.tensors.get(node.variable or "")
     tags = context.tags.get(node.id, ()) if "tags" in parts else ()
     if variable is not None:
@@ -35,7 +36,7 @@ def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
         id=node.id,
         css=f"{css} {NODE_CSS[node.state]}",
         blocks=tuple(blocks),
-        title=details.as_text(sections),
+        title=_title(node, context),
         aria=sentences.of_node(node, context),
         inputs=_inputs(node),
         outputs=_outputs(node, context),
@@ -56,7 +57,7 @@ def tensor_card(info: TensorInfo, context: Context, parts: frozenset[str]) -> Ca
             ),
             Block("text", (Line(state, "gv-muted"), *_facts(info, context, parts))),
         ),
-        title=details.as_text((details.tensor_section(info, context),)),
+        title=sentences.of_tensor(info, context),
         aria=sentences.of_tensor(info, context),
     )
 
@@ -68,8 +69,15 @@ def more_card(count: int) -> Card:
     return Card(id="more", css="gv-more", blocks=(block,), title=text, aria=text)
 
 
+def _title(node: Node, context: Context) -> str:
+    """The longer texts of a card, whole."""
+    lines = [context.node_name(node.id), node.source or "", f"in {node.module or ''}"]
+    lines += (node.formula or "").split("\n")
+    return "\n".join((clean(lines[0]), *(clean(li) for li in lines[1:] if cells(li) > ROOM)))
+
+
 def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterator[Block]:
-    yield Block("title", (Line(shorten(node.name, 34), "gv-title", SIZES["title"]),))
+    yield Block("title", (Line(shorten(node.name, 44), "gv-title", SIZES["title"]),))
     lines = []
     if node.source and "source" in parts:
         lines.append(Line(shorten(node.source, ROOM), "gv-source"))
@@ -78,8 +86,10 @@ def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterato
     if node.formula and "formula" in parts:
         lines += _formula(node.formula)
     if node.attributes and "values" in parts:
-        pairs = ", ".join(f"{clean(n)}={phrases.attribute(v)}" for n, v in node.attributes)
-        lines.append(Line(shorten(pairs, ROOM), "gv-muted"))
+        # Sizes and options kept from the forward say little; outline and details have them.
+        told = [(n, v) for n, v in node.attributes if not n.endswith(DULL)]
+        pairs = ", ".join(f"{clean(n)}={phrases.attribute(v)}" for n, v in told)
+        lines += [Line(shorten(pairs, ROOM), "gv-muted")] if pairs else []
     if "shapes" in parts and not (context.tags.get(node.id) and "tags" in parts):
         known = [phrases.shape(s) for s in node.output_shapes]
         if known:
@@ -95,16 +105,11 @@ def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterato
 
 
 def _formula(formula: str) -> list[Line]:
-    rows = details.formula_rows(formula)
-    lines = [
-        Line(shorten(f"∂{name}: {text}" if name else text, ROOM), "gv-formula")
-        for name, text in rows
-    ]
-    return (
-        lines
-        if len(lines) <= 3
-        else [*lines[:2], Line(f"… {len(lines) - 2} more lines", "gv-muted")]
-    )
+    rows = [f"∂{name}: {text}" if name else text for name, text in details.formula_rows(formula)]
+    lines = [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
+    if len(lines) > 3:
+        lines[2:] = [Line(f"… {len(lines) - 2} more lines", "gv-muted")]
+    return lines
 
 
 def _pocket(
@@ -162,7 +167,7 @@ def _tag(info: TensorInfo, context: Context, parts: frozenset[str]) -> Block:
         (first, *lines),
         css="gv-tag",
         data_id=info.id,
-        title=details.as_text((details.tensor_section(info, context),)),
+        title=sentences.of_tensor(info, context),
     )
 
 
@@ -192,6 +197,7 @@ def _facts(
     if facts or lead:
         yield Line(shorten(facts, room), "gv-muted", lead=lead)
     if values:
+        values = "= " + phrases.numbers(info.values or (), info.shape, ROOM - 2)
         yield Line(shorten(values, ROOM), "gv-muted")
     if others := context.sharing.get(info.id):
         yield Line(shorten(f"shares memory with {', '.join(others)}", ROOM), "gv-muted", icon="bar")

@@ -124,11 +124,7 @@ def _node_rows(node: Node, context: Context) -> list[Row]:
         rows.append(("output shapes", ", ".join(map(phrases.shape, node.output_shapes))))
     hooks = [phrases.hook(hook) for hook in node.hooks]
     if node.hooks_unknown:
-        hooks.append(
-            "others unknown, torch does not list them"
-            if hooks
-            else "unknown, torch does not list them"
-        )
+        hooks.append("others unknown" if hooks else "unknown")
     rows.append(("hooks", ", ".join(hooks) or "none"))
     return rows
 

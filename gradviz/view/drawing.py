@@ -138,8 +138,9 @@ def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
 
 def _head(context: Context, layout: Layout, engine_arrows: bool) -> str:
     width, height = px(layout.width), px(layout.height)
+    name = "gradviz-svg gv-engine" if engine_arrows else "gradviz-svg"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg{" gv-engine" * engine_arrows}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" '
         f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="group" '
         f'aria-label="{xml(sentences.of_graph(context))}">'
     )

@@ -7,6 +7,7 @@ program is used where that build does not exist or when it is asked for.
 
 from __future__ import annotations
 
+import atexit
 import json
 import threading
 from collections.abc import Sequence
@@ -79,10 +80,7 @@ def lay_out(
         >>> layout.places["a"][1] < layout.places["b"][1]
         True
     """
-    if direction not in ("TB", "LR"):
-        raise OptionError(
-            f"direction={direction!r} must be 'TB' (top to bottom) or 'LR' (left to right)"
-        )
+    check_direction(direction)
     if engine not in ("auto", "wasm", "dot"):
         raise OptionError(f"engine={engine!r} must be 'auto', 'wasm' or 'dot'")
     linked = {end for link in links for end in (link.tail, link.head)}
@@ -98,6 +96,18 @@ def lay_out(
     if loose:
         width, height = _in_rows(loose, places, width, height)
     return Layout(width + 2 * MARGIN, height + 2 * MARGIN, _moved(places), paths)
+
+
+def check_direction(direction: str) -> None:
+    """Refuse what is no direction.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if direction not in ("TB", "LR"):
+        raise OptionError(
+            f"direction={direction!r} must be 'TB' (top to bottom) or 'LR' (left to right)"
+        )
 
 
 def _moved(places: dict[str, Point]) -> dict[str, Point]:
@@ -151,8 +161,9 @@ def _dot(
 ) -> str:
     """DOT with sizes and ports only: no text of the user goes in."""
     down = direction == "TB"
+    ranksep = 34 if down else 44
     lines = [
-        f"digraph {{ rankdir={direction} nodesep={GAP / 72:.3f} ranksep={(34 if down else 44) / 72:.3f}",
+        f"digraph {{ rankdir={direction} nodesep={GAP / 72:.3f} ranksep={ranksep / 72:.3f}",
         'node [shape=record fixedsize=true fontsize=1 margin="0,0"] edge [arrowhead=none]',
     ]
     for i, box in enumerate(boxes):
@@ -246,4 +257,6 @@ def _backend() -> Any:
             self._module = wasmtime.Module.from_file(self._engine, str(path))
             self._session = self._create_session()
 
+    # The engine goes before the interpreter does; later its destructors find nothing to call.
+    atexit.register(_backend.cache_clear)
     return Cached(PACKAGE_WASM_PATH)

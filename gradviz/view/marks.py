@@ -97,13 +97,14 @@ def _rect(x: float, y: float, width: float, height: float, radius: float, css: s
 
 
 def _band(frame: Frame, radius: float) -> str:
-    inset = 0.6
-    w, h, r = frame.width - inset, frame.band, radius - inset
+    edge = 0.6
+    w, h, r = frame.width - edge, frame.band, px(radius - edge)
     if h >= frame.height - 1:
-        return _rect(inset, inset, frame.width - 2 * inset, frame.height - 2 * inset, r, "gv-band")
+        return _rect(edge, edge, w - edge, frame.height - 2 * edge, radius - edge, "gv-band")
+    corner = f"a{r},{r} 0 0 1 {r}"
     return (
-        f'<path class="gv-band" d="M{px(inset)},{px(h)}V{px(radius)}a{px(r)},{px(r)} 0 0 1 {px(r)},-{px(r)}'
-        f'H{px(w - r)}a{px(r)},{px(r)} 0 0 1 {px(r)},{px(r)}V{px(h)}Z"/>'
+        f'<path class="gv-band" d="M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}'
+        f'H{px(frame.width - radius)}{corner},{r}V{px(h)}Z"/>'
     )
 
 
@@ -112,9 +113,9 @@ def _block(block: Block, x: float, top: float, width: float) -> str:
         return "".join(_lines(block.lines, x, top))
     shown = [f'<g class="{block.css}" data-id="{block.data_id}"><title>{xml(block.title)}</title>']
     height = block.height - 2
-    shown.append(_rect(x, top, width, height, 3))
+    shown.append(_rect(x, top, width, height, 3, "gv-box"))
     if "gv-modified" in block.css:
-        shown.append(_rect(x + 2, top + 2, width - 4, height - 4, 2))
+        shown.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
     elif "gv-held" in block.css or block.kind == "tag":
         shown.append(f'<path class="gv-mark" d="M{px(x)},{px(top)}h3v{px(height)}h-3z"/>')
     shown += _lines(block.lines, x + 10, top + 2.5)

@@ -94,7 +94,9 @@ def _node_lines(node: Node, context: Context) -> Iterator[str]:
         argument = node.arguments[slot] if slot < len(node.arguments) else None
         yield f"   {clean(argument) if argument else slot} -> {context.entry(entry)}"
     yield from _memory_lines(node, context)
-    if len(node.output_shapes) > 1 or (node.id not in context.tags and any(node.output_shapes)):
+    if len(node.output_shapes) > 1 or (
+        node.id not in context.tags and variable is None and any(node.output_shapes)
+    ):
         yield "   output " + ", ".join(map(phrases.shape, node.output_shapes))
     for tag in context.tags.get(node.id, ()):
         nr = f"output {tag.output_nr} " if tag.output_nr else ""
@@ -145,7 +147,7 @@ def _tensor_lines(info: TensorInfo, context: Context, start: str) -> Iterator[st
     facts = (phrases.shape(info.shape), phrases.dtype(info.dtype), context.place(info.device))
     words = [phrases.join((phrases.tensor_name(info), *facts, version, values), " ")]
     words += phrases.flags(info)
-    if info.requires_grad and (info.is_leaf or info.retains_grad) or info.grad is not None:
+    if (info.requires_grad and (info.is_leaf or info.retains_grad)) or info.grad is not None:
         words.append(f".grad {phrases.summary(info.grad)}")
     words += [phrases.hook(hook) for hook in info.hooks]
     if others := context.sharing.get(info.id):

@@ -26,10 +26,22 @@ def shape(sizes: Sequence[int] | None) -> str:
     return "?" if sizes is None else str(tuple(sizes))
 
 
-def numbers(values: Sequence[Number], sizes: Sequence[int]) -> str:
-    """Few values; a scalar without brackets."""
-    inside = ", ".join(map(number, values))
-    return inside if not sizes and len(values) == 1 else f"[{inside}]"
+def numbers(values: Sequence[Number], sizes: Sequence[int], room: int = 1000) -> str:
+    """Few values; a scalar without brackets, and without the middle what is too long.
+
+    Examples:
+        >>> numbers((2.0,), ()), numbers((1, 2, 3), (3,)), numbers((1, 2, 3, 4), (4,), 10)
+        ('2.0', '[1, 2, 3]', '[1, …, 4]')
+    """
+    words = [*map(number, values)]
+    if not sizes and len(words) == 1:
+        return words[0]
+    text = f"[{', '.join(words)}]"
+    left = len(words) - 1
+    while len(text) > room and left > 1:
+        left -= 1
+        text = f"[{', '.join(words[:left])}, …, {words[-1]}]"
+    return text
 
 
 def summary(found: ValueSummary | None) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 FONT: Final = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
+PNG_FONT: Final = "Gradviz Mono"
+"""The font in ``fonts/``, for programs that find no fonts of their own."""
 SIZES: Final = {"title": 13.0, "text": 11.0, "small": 10.0}
 
 LIGHT: Final = {
@@ -80,8 +82,7 @@ MARKS: Final = {
     for mark in (
         Mark("gv-root", "root", "root: backward starts here"),
         Mark("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
-        Mark("gv-holds", "holds", "node that holds saved tensors"),
-        Mark("gv-saves-nothing", "saves nothing", "node that saves no tensor"),
+        Mark("gv-node", "node", "node of the graph, what torch calls grad_fn"),
         Mark("gv-freed", "freed", "freed: what was saved is gone"),
         Mark("gv-packed", "packed", "packed: a hook keeps the saved tensor"),
         Mark("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
@@ -127,13 +128,13 @@ text{font-family:%FONT%;font-size:11px;fill:$ink}
 .gv-opaque>.gv-card{stroke-width:2.6;stroke:$freed}
 .gv-tensor>.gv-card{stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round;stroke-width:1.6}
 .gv-more>.gv-card{stroke-dasharray:2 3}
-.gv-pocket>rect{fill:$held-fill}
+.gv-pocket>.gv-box{fill:$held-fill}
 .gv-pocket>.gv-mark{fill:$held}
-.gv-pocket.gv-modified>rect{fill:$modified-fill;stroke:$modified;stroke-width:1}
+.gv-pocket.gv-modified>.gv-box{fill:$modified-fill;stroke:$modified;stroke-width:1}
 .gv-modified>.gv-warn{fill:$modified;font-weight:600}
-.gv-pocket.gv-freed>rect{fill:none;stroke:$freed;stroke-dasharray:3 2}
-.gv-pocket.gv-packed>rect{fill:$packed-fill;stroke:$packed}
-.gv-tag>rect{fill:$tag-fill;stroke:$tag;stroke-width:1}
+.gv-pocket.gv-freed>.gv-box{fill:none;stroke:$freed;stroke-dasharray:3 2}
+.gv-pocket.gv-packed>.gv-box{fill:$packed-fill;stroke:$packed}
+.gv-tag>.gv-box{fill:$tag-fill;stroke:$tag;stroke-width:1}
 .gv-tag>.gv-mark{fill:$tag}
 .gv-name{font-weight:600;fill:$ink}
 .gv-pin{fill:none;stroke:$muted;stroke-width:1.2}
@@ -168,6 +169,7 @@ def css(*, variables: bool = True, engine_arrows: bool = False) -> str:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
         kept = [r for r in rules.split("\n") if "-head-engine" not in r and "-head-data" not in r]
         kept.append(f"{unseen}{{display:none}}")
+        kept = [rule.replace(FONT, f'"{PNG_FONT}",monospace') for rule in kept]
         return "\n".join(re.sub(r"\$([a-z-]+)", lambda m: LIGHT[m[1]], r) for r in kept)
     coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", rules)
     return (

@@ -12,6 +12,10 @@ EM: Final = 0.62
 _ESCAPED: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _MARKS: Final = frozenset(("Mn", "Me"))
 _TWO_CELLS: Final = "⚠"
+_ONE_CELL: Final = frozenset("…·×→≠Σ∂∅")
+_RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))
+_FSI, _PDI = "\u2068", "\u2069"
+_ISOLATES: Final = _FSI + _PDI
 
 
 @lru_cache(maxsize=4096)
@@ -19,7 +23,8 @@ def clean(text: str) -> str:
     r"""Text in one line that XML can carry and that cannot hide or reorder what is around it.
 
     Control characters, direction overrides, lone surrogates and the like become the escapes
-    Python writes for them; of marks stacked on one letter two stay.
+    Python writes for them; of marks stacked on one letter two stay; text that runs from right
+    to left is isolated, so that what follows it stays in its place.
 
     Examples:
         >>> clean("a\nb"), clean("x\u202ey"), clean("\ud800")
@@ -27,16 +32,26 @@ def clean(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
+    return _isolated(_visible(text, ""))
+
+
+def _visible(text: str, allowed: str) -> str:
     out: list[str] = []
     marks = 0
     for sign in text:
         category = unicodedata.category(sign)
         marks = marks + 1 if category in _MARKS else 0
-        if category in _ESCAPED:
+        if category in _ESCAPED and sign not in allowed:
             out.append(sign.encode("unicode_escape").decode("ascii"))
         elif marks <= 2:
             out.append(" " if category == "Zs" else sign)
     return "".join(out)
+
+
+def _isolated(text: str) -> str:
+    if any(unicodedata.bidirectional(sign) in _RIGHT_TO_LEFT for sign in text):
+        return _FSI + text + _PDI
+    return text
 
 
 def cells(text: str) -> int:
@@ -51,6 +66,7 @@ def cells(text: str) -> int:
     return sum(
         2 if sign in _TWO_CELLS or unicodedata.east_asian_width(sign) in "WF" else 1
         for sign in text
+        if sign not in _ISOLATES
     )
 
 
@@ -61,24 +77,28 @@ def width_of(text: str, size: float) -> float:
 
 def plain(text: str) -> bool:
     """Whether every monospace font has these characters in one cell."""
-    return text.isascii() or all(sign.isascii() or sign in "…·×→≠" for sign in text)
+    return text.isascii() or all(sign.isascii() or sign in _ONE_CELL for sign in text)
 
 
 @lru_cache(maxsize=4096)
-def shorten(text: str, room: int) -> str:
-    """Clean text in at most ``room`` cells; what is too long loses its middle.
+def shorten(text: str, room: int, end: bool = False) -> str:
+    """Text in at most ``room`` cells; what is too long loses its middle, or its end.
+
+    Parts of the text that are clean already stay as they are.
 
     Examples:
         >>> shorten("model.layers.0.attention.weight", 16)
-        'model.l….weight'
+        'model.la….weight'
+        >>> shorten("mul_tensor_backward(grad, other)", 16, end=True)
+        'mul_tensor_back…'
     """
-    text = clean(text)
+    text = _visible(text, _ISOLATES)
     if cells(text) <= room:
-        return text
-    tail = (room - 1) // 2
-    return (
-        _fitting(text, room - 1 - tail).rstrip() + "…" + _fitting(text[::-1], tail)[::-1].lstrip()
-    )
+        return text if _FSI in text else _isolated(text)
+    bare = text.replace(_FSI, "").replace(_PDI, "")
+    tail = 0 if end else (room - 1) // 2
+    start, rest = _fitting(bare, room - 1 - tail), _fitting(bare[::-1], tail)[::-1]
+    return _isolated(f"{start.rstrip()}…{rest.lstrip()}")
 
 
 def _fitting(text: str, room: int) -> str:
@@ -92,10 +112,8 @@ def _fitting(text: str, room: int) -> str:
 
 def xml(text: str) -> str:
     """Clean text escaped for XML and HTML, in content and in quoted attributes."""
-    return "\n".join(_escape(clean(line)) for line in text.split("\n"))
-
-
-def _escape(text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        text = "\n".join(_visible(line, _ISOLATES) for line in text.split("\n"))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("'", "&#39;")
 

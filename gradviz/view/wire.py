@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from gradviz.model.graph import Graph
 from gradviz.view import details, phrases, sentences
 from gradviz.view.context import Context
 from gradviz.view.drawing import LIMIT, draw
-from gradviz.view.layout import Direction
+from gradviz.view.layout import Direction, Engine
 from gradviz.view.outline import outline, table
 from gradviz.view.style import MARKS
 from gradviz.view.text import clean
@@ -27,6 +28,9 @@ def to_wire(
     engine_arrows: bool = False,
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
+    *,
+    engine: Engine = "auto",
+    room: int = LARGE,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
 
@@ -36,6 +40,8 @@ def to_wire(
         engine_arrows: As in ``draw``.
         show: Parts of the picture, as in ``draw``.
         hide: Parts left out of the picture.
+        engine: As in ``draw``.
+        room: Bytes above which ``"json"`` is left out.
 
     Returns:
         The document; ``widgets/src/wire.ts`` describes its fields. ``"json"``, the graph as
@@ -47,7 +53,7 @@ def to_wire(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    svg = draw(graph, direction, engine_arrows, show, hide)
+    svg = draw(graph, direction, engine_arrows, show, hide, engine=engine)
     context = Context(graph, LIMIT)
     listed = table(graph, LIMIT)
     document: dict[str, Any] = {
@@ -63,10 +69,15 @@ def to_wire(
         "text": outline(graph),
         "summary": sentences.of_graph(context),
     }
-    text = graph.to_json() if len(graph) <= LIMIT else ""
-    if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= LARGE:
+    text = graph_json(graph) if len(graph) <= LIMIT else ""
+    if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
     return document
+
+
+def graph_json(graph: Graph) -> str:
+    """The graph as :meth:`Graph.to_json` writes it, in a form that UTF-8 can always carry."""
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", graph.to_json())
 
 
 def legend(svg: str) -> list[dict[str, str]]:
@@ -90,8 +101,8 @@ def _items(context: Context) -> Iterator[dict[str, Any]]:
 
 def _node_item(node: Node, context: Context) -> dict[str, Any]:
     following = dict.fromkeys(entry[0] for entry in node.next_functions if entry is not None)
-    outside = (s.tensor for s in node.saved if s.tensor and context.tensors[s.tensor].node is None)
-    following |= dict.fromkeys(outside)
+    kept = (slot.tensor or slot.view_of for slot in node.saved)
+    following |= dict.fromkeys(t for t in kept if t and context.tensors[t].node is None)
     words = [node.id, node.name, node.state, node.variable and context.names.get(node.variable)]
     words += [
         node.source,

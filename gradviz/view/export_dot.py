@@ -1,0 +1,88 @@
+"""The graph as DOT text, for other tools and for PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import graphviz
+
+from gradviz.model.facts import Node
+from gradviz.model.graph import Graph
+from gradviz.view import sentences
+from gradviz.view.blocks import Card, choose
+from gradviz.view.drawing import Scene, compose
+from gradviz.view.layout import Direction, check_direction
+from gradviz.view.text import clean
+
+_LOOK: Final = {
+    "gv-leaf": {"style": "rounded,filled", "fillcolor": "#e8f5f0", "color": "#007a5a"},
+    "gv-tensor": {"style": "rounded,dotted"},
+    "gv-freed": {"style": "dashed"},
+    "gv-packed": {"color": "#9a3f73"},
+    "gv-more": {"style": "dotted"},
+}
+
+
+def to_dot(
+    graph: Graph,
+    direction: Direction = "TB",
+    engine_arrows: bool = False,
+    show: Collection[str] | None = None,
+    hide: Collection[str] = (),
+) -> str:
+    r"""Plain DOT of the same cards and links as the picture; text is quoted, never markup.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> dot = to_dot(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
+        >>> print(dot.splitlines()[4].strip())
+        n0 [label="SinBackward0 (root)\l0: no grad\l"]
+    """
+    check_direction(direction)
+    scene = compose(graph, choose(show, hide))
+    font = {"fontname": "monospace", "fontsize": "11"}
+    dot = graphviz.Digraph(
+        clean(sentences.title(scene.context)),
+        graph_attr={"rankdir": direction},
+        node_attr={"shape": "box", **font},
+        edge_attr={**font, "fontsize": "10"} | ({"dir": "back"} if engine_arrows else {}),
+    )
+    nodes = {node.id: node for node in scene.context.nodes}
+    for card in scene.cards:
+        dot.node(card.id, _label(_lines(card, nodes.get(card.id), scene)), **_look(card))
+    for wire in scene.wires:
+        if wire.is_edge:
+            dot.edge(wire.link.tail, wire.link.head, **_edge_label(nodes[wire.source], wire.slot))
+        else:
+            dot.edge(wire.link.tail, wire.link.head, style="dotted", dir="none")
+    return str(dot.source)
+
+
+def _lines(card: Card, node: Node | None, scene: Scene) -> Iterator[str]:
+    """The text of a card, line by line."""
+    first = True
+    for block in card.blocks:
+        for line in block.lines:
+            root = " (root)" if first and card.id in scene.context.roots else ""
+            state = f" [{card.chip}]" if first and card.chip else ""
+            indent = "  " if block.framed else ""
+            yield f"{indent}{line.whole}{state}{root}"
+            first = False
+    for port in card.inputs if node is not None else ():
+        if port.css == "gv-stub":
+            yield port.label if ":" in port.label else f"{port.slot}: no grad"
+
+
+def _label(lines: Iterator[str]) -> str:
+    r"""Lines that end in ``\l``, left aligned; a label of this form is never read as HTML."""
+    return "".join(f"{graphviz.escape(line)}\\l" for line in lines)
+
+
+def _edge_label(node: Node, slot: int) -> dict[str, str]:
+    argument = node.arguments[slot] if slot < len(node.arguments) else None
+    return {"headlabel": graphviz.escape(clean(argument))} if argument else {}
+
+
+def _look(card: Card) -> dict[str, Any]:
+    return {k: v for css in card.css.split() for k, v in _LOOK.get(css, {}).items()}
