@@ -72,6 +72,8 @@ def build(source: Path) -> str:
     client.execute()
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = _joined(cell.outputs)
         for output in cell.get("outputs", ()):
             # A widget view names a model of the kernel that ran; picture and text stay.
             output.get("data", {}).pop(WIDGET_VIEW, None)
@@ -79,6 +81,20 @@ def build(source: Path) -> str:
                 output["traceback"] = [ANSI_COLOUR.sub("", line) for line in output["traceback"]]
     text: str = nbformat.writes(notebook)
     return text + "\n"
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """Outputs in which printing that arrived in several messages is one output."""
+    joined: list[Any] = []
+    for output in outputs:
+        is_more = output.output_type == "stream" and any(
+            before.output_type == "stream" and before.name == output.name for before in joined[-1:]
+        )
+        if is_more:
+            joined[-1]["text"] += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -426,9 +426,11 @@ for name, t in {"x": x, "y": y, "w": w, "b": b, "unused": unused}.items():
 
 # %% frozen-run claims=["E2"]
 def graph_of_network(freeze_first_layer):
-    first, second = torch.nn.Linear(4, 4, device=device), torch.nn.Linear(4, 1, device=device)
-    first.requires_grad_(not freeze_first_layer)
-    return gradviz.snapshot(second(first(torch.ones(2, 4, device=device)).relu()).sum())
+    x = torch.ones(2, 4, device=device)
+    first = torch.ones(4, 4, device=device, requires_grad=not freeze_first_layer)
+    second = torch.ones(4, 1, device=device, requires_grad=True)
+    out = ((x @ first).relu() @ second).sum()
+    return gradviz.snapshot(out)
 
 
 for freeze in (False, True):

@@ -115,9 +115,9 @@ tick(
 gradviz.show(loss, names={"x": x, "y": y, "w": w, "b": b})
 
 # %% loss-explain [markdown]
-# The drawing in the tutorials is **half right**. Nodes lead to `w` and `b` only. `x` is not an
-# input of the graph; it is there as a tensor that `MmBackward0` has saved, because the gradient
-# of `w` is computed from it. `y` is kept by the loss in the same way.
+# The drawing in the tutorials is **half right**. The graph ends in `w` and `b` only. `x` and `y`
+# stand outside. They are needed all the same, as *saved tensors*: the gradient of `w` is computed
+# from `x`, so `MmBackward0` keeps it (as a row of shape (1, 5)), and the loss keeps `y`.
 #
 # `x @ w` left two nodes, not one. `x` has one dimension, so torch multiplies matrices (`Mm`) and
 # then takes the extra dimension away (`Squeeze`). The graph shows what torch did, not what you
@@ -341,7 +341,8 @@ edges, nodes = fan_out(v)
 print(edges, "edges end in", nodes, "AccumulateGrad node")
 
 # %% fan-out-show claims=["X16"]
-gradviz.show(v * v + v)
+out = v * v + v
+gradviz.show(out)
 
 # %% edge [markdown]
 # ## Look at an edge

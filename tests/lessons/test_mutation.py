@@ -134,9 +134,9 @@ def test_faults_in_the_pictures_of_a_lesson_are_found(
     for number, cell in enumerate(code_cells(notebook)):
         kernel.run(cell.id, cell.source)
         widget: Any = kernel.shown.get(cell.id)
-        if not faults or not hasattr(widget, "wire"):
+        if not faults or not hasattr(widget, "graph"):
             continue
-        graph = Graph.from_json(widget.wire["json"])
+        graph = widget.graph
         try:
             wrong = bundle(gradviz.show(faults[0](graph)))
         except StopIteration:
