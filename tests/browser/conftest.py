@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,53 @@ def bare(page: Any) -> Any:
 def wire() -> Any:
     fixture = ROOT / "widgets" / "tests" / "fixtures" / "loss.json"
     return json.loads(fixture.read_text("utf-8"))
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A JupyterLab server for the whole run."""
+    if find_spec("jupyterlab") is None:
+        unavailable("JupyterLab is not installed: pip install 'gradviz-kit[lab]'")
+    from tests.browser.lab import running_lab
+
+    folder = tmp_path_factory.mktemp("notebooks")
+    with running_lab(tmp_path_factory.mktemp("home"), folder) as server:
+        yield server
+
+
+@pytest.fixture
+def notebook(lab: Any, page: Any) -> Iterator[Any]:
+    """Opens a notebook made of the given cells."""
+    from tests.browser.lab import Notebook
+
+    opened: list[Notebook] = []
+
+    def open_notebook(name: str, *cells: str) -> Notebook:
+        made = [
+            {
+                "cell_type": "code",
+                "id": f"cell-{number}",
+                "metadata": {},
+                "source": source,
+                "outputs": [],
+                "execution_count": None,
+            }
+            for number, source in enumerate(cells)
+        ]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        document = {
+            "cells": made,
+            "metadata": {"kernelspec": kernel},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        (lab.folder / name).write_text(json.dumps(document), "utf-8")
+        opened.append(Notebook(page, lab, name))
+        return opened[-1]
+
+    yield open_notebook
+    for each in opened:
+        each.close()
 
 
 @pytest.fixture

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.bare import axe_violations
+from tests.browser.conftest import Shoot
+from tests.browser.lab import Notebook
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Open = Callable[..., Notebook]
+
+PROGRAM = """\
+import torch, gradviz
+torch.manual_seed(0)
+x = torch.ones(5)
+y = torch.zeros(3)
+w = torch.randn(5, 3, requires_grad=True)
+b = torch.randn(3, requires_grad=True)
+z = x @ w + b
+loss = torch.nn.functional.binary_cross_entropy_with_logits(z, y)
+picture = gradviz.show(loss)
+picture"""
+
+
+def card(widget: Locator, label: str) -> Locator:
+    return widget.locator(".gradviz-viewport [data-id][role=img]", has_text=label).first
+
+
+def cells(page: Page) -> Locator:
+    return page.locator(".jp-Notebook .jp-Cell")
+
+
+def test_select_find_zoom_and_read_it_all(notebook: Open, page: Page, shoot: Shoot) -> None:
+    opened = notebook("first.ipynb", PROGRAM, "print(picture.selected)")
+    opened.run_all()
+    widget = opened.widget()
+    shoot("lab-light")
+
+    card(widget, "AddBackward0").click()
+    opened.wait_for("picture.graph[picture.selected].name", "'AddBackward0'")
+    chosen = opened.python("picture.selected").strip("'")
+    opened.command("notebook:move-cursor-down")
+    opened.command("notebook:run-cell")
+    expect(cells(page).nth(1).locator(".jp-OutputArea-output")).to_have_text(chosen)
+
+    card(widget, "AddBackward0").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    opened.wait_for("picture.selected", "'n0'")
+    page.keyboard.press("Escape")
+    opened.wait_for("picture.selected", "''")
+
+    widget.get_by_label("Find in the graph").fill("mmback")
+    page.keyboard.press("Enter")
+    opened.wait_for("picture.graph[picture.selected].name", "'MmBackward0'")
+    expect(widget.get_by_role("status")).to_have_text("match 1 of 1: MmBackward0")
+
+    before = card(widget, "MmBackward0").bounding_box()
+    widget.get_by_role("button", name="Zoom in").click()
+    after = card(widget, "MmBackward0").bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["width"] > before["width"] * 1.1
+
+    widget.get_by_role("tab", name="Outline").click()
+    table = widget.get_by_role("table")
+    for name in opened.python("' '.join(n.name for n in picture.graph.nodes)").strip("'").split():
+        if name != "AccumulateGrad":
+            expect(table).to_contain_text(name)
+    shoot("lab-light-outline")
+    assert axe_violations(page, ".gradviz-root") == []
+
+
+def test_python_selects_in_the_browser(notebook: Open) -> None:
+    opened = notebook("second.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    opened.python("setattr(picture, 'selected', 'n1')")
+    details = widget.get_by_role("group", name="Details")
+    expect(details).to_contain_text("AddBackward0")
+    opened.python("setattr(picture, 'selected', '')")
+    expect(details).to_contain_text("6 nodes")
+
+
+def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
+    opened = notebook("keys.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    count = cells(page).count()
+    for stop in (
+        card(widget, "AddBackward0"),
+        widget.get_by_role("button", name="Zoom in"),
+        widget.get_by_role("tab", name="Graph"),
+        widget.get_by_role("group", name="Details"),
+        widget.locator("summary"),
+    ):
+        stop.focus()
+        for key in ("a", "b", "x", "m", "d", "d", "ArrowDown", "ArrowUp", "Home"):
+            page.keyboard.press(key)
+    assert cells(page).count() == count
+    assert opened.python("picture.graph.counts['nodes']") == "6"
+
+
+def test_it_follows_the_theme_of_the_notebook(notebook: Open, page: Page, shoot: Shoot) -> None:
+    opened = notebook("dark.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    expect(widget).to_have_attribute("data-theme", "light")
+    opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    try:
+        expect(widget).to_have_attribute("data-theme", "dark")
+        card(widget, "AddBackward0").click()
+        page.wait_for_timeout(500)
+        shoot("lab-dark")
+        assert axe_violations(page, ".gradviz-root") == []
+    finally:
+        opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+        expect(widget).to_have_attribute("data-theme", "light")
+
+
+def test_two_widgets_and_one_shown_twice(notebook: Open, page: Page) -> None:
+    opened = notebook("two.ipynb", PROGRAM, "picture", "other = gradviz.show(z.sum()); other")
+    opened.run_all()
+    one, again, other = (opened.widget(number) for number in range(3))
+    card(one, "AddBackward0").click()
+    expect(again.get_by_role("group", name="Details")).to_contain_text("AddBackward0")
+    opened.wait_for("other.selected", "''")
+    card(other, "SumBackward0").click()
+    opened.wait_for("other.selected", "'n0'")
+    opened.wait_for("picture.graph[picture.selected].name", "'AddBackward0'")
+    ids: list[Any] = page.evaluate(
+        "() => [...document.querySelectorAll('.gradviz-root [id]')].map((e) => e.id)"
+    )
+    assert len(ids) == len(set(ids))
+
+
+def test_it_lives_on_without_a_kernel(notebook: Open) -> None:
+    opened = notebook("gone.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    opened.close()
+    card(widget, "AddBackward0").click()
+    expect(widget.get_by_role("group", name="Details")).to_contain_text("AddBackward0")
