@@ -69,9 +69,9 @@ test-python: env
 test-lessons: env
 	$(RUN) pytest -rs $(NBVAL) $(LESSONS)
 
-.PHONY: test-operators
-test-operators: env  ## compare with torch on its whole operator database (minutes)
-	$(RUN) pytest -rs -m opdb_all tests/truth
+.PHONY: test-exhaustive
+test-exhaustive: env  ## torch's whole operator database and the deepest graphs (minutes)
+	$(RUN) pytest -rs -m "opdb_all or deepest" tests/truth tests/capture
 
 .PHONY: check
 check: env node-if-there  ## lint and check types, Python and TypeScript

@@ -4,8 +4,10 @@ import subprocess
 import sys
 import weakref
 
+import nbformat
 import pytest
 import torch
+from nbclient import NotebookClient
 
 import gradviz
 
@@ -81,19 +83,33 @@ def run(*arguments: str) -> None:
     assert done.stdout == ("" if "at exit" in arguments else "survived\n")
 
 
-@pytest.mark.parametrize("step", ["multiply", "function", "two ways"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "multiply",
+        pytest.param("function", marks=pytest.mark.deepest),
+        pytest.param("two ways", marks=pytest.mark.deepest),
+    ],
+)
 def test_a_graph_100_000_deep_is_freed_in_the_main_thread(step: str) -> None:
     run("100000", step, "main")
 
 
 @pytest.mark.parametrize(
     "how",
-    ["thread", "looked at in a thread", "after backward", "at exit", "twice from the middle"],
+    [
+        "thread",
+        "looked at in a thread",
+        "at exit",
+        pytest.param("after backward", marks=pytest.mark.deepest),
+        pytest.param("twice from the middle", marks=pytest.mark.deepest),
+    ],
 )
 def test_a_graph_100_000_deep_is_freed_elsewhere(how: str) -> None:
     run("100000", "multiply", how)
 
 
+@pytest.mark.deepest
 @pytest.mark.parametrize("how", ["main", "thread"])
 def test_a_graph_1_000_000_deep_is_freed(how: str) -> None:
     run("1000000", "multiply", how)
@@ -106,6 +122,7 @@ def test_a_graph_1_000_000_deep_is_freed(how: str) -> None:
 def test_without_the_breaks_a_bare_walk_of_such_a_graph_kills_the_process() -> None:
     bare = """
 import torch
+from nbclient import NotebookClient
 y = torch.ones(1, requires_grad=True)
 for _ in range(200_000):
     y = y * 2
@@ -176,3 +193,18 @@ del y
     command = [sys.executable, "-c", interrupted]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.deepest)])
+def test_a_deep_graph_is_freed_in_a_notebook_kernel(count: int) -> None:
+    cells = [
+        f"import torch, gradviz\ny = torch.ones(1, requires_grad=True)\nfor _ in range({count}):\n"
+        "    y = y * 1.0",
+        "graph = gradviz.snapshot(y)\nprint(len(graph))",
+        "del y",
+        "print('alive')",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    printed = [output["text"] for cell in notebook.cells for output in cell["outputs"]]
+    assert printed == [f"{count + 1}\n", "alive\n"]
