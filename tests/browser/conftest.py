@@ -76,7 +76,7 @@ def notebook(lab: Any, page: Any) -> Iterator[Any]:
     opened: list[Notebook] = []
 
     def open_notebook(name: str, *cells: str) -> Notebook:
-        made = [
+        made: list[dict[str, Any]] = [
             {
                 "cell_type": "code",
                 "id": f"cell-{number}",

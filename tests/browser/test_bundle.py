@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from playwright.sync_api import expect
+from playwright.sync_api import FloatRect, expect
 
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
@@ -15,10 +15,10 @@ from tests.browser.conftest import Shoot
 pytestmark = pytest.mark.browser
 
 
-def box(widget: Widget, item: str) -> dict[str, float]:
+def box(widget: Widget, item: str) -> FloatRect:
     found = widget.node(item).locator("rect").first.bounding_box()
     assert found is not None
-    return dict(found)
+    return found
 
 
 def tall(wire: dict[str, Any]) -> dict[str, Any]:

@@ -20,12 +20,13 @@ export function makeOutline({ store }: Context): HTMLElement {
     const { outline, title } = store.get("wire");
     rows.clear();
     buttons = [];
-    const body = html("tbody");
+    const body = html("tbody", { role: "rowgroup" });
     for (const { id, cells } of outline.rows) {
       const [first = "", ...others] = cells;
       const button = focusable(html("button", { type: "button", "data-row": id }, first || id), -1);
-      const head = html("th", { scope: "row" }, button);
-      const row = html("tr", {}, head, ...others.map(cellOf));
+      const head = html("th", { scope: "row", role: "rowheader" }, button);
+      const named = others.map((cell, i) => cellOf(cell, outline.columns[i + 1] ?? ""));
+      const row = html("tr", { role: "row" }, head, ...named);
       row.addEventListener("click", () => store.set("selected", id));
       row.addEventListener("pointerenter", () => store.set("lit", id));
       row.addEventListener("pointerleave", () => store.set("lit", ""));
@@ -33,10 +34,12 @@ export function makeOutline({ store }: Context): HTMLElement {
       rows.set(id, row);
       body.append(row);
     }
-    const heads = outline.columns.map((column) => html("th", { scope: "col" }, column));
+    const heads = outline.columns.map((column) =>
+      html("th", { scope: "col", role: "columnheader" }, column),
+    );
     const caption = html("caption", { class: "gradviz-hidden" }, title);
-    const head = html("thead", {}, html("tr", {}, ...heads));
-    element.replaceChildren(html("table", {}, caption, head, body));
+    const head = html("thead", { role: "rowgroup" }, html("tr", { role: "row" }, ...heads));
+    element.replaceChildren(html("table", { role: "table" }, caption, head, body));
     setStop(buttons[0]);
   });
 
@@ -69,9 +72,11 @@ export function makeOutline({ store }: Context): HTMLElement {
   return element;
 }
 
-function cellOf(text: string): HTMLElement {
+// The roles are those the elements have anyway; some browsers forget them when the style sheet
+// stacks the cells of a narrow table.
+function cellOf(text: string, column: string): HTMLElement {
   const size = text.length > TEXT ? "is-long is-text" : text.length > LONG ? "is-long" : undefined;
-  return html("td", { class: size }, text);
+  return html("td", { class: size, role: "cell", "data-column": column }, text);
 }
 
 /** Like scrollIntoView, but the page around the widget stays where it is. */
