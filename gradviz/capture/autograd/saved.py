@@ -108,9 +108,12 @@ def _saved_list(node: Any, slot: Slot, raws: Sequence[Any]) -> list[SavedRow]:
 def _check_item(raw: Any, tensor: Any) -> tuple[str, int | None]:
     """State of one list item, as far as ``SavedTensor.unpack`` tells.
 
-    F3.01: unpack raises for a differentiable output of the node itself before it looks at
-    versions, and does not exist before 2.12; both leave the item in doubt.
+    A counter that never moved was 0 when the tensor was saved. F3.01: unpack raises for a
+    differentiable output of the node itself before it looks at versions, and does not exist
+    before 2.12; both leave the item in doubt.
     """
+    if tensor is not None and version_of(tensor) == 0:
+        return "held", 0
     if not hasattr(raw, "unpack"):
         return ("none" if tensor is None else "doubtful"), None
     try:
@@ -129,9 +132,7 @@ def _settle(node: Any, slot: Slot, rows: list[SavedRow], doubtful: list[int]) ->
     """Decide doubtful items by reading the whole list, where that is harmless (F3.16)."""
     name = slot.value
     if name is None:
-        if getattr(
-            getattr(type(node), "_forward_cls", None), "clear_saved_tensors_on_access", True
-        ):
+        if _is_cleared_by_reading(type(node)):
             return
         name = "saved_tensors"
     try:
@@ -145,6 +146,12 @@ def _settle(node: Any, slot: Slot, rows: list[SavedRow], doubtful: list[int]) ->
         return
     for at in doubtful:
         rows[at] = (rows[at][0], "held", rows[at][2], version_of(rows[at][2]))
+
+
+def _is_cleared_by_reading(kind: type) -> bool:
+    """Whether ``saved_tensors`` of this Function is for backward alone (F3.16)."""
+    function = getattr(kind, "_forward_cls", None)
+    return function is None or bool(getattr(function, "clear_saved_tensors_on_access", False))
 
 
 def describe_hook(hook: Any) -> str:
