@@ -2,7 +2,9 @@
 
 ``source/*.py`` (jupytext percent format) is where lessons are edited. The title of a cell is its
 id, and ``claims=[...]`` names the statements of the source documents that the cell shows. The
-notebooks are the same bytes on every run; ``--check`` builds in memory and compares.
+notebooks are the same bytes on every run; ``--check`` builds in memory and compares. The tags
+``hide-input`` and ``hide-output`` fold a cell in JupyterLab; an output unfolds when the cell is
+run, so an answer cannot be read before it is asked for.
 """
 
 from __future__ import annotations
@@ -53,9 +55,12 @@ def _metadata(written: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {
         key: written[key] for key in ("claims", "refutes", "tags") if key in written
     }
-    if "hide-input" in kept.get("tags", ()):
-        kept["jupyter"] = {"source_hidden": True}
-    return kept
+    hidden = {
+        key: True
+        for tag, key in (("hide-input", "source_hidden"), ("hide-output", "outputs_hidden"))
+        if tag in kept.get("tags", ())
+    }
+    return {**kept, "jupyter": hidden} if hidden else kept
 
 
 def build(source: Path) -> str:

@@ -75,7 +75,7 @@ choose(
 # A row could stand on the left of a matrix only. This tensor stands on either side, because it
 # has one dimension and is neither a row nor a column.
 
-# %% one-dimension-run claims=["C7", "C8"] refutes=["C8"]
+# %% one-dimension-run tags=["hide-output"] claims=["C7", "C8"] refutes=["C8"]
 x = torch.ones(5)
 w = torch.ones(5, 3)
 print("x.shape, w.shape      ", tuple(x.shape), tuple(w.shape))
@@ -122,7 +122,7 @@ tick(
     right=[how for how, tensor in first_tensors().items() if tensor.requires_grad],
 )
 
-# %% default-run claims=["A2", "D19"]
+# %% default-run tags=["hide-output"] claims=["A2", "D19"]
 for how, tensor in first_tensors().items():
     print(f"{how:44}{tensor.requires_grad}")
 
@@ -165,7 +165,7 @@ choose(
     right=("True, because x requires grad now" if before_and_after()[0] else "False, as it was"),
 )
 
-# %% switch-run claims=["B1", "B2", "C11"]
+# %% switch-run tags=["hide-output"] claims=["B1", "B2", "C11"]
 before, after = before_and_after()
 print("before.requires_grad:", before)
 print("after.requires_grad: ", after)
@@ -257,7 +257,7 @@ tick(
 )
 
 
-# %% one-flag-run claims=["A4", "A6", "A7", "A10", "D22"]
+# %% one-flag-run tags=["hide-output"] claims=["A4", "A6", "A7", "A10", "D22"]
 def print_flags(tensors):
     print("tensor  requires_grad  is_leaf  grad_fn")
     for name, t in tensors.items():
@@ -308,7 +308,7 @@ tick(
     right=[name for name, t in five(True, True, True).items() if t.is_leaf],
 )
 
-# %% three-flags-run claims=["A11", "A12", "D5"]
+# %% three-flags-run tags=["hide-output"] claims=["A11", "A12", "D5"]
 print_flags(five(True, True, True))
 
 # %% three-flags-show claims=["A11", "A12"]
@@ -389,7 +389,7 @@ tick(
 # The official note on autograd says that an output does not require grad *only if* all its inputs
 # do not. **That is half the truth.** In all six rows the input `w` requires grad:
 
-# %% travel-limits-run claims=["A8", "D20", "E4"]
+# %% travel-limits-run tags=["hide-output"] claims=["A8", "D20", "E4"]
 for how, tensor in results_of_w().items():
     print(f"{how:30}requires_grad: {tensor.requires_grad!s:7}is_leaf: {tensor.is_leaf}")
 
@@ -462,7 +462,7 @@ choose(
     ),
 )
 
-# %% repair-broken
+# %% repair-broken tags=["hide-output"]
 x = torch.ones(3, device=device, requires_grad=True).double()
 (x * x).sum().backward()
 
@@ -537,22 +537,23 @@ print("leaf means no grad_fn:    ", all(t.is_leaf == (t.grad_fn is None) for t i
 #
 # with `T` or `F`, then run the cell. `w.detach()` is `w` without its record.
 
-# %% exercise-try
-my_requires_grad = "? ? ? ? ? ?"
-my_is_leaf = "? ? ? ? ? ?"
 
-x = torch.ones(3, device=device)
-w = torch.ones(3, device=device, requires_grad=True)
-results = [x * 2, w * 2, w > 0, (w > 0) * w, w.detach() * x, w.argmax()]
-for mine, name in ((my_requires_grad, "requires_grad"), (my_is_leaf, "is_leaf")):
-    truth = ["FT"[getattr(t, name)] for t in results]
-    right = sum(m == t for m, t in zip(mine.split(), truth))
-    print(f"{name}: {right} of {len(truth)} right")
+# %% exercise-try
+def check_flags(my_requires_grad, my_is_leaf):
+    x = torch.ones(3, device=device)
+    w = torch.ones(3, device=device, requires_grad=True)
+    results = [x * 2, w * 2, w > 0, (w > 0) * w, w.detach() * x, w.argmax()]
+    for name, mine in {"requires_grad": my_requires_grad, "is_leaf": my_is_leaf}.items():
+        truth = ["FT"[getattr(t, name)] for t in results]
+        right = sum(m == t for m, t in zip(mine.split(), truth))
+        print(f"{name}: {right} of {len(truth)} right")
+
+
+check_flags(my_requires_grad="? ? ? ? ? ?", my_is_leaf="? ? ? ? ? ?")
 
 # %% exercise-solution tags=["hide-input"]
 # solution
-for name in ("requires_grad", "is_leaf"):
-    print(f"{name:14}", *["FT"[getattr(t, name)] for t in results])
+check_flags(my_requires_grad="F T F T F F", my_is_leaf="T F T F T T")
 
 # %% construct [markdown]
 # Now build one. Write an `out` from three tensors that all require grad, such that the graph has

@@ -111,7 +111,7 @@ tick(
     right=[leaf.name for leaf in gradviz.snapshot(loss, names={"w": w, "b": b}).leaves],
 )
 
-# %% loss-show claims=["C4", "C9"]
+# %% loss-show tags=["hide-output"] claims=["C4", "C9"]
 gradviz.show(loss, names={"x": x, "y": y, "w": w, "b": b})
 
 # %% loss-explain [markdown]
@@ -212,7 +212,7 @@ choose(
     right=arrows(out.grad_fn),
 )
 
-# %% next-run claims=["B7", "B8"]
+# %% next-run tags=["hide-output"] claims=["B7", "B8"]
 add = out.grad_fn
 mul = add.next_functions[0][0]
 end = mul.next_functions[0][0]
@@ -268,7 +268,7 @@ choose(
     right=sum("AccumulateGrad" in line for line in walk(loss.grad_fn)),
 )
 
-# %% walk-run claims=["C9"]
+# %% walk-run tags=["hide-output"] claims=["C9"]
 print("\n".join(walk(loss.grad_fn)))
 
 # %% walk-compare [markdown]
@@ -302,7 +302,7 @@ choose(
     ),
 )
 
-# %% slot-run
+# %% slot-run tags=["hide-output"]
 y.requires_grad_()
 new_loss = binary_cross_entropy_with_logits(x @ w + b, y)
 print("old loss ->", arrows(loss.grad_fn))
@@ -336,7 +336,7 @@ choose(
     ),
 )
 
-# %% fan-out-run claims=["X16"]
+# %% fan-out-run tags=["hide-output"] claims=["X16"]
 edges, nodes = fan_out(v)
 print(edges, "edges end in", nodes, "AccumulateGrad node")
 
@@ -395,7 +395,6 @@ print("the same:", torch.allclose(by_node, by_hand), "  for y:", for_y)
 # %% chain-program
 p = torch.tensor(1.0, device=device, requires_grad=True)
 out = (2 * p).exp()
-print("\n".join(walk(out.grad_fn)))
 
 # %% chain-predict tags=["hide-input"]
 # question
@@ -409,7 +408,7 @@ choose(
     right=", ".join(line.strip().removesuffix("Backward0") for line in walk((2 * p).exp().grad_fn)),
 )
 
-# %% chain-by-hand claims=["C29", "E15", "E16", "D8", "E13"]
+# %% chain-by-hand tags=["hide-output"] claims=["C29", "E15", "E16", "D8", "E13"]
 exp = out.grad_fn
 mul = exp.next_functions[0][0]
 accumulate = mul.next_functions[0][0]
@@ -529,16 +528,20 @@ gradviz.show(loss, names=four)
 # `x` has shape (5,), and `w` and `b` require grad. Write the walk over `(x @ w + b).relu().sum()`:
 # the names in order, without `Backward0`, separated by blanks.
 
-# %% exercise-try
-my_walk = "Sum ? ? ? ? ? ?"
 
-nodes = [line.strip().split("Backward")[0] for line in walk((x @ w + b).relu().sum().grad_fn)]
-right = sum(m == t for m, t in zip(my_walk.split(), nodes))
-print(right, "of", len(nodes), "right")
+# %% exercise-try
+def check_walk(my_walk):
+    nodes = [line.strip() for line in walk((x @ w + b).relu().sum().grad_fn)]
+    names = [name.split("Backward")[0] for name in nodes]
+    right = sum(m == t for m, t in zip(my_walk.split(), names))
+    print(right, "of", len(names), "right")
+
+
+check_walk("Sum ? ? ? ? ? ?")
 
 # %% exercise-solution tags=["hide-input"]
 # solution
-print(*nodes)
+check_walk("Sum Relu Add Squeeze Mm AccumulateGrad AccumulateGrad")
 
 # %% construct [markdown]
 # Now build one: an `out` with a single leaf in its graph, and *four* edges that end in it.

@@ -99,6 +99,19 @@ def test_code_cells_are_short_and_have_text_before_the_first_of_a_row(lesson: st
             assert len(cell.source.splitlines()) <= 20, cell.id
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_stored_output_does_not_give_a_prediction_away(lesson: str) -> None:
+    cells = code_cells(stored(lesson))
+    asked = False
+    for cell in cells:
+        if "predict" in cell.id:
+            asked = True
+        elif asked and "program" not in cell.id:
+            is_folded = cell.metadata.get("jupyter", {}).get("outputs_hidden", False)
+            assert is_folded or cell.id == "repair-try", cell.id
+            asked = False
+
+
 def test_built_cell_ids_must_be_new_and_speaking(tmp_path: Any) -> None:
     source = tmp_path / "09-x.py"
     for text in ("# %%\n1\n", "# %% a\n1\n\n# %% a\n2\n", "# %% Not An Id\n1\n"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,10 +104,9 @@ def test_switches_show_the_graph_of_the_program(lesson: tuple[Kernel, Any]) -> N
         assert len(seen) > 1, cell_id
 
 
+@pytest.mark.parametrize("lesson", LESSONS[1:2], indirect=True)
 def test_switches_say_why_there_is_no_graph(lesson: tuple[Kernel, Any]) -> None:
-    what_if = lesson[0].shown.get("flags-what-if-run")
-    if what_if is None:
-        pytest.skip("only lesson 1 can switch everything off")
+    what_if = lesson[0].shown["flags-what-if-run"]
     for box in what_if.switches.values():
         box.value = False
     assert "does not require a gradient" in what_if.message.value
@@ -116,13 +116,12 @@ def test_switches_say_why_there_is_no_graph(lesson: tuple[Kernel, Any]) -> None:
     assert what_if.picture.layout.display is None
 
 
+@pytest.mark.parametrize("lesson", LESSONS[1:], indirect=True)
 def test_the_broken_program_is_broken_and_the_solution_repairs_it(
     lesson: tuple[Kernel, Any],
 ) -> None:
     kernel, cells = lesson
     sources = {cell.id: cell.source for cell in cells}
-    if "repair-try" not in sources:
-        pytest.skip("the overview has nothing to repair")
     assert kernel.printed["repair-try"].startswith("not yet")
     solution = next(
         line for line in sources["repair-solution-run"].splitlines() if not line.startswith("#")
@@ -130,6 +129,16 @@ def test_the_broken_program_is_broken_and_the_solution_repairs_it(
     attempt = sources["repair-try"].splitlines()
     kernel.run("repaired", "\n".join([solution, *attempt[1:]]))
     assert kernel.printed["repaired"].startswith("repaired")
+
+
+@pytest.mark.parametrize("lesson", LESSONS[1:], indirect=True)
+def test_the_solution_of_the_exercise_is_right_and_not_in_the_output(
+    lesson: tuple[Kernel, Any],
+) -> None:
+    printed = lesson[0].printed
+    for line in printed["exercise-solution"].splitlines():
+        assert re.fullmatch(r"(\w+: )?(\d) of \2 right", line)
+    assert printed["exercise-try"] != printed["exercise-solution"]
 
 
 CONSTRUCTED = {
