@@ -39,48 +39,51 @@ class Question(widgets.VBox):
         self.right = frozenset(right)
         self.several = several
         self.feedback = widgets.HTML()
-        self._boxes = [
-            widgets.Checkbox(description=option, indent=False, layout=BESIDE) for option in options
-        ]
-        self._radio = widgets.RadioButtons(
-            options=list(options), value=None, tooltip=question, layout={"width": "auto"}
-        )
-        check = widgets.Button(description="Check", tooltip=f"Check the answer to: {question}")
-        check.on_click(lambda _: self.check())
+        # Buttons and check boxes: JupyterLab takes the arrow keys that radio buttons need.
+        kind = widgets.Checkbox if several else widgets.Button
+        self.answers = {
+            option: kind(description=option, tooltip=question, layout=BESIDE) for option in options
+        }
         is_short = max(map(len, options)) <= SHORT
-        row = widgets.Box(self._boxes, layout={"flex_flow": "row wrap" if is_short else "column"})
-        heading = widgets.HTML(f"<b>{_html(question)}</b>")
+        row = widgets.Box(
+            list(self.answers.values()),
+            layout={
+                "flex_flow": "row wrap" if is_short else "column",
+                "align_items": "flex-start",
+            },
+        )
+        children = [widgets.HTML(f"<b>{_html(question)}</b>"), row, self.feedback]
+        if several:
+            check = widgets.Button(description="Check", tooltip=f"Check the answer to: {question}")
+            check.on_click(lambda _: self._check_boxes())
+            children.insert(2, check)
         super().__init__(
-            [heading, row if several else self._radio, check, self.feedback],
+            children,
             layout={"border_left": "3px solid var(--jp-brand-color1)", "padding": "0 0 0 12px"},
         )
+        for option, answer in self.answers.items():
+            if several:
+                answer.indent = False
+            else:
+                answer.on_click(lambda _, option=option: self.answer({option}))
 
-    @property
-    def chosen(self) -> set[str]:
-        """The options that are chosen now."""
-        if self.several:
-            return {box.description for box in self._boxes if box.value}
-        return {self._radio.value} - {None}
+    def _check_boxes(self) -> None:
+        self.answer({option for option, box in self.answers.items() if box.value})
 
-    @chosen.setter
-    def chosen(self, options: Collection[str]) -> None:
-        for box in self._boxes:
-            box.value = box.description in options
-        self._radio.value = next(iter(options), None)
-
-    def check(self) -> None:
+    def answer(self, chosen: Collection[str]) -> None:
         """Compare what is chosen with what torch says, and explain each difference."""
-        chosen, right = self.chosen, self.right
-        wrong = [option for option in self.explanations if (option in chosen) != (option in right)]
-        if not chosen and not self.several:
-            self.feedback.value = _status("Choose an answer first.")
-        elif not wrong:
+        differ = [o for o in self.explanations if (o in chosen) != (o in self.right)]
+        told = [o for o in differ if self.several or o in chosen]
+        if not differ:
             why = [] if self.several else [self.explanations[option] for option in chosen]
             self.feedback.value = _status("✓ Right.", *why)
         else:
-            told = wrong if self.several else [option for option in wrong if option in chosen]
             notes = [f"{option}: {self.explanations[option]}" for option in told]
             self.feedback.value = _status("✗ Not what torch says.", *notes)
+        if not self.several:
+            for option, button in self.answers.items():
+                mark = "times" if differ else "check"
+                button.icon = mark if option in chosen else ""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         mark = "[ ]" if self.several else "( )"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -51,35 +52,38 @@ def test_a_right_answer_is_accepted_and_each_wrong_one_explained(
     lesson: tuple[Kernel, Any],
 ) -> None:
     for cell_id, question in questions(lesson).items():
-        question.chosen = question.right
-        question.check()
+        question.answer(question.right)
         assert "✓ Right." in question.feedback.value, cell_id
         for option, why in question.explanations.items():
-            if option in question.right:
+            wrong = question.right ^ {option} if question.several else {option}
+            if wrong == question.right:
                 continue
-            question.chosen = [option]
-            question.check()
-            assert "✗" in question.feedback.value, cell_id
-            if not question.several:
-                assert why[:15] in question.feedback.value.replace("&#x27;", "'"), cell_id
+            question.answer(wrong)
+            assert "✗ Not what torch says." in question.feedback.value, cell_id
+            told = re.sub("</?code>", "", unescape(question.feedback.value))
+            assert f"{option}: {why.replace('`', '')}" in told, cell_id
 
 
-def test_nothing_chosen_asks_for_a_choice(lesson: tuple[Kernel, Any]) -> None:
+def test_clicking_answers(lesson: tuple[Kernel, Any]) -> None:
     for question in questions(lesson).values():
-        if not question.several:
-            question.chosen = []
-            question.check()
-            assert "Choose an answer first." in question.feedback.value
+        for option, answer in question.answers.items():
+            if question.several:
+                answer.value = option in question.right
+            elif option in question.right:
+                answer.click()
+                assert answer.icon == "check"
+        if question.several:
+            question.children[2].click()
+        assert "✓ Right." in question.feedback.value
 
 
 def test_questions_are_labelled(lesson: tuple[Kernel, Any]) -> None:
     for cell_id, question in questions(lesson).items():
-        heading, *answers, button, feedback = question.children
+        heading, *_, feedback = question.children
         assert heading.value.startswith("<b>"), cell_id
-        assert button.description == "Check"
-        assert question.question in button.tooltip
-        boxes = answers[0].children if question.several else answers
-        assert all(box.description or box.tooltip for box in boxes), cell_id
+        assert [answer.description for answer in question.answers.values()] == list(
+            question.explanations
+        )
         assert feedback is question.feedback
 
 
