@@ -23,7 +23,7 @@ from gradviz.capture.outputs import Root, place, split
 from gradviz.capture.source import sources
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.model import Graph
-from gradviz.model.graph import Columns
+from gradviz.model.columns import Columns
 
 Entries = list[tuple[tuple[int, int] | None, ...]]
 

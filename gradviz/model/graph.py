@@ -2,88 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, overload
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
+from gradviz.model import document
+from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.errors import UnknownNodeError
-from gradviz.model.facts import Attribute, Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
-
-FORMAT = "gradviz graph 1"
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Facts of all nodes, one sequence per fact, node ``i`` at place ``i``.
-
-    A graph of a million nodes is kept this way and :class:`Node` objects are made when asked
-    for. Rows that are equal may be one shared object.
-    """
-
-    name: Sequence[str]
-    next_functions: Sequence[tuple[tuple[int, int] | None, ...]]
-    saved: Sequence[tuple[SavedTensor, ...]]
-    variable: Sequence[str | None]
-    output_shapes: Sequence[tuple[tuple[int, ...] | None, ...]]
-    state: Sequence[Any]
-    hooks: Sequence[tuple[Hook, ...]]
-    hooks_unknown: Sequence[bool]
-    attributes: Sequence[tuple[tuple[str, Attribute], ...]]
-    arguments: Sequence[tuple[str | None, ...]]
-    formula: Sequence[str | None]
-    source: Sequence[str | None]
-    module: Sequence[str | None]
-
-
-_COLUMN_NAMES = tuple(f.name for f in fields(Columns))
-_OTHER_COLUMNS = tuple(n for n in _COLUMN_NAMES if n not in ("name", "next_functions"))
-
-
-class Nodes(Sequence[Node]):
-    """The nodes of a graph as a read-only sequence; each :class:`Node` is made when asked for."""
-
-    __slots__ = ("_columns",)
-
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-
-    def __len__(self) -> int:
-        return len(self._columns.name)
-
-    @overload
-    def __getitem__(self, index: int) -> Node: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Node, ...]: ...
-    def __getitem__(self, index: int | slice) -> Node | tuple[Node, ...]:
-        if isinstance(index, slice):
-            return tuple(self._make(i) for i in range(*index.indices(len(self))))
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"node {index} of a graph with {len(self)} nodes")
-        return self._make(index % len(self))
-
-    def __iter__(self) -> Iterator[Node]:
-        return map(self._make, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Nodes):
-            return self._columns == other._columns
-        return NotImplemented if not isinstance(other, (tuple, list)) else list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} nodes>"
-
-    def _make(self, i: int) -> Node:
-        columns = self._columns
-        following = tuple(
-            None if entry is None else (f"n{entry[0]}", entry[1])
-            for entry in columns.next_functions[i]
-        )
-        facts = {name: getattr(columns, name)[i] for name in _OTHER_COLUMNS}
-        return Node(id=f"n{i}", name=columns.name[i], next_functions=following, **facts)
+from gradviz.model.facts import Edge, Node, TensorInfo
 
 
 class Graph:
@@ -153,7 +79,7 @@ class Graph:
             tuple(None if e is None else (place(e[0]), e[1]) for e in node.next_functions)
             for node in nodes
         ]
-        others = {name: [getattr(node, name) for node in nodes] for name in _OTHER_COLUMNS}
+        others = {name: [getattr(node, name) for node in nodes] for name in OTHER_COLUMNS}
         columns = Columns(name=[n.name for n in nodes], next_functions=following, **others)
         return cls(columns, [(place(node_id), nr) for node_id, nr in roots], tensors)
 
@@ -262,7 +188,7 @@ class Graph:
             and self._tensors == other._tensors
             and all(
                 list(getattr(self._columns, n)) == list(getattr(other._columns, n))
-                for n in _COLUMN_NAMES
+                for n in COLUMN_NAMES
             )
         )
 
@@ -289,15 +215,7 @@ class Graph:
         The device is named once, in the header, when all tensors share it; fields that have
         their default value are left out.
         """
-        device = self.device
-        document = {
-            "format": FORMAT,
-            "device": device,
-            "roots": [list(root) for root in self.roots],
-            "nodes": [_sparse(_without_device(node, device)) for node in self.nodes],
-            "tensors": [_sparse(_without_device(t, device)) for t in self._tensors],
-        }
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return document.write(self.roots, self.nodes, self._tensors, self.device)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:
@@ -306,13 +224,8 @@ class Graph:
         Raises:
             ValueError: If the text is not JSON or not a gradviz graph of this format.
         """
-        document = json.loads(text)
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ValueError(f"this is not a {FORMAT!r} document; graph.to_json() writes one")
-        device = document["device"]
-        nodes = [_read_node(entry, device) for entry in document["nodes"]]
-        tensors = [_read_tensor(entry, device) for entry in document["tensors"]]
-        return cls.of(nodes, [(root[0], root[1]) for root in document["roots"]], tensors)
+        nodes, roots, tensors = document.read(text)
+        return cls.of(nodes, roots, tensors)
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)
@@ -321,51 +234,3 @@ class Graph:
 def set_outline(outline: Callable[[Graph], str]) -> None:
     """Say how ``str(graph)`` is written; the view room calls this, so that model needs no view."""
     Graph._outline = outline
-
-
-def _without_device(fact: Any, device: str | None) -> Any:
-    if device is None:
-        return fact
-    if isinstance(fact, TensorInfo):
-        return replace(fact, device="")
-    slots = tuple(replace(s, device="") if s.device == device else s for s in fact.saved)
-    return replace(fact, saved=slots)
-
-
-def _sparse(fact: Any) -> Any:
-    """A dataclass as a dict without the fields that have their default; tuples as lists."""
-    if isinstance(fact, (Node, TensorInfo, SavedTensor, Hook, ValueSummary)):
-        return {
-            f.name: _sparse(value)
-            for f in fields(fact)
-            if (value := getattr(fact, f.name)) != f.default
-        }
-    return [_sparse(item) for item in fact] if isinstance(fact, tuple) else fact
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
-
-
-def _read(kind: Callable[..., Any], entry: Mapping[str, Any], **special: Any) -> Any:
-    return kind(**{name: _tuples(value) for name, value in entry.items()} | special)
-
-
-def _read_hooks(entry: Mapping[str, Any]) -> tuple[Hook, ...]:
-    return tuple(_read(Hook, hook) for hook in entry.get("hooks", ()))
-
-
-def _read_node(entry: Mapping[str, Any], device: str | None) -> Node:
-    saved = tuple(
-        _read(SavedTensor, slot, **({"device": device} if slot.get("device") == "" else {}))
-        for slot in entry.get("saved", ())
-    )
-    node: Node = _read(Node, entry, saved=saved, hooks=_read_hooks(entry))
-    return node
-
-
-def _read_tensor(entry: Mapping[str, Any], device: str | None) -> TensorInfo:
-    grad = None if entry["grad"] is None else _read(ValueSummary, entry["grad"])
-    where = device if entry["device"] == "" else entry["device"]
-    info: TensorInfo = _read(TensorInfo, entry, grad=grad, hooks=_read_hooks(entry), device=where)
-    return info

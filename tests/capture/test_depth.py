@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import weakref
+from typing import Any
 
 import nbformat
 import pytest
@@ -142,7 +143,8 @@ def test_small_graphs_are_left_without_breaks() -> None:
     gradviz.snapshot(y)
     node = y.grad_fn
     while node is not None:
-        assert "gradviz" not in node.metadata
+        metadata: Any = node.metadata
+        assert "gradviz" not in metadata
         node = node.next_functions[0][0] if node.next_functions else None
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -129,12 +130,8 @@ def test_a_locals_dictionary_of_the_callers_is_left_as_it_is() -> None:
 
 def test_no_property_and_no_getattr_of_the_users_runs() -> None:
     class Trap:
-        def __getattr__(self, name: str) -> Any:
+        def __getattribute__(self, name: str) -> Any:
             raise AssertionError(f"read {name}")
-
-        @property
-        def __class__(self) -> Any:  # type: ignore[override]
-            raise AssertionError("asked for the class")
 
     trap, traps = Trap(), [Trap()]
     x = torch.ones(1, requires_grad=True)
@@ -155,9 +152,12 @@ def test_the_garbage_collector_rests_while_looking_and_is_left_as_it_was(
 ) -> None:
     while_looking: list[bool] = []
     walk = traversal.walk
-    monkeypatch.setattr(
-        traversal, "walk", lambda roots: (while_looking.append(gc.isenabled()), walk(roots))[1]
-    )
+
+    def noted(roots: Sequence[Any]) -> Any:
+        while_looking.append(gc.isenabled())
+        return walk(roots)
+
+    monkeypatch.setattr(traversal, "walk", noted)
     x = torch.ones(1, requires_grad=True)
     was_on = gc.isenabled()
     (gc.enable if is_on else gc.disable)()

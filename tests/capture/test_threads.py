@@ -31,7 +31,7 @@ class Pause(torch.autograd.Function):
 def paused_backward():  # type: ignore[no-untyped-def]
     x = torch.ones(2, requires_grad=True)
     trunk = x.exp()
-    loss = Pause.apply(trunk).sum()
+    loss = Pause.apply(trunk).sum()  # type: ignore[no-untyped-call]
     Pause.reached.clear()
     Pause.go_on.clear()
     thread = threading.Thread(target=loss.backward)

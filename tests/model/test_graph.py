@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ def leaf_info(tensor_id: str, node_id: str, **facts: object) -> TensorInfo:
     return TensorInfo(id=tensor_id, node=node_id, **(defaults | facts))  # type: ignore[arg-type]
 
 
-def product(device: str = "cpu", **slot: object) -> Graph:
+def product(device: str = "cpu", **slot: Any) -> Graph:
     saved = {
         "name": "self",
         "state": "held",
@@ -65,8 +66,8 @@ def product(device: str = "cpu", **slot: object) -> Graph:
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
     count = draw(st.integers(1, 12))
-    nodes = []
-    tensors = []
+    nodes: list[Node] = []
+    tensors: list[TensorInfo] = []
     for i in range(count):
         later = st.integers(i + 1, count - 1) if i + 1 < count else st.nothing()
         entry = st.none() | st.tuples(later.map("n{}".format), st.integers(0, 3))
@@ -144,7 +145,7 @@ def test_counts_name_every_kind() -> None:
     "fault",
     [{"state": "freed"}, {"saved_version": 1}, {"current_version": 1}, {"tensor": None}],
 )
-def test_graphs_that_differ_in_one_fact_are_not_equal(fault: dict[str, object]) -> None:
+def test_graphs_that_differ_in_one_fact_are_not_equal(fault: dict[str, Any]) -> None:
     assert product() == product()
     assert product() != product(**fault)
 

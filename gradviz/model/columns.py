@@ -1,0 +1,81 @@
+"""Facts of all nodes, one sequence per fact, and the nodes made from them when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, overload
+
+from gradviz.model.facts import Attribute, Hook, Node, NodeState, SavedTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Facts of all nodes, one sequence per fact, node ``i`` at place ``i``.
+
+    A graph of a million nodes is kept this way and :class:`Node` objects are made when asked
+    for. Rows that are equal may be one shared object.
+    """
+
+    name: Sequence[str]
+    next_functions: Sequence[tuple[tuple[int, int] | None, ...]]
+    saved: Sequence[tuple[SavedTensor, ...]]
+    variable: Sequence[str | None]
+    output_shapes: Sequence[tuple[tuple[int, ...] | None, ...]]
+    state: Sequence[NodeState]
+    hooks: Sequence[tuple[Hook, ...]]
+    hooks_unknown: Sequence[bool]
+    attributes: Sequence[tuple[tuple[str, Attribute], ...]]
+    arguments: Sequence[tuple[str | None, ...]]
+    formula: Sequence[str | None]
+    source: Sequence[str | None]
+    module: Sequence[str | None]
+
+
+COLUMN_NAMES: Final = tuple(f.name for f in fields(Columns))
+OTHER_COLUMNS: Final = tuple(n for n in COLUMN_NAMES if n not in ("name", "next_functions"))
+
+
+class Nodes(Sequence[Node]):
+    """The nodes of a graph as a read-only sequence; each :class:`Node` is made when asked for."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns.name)
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Node, ...]: ...
+    def __getitem__(self, index: int | slice) -> Node | tuple[Node, ...]:
+        if isinstance(index, slice):
+            return tuple(self._make(i) for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"node {index} of a graph with {len(self)} nodes")
+        return self._make(index % len(self))
+
+    def __iter__(self) -> Iterator[Node]:
+        return map(self._make, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Nodes):
+            return self._columns == other._columns
+        return NotImplemented if not isinstance(other, (tuple, list)) else list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes>"
+
+    def _make(self, i: int) -> Node:
+        columns = self._columns
+        following = tuple(
+            None if entry is None else (f"n{entry[0]}", entry[1])
+            for entry in columns.next_functions[i]
+        )
+        facts = {name: getattr(columns, name)[i] for name in OTHER_COLUMNS}
+        return Node(id=f"n{i}", name=columns.name[i], next_functions=following, **facts)
