@@ -11,7 +11,9 @@ from gradviz.view import cards, marks, sentences
 from gradviz.view.blocks import Card, Port, choose
 from gradviz.view.context import Context
 from gradviz.view.geometry import Frame, measure
-from gradviz.view.layout import Direction, Engine, Layout, Link, lay_out
+from gradviz.view.layout import Direction, Layout, lay_out
+from gradviz.view.layout_engine import Engine
+from gradviz.view.layout_links import Link, spines
 from gradviz.view.style import css
 from gradviz.view.text import px, shorten, xml
 
@@ -73,10 +75,12 @@ def draw(
         1
     """
     scene = compose(graph, choose(show, hide))
-    frames = {card.id: measure(card, direction) for card in scene.cards}
+    links = [wire.link for wire in scene.wires]
+    spine = spines([card.id for card in scene.cards], links)
+    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
     layout = lay_out(
         [frame.box for frame in frames.values()],
-        [wire.link for wire in scene.wires],
+        links,
         direction,
         engine,
     )

@@ -12,7 +12,8 @@ from gradviz.model.graph import Graph
 from gradviz.view.drawing import draw
 from gradviz.view.export_dot import to_dot
 from gradviz.view.export_page import to_page
-from gradviz.view.layout import Direction, Engine, run_dot
+from gradviz.view.layout import Direction
+from gradviz.view.layout_engine import Engine, run_dot
 from gradviz.view.style import PNG_FONT
 from gradviz.view.wire import graph_json
 
@@ -90,6 +91,8 @@ def to_png(graph: Graph, **options: Any) -> bytes:
             svg_string=svg,
             background="#ffffff",
             zoom=min(SCALE, (PIXELS / (width * height)) ** 0.5),
+            # Other scripts need the fonts of the machine, which take a while to find.
+            skip_system_fonts=all(ord(sign) < 0x180 or sign in "…·×→≠Σ∂∅⚠" for sign in svg),
             font_files=[str(font) for font in sorted(FONTS.glob("*.ttf"))],
             font_family=PNG_FONT,
             monospace_family=PNG_FONT,

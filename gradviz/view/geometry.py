@@ -34,7 +34,7 @@ class Frame:
     """Upper edge of each block, from the upper edge of the card."""
 
 
-def measure(card: Card, direction: Direction) -> Frame:
+def measure(card: Card, direction: Direction, spine: int = -1) -> Frame:
     """Measure a card: nothing that is drawn on it can be larger than what is given here."""
     down = direction == "TB"
     above, below = _pills(card.inputs), _pills(card.outputs)
@@ -56,6 +56,7 @@ def measure(card: Card, direction: Direction) -> Frame:
         round(top + height + bottom, 1),
         max(1, len(card.inputs)),
         max(1, len(card.outputs)),
+        spine,
     )
     return Frame(
         card, box, round(left, 1), round(top, 1), round(width, 1), round(height, 1), band, tops
@@ -64,7 +65,7 @@ def measure(card: Card, direction: Direction) -> Frame:
 
 def port_place(frame: Frame, port: int, is_input: bool, direction: Direction) -> Point:
     """Where a link meets the box, from the box's upper left corner."""
-    share = (port + 0.5) / (frame.box.inputs if is_input else frame.box.outputs)
+    share = frame.box.port(port, is_input)
     if direction == "TB":
         return share * frame.box.width, 0.0 if is_input else frame.box.height
     return 0.0 if is_input else frame.box.width, share * frame.box.height

