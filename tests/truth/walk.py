@@ -19,6 +19,8 @@ from torch import Tensor
 
 @dataclass
 class Slot:
+    """``state`` is ``"held or modified"`` where only a second run can tell."""
+
     name: str
     state: str
     tensor: Tensor | None = None
@@ -46,10 +48,20 @@ def all_nodes(roots: Sequence[Any]) -> list[Any]:
     return list(seen)
 
 
+NAMES: dict[type, tuple[str, ...]] = {}
+"""Attributes of each class of nodes; looking them up is most of the cost of a walk."""
+
+
+def names_in(kind: type) -> tuple[str, ...]:
+    if kind not in NAMES:
+        NAMES[kind] = tuple(sorted(dir(kind)))
+    return NAMES[kind]
+
+
 def slots_of(node: Any) -> list[Slot]:
     """What the node saves now, by its own getters; no unpack hook is run."""
     found: list[Slot] = []
-    for attribute in sorted(a for a in dir(node) if a.startswith("_raw_saved_")):
+    for attribute in (a for a in names_in(type(node)) if a.startswith("_raw_saved_")):
         name = attribute[11:]
         try:
             raw = getattr(node, attribute)
@@ -90,9 +102,9 @@ def reading(data: Tensor | None, read: Any) -> tuple[str, Tensor | None, int | N
         modified = re.search(r"expected version (\d+) instead", text)
         if modified and "modified by an inplace operation" in text:
             return "modified", data, int(modified[1])
-        # A differentiable output of the node itself, read without the node (F3.01).
+        # A differentiable output of the node itself, read without the node.
         assert "detached in-place" in text or data is None, text
-        return "held", data, None
+        return "held or modified", data, None
     if value is None:
         return "none", None, None
     return "held", data, version(value)
@@ -116,7 +128,7 @@ def state_of(node: Any, slots: Sequence[Slot]) -> str:
         return "opaque"
     states = {slot.state for slot in slots}
     for state, word in (
-        ({"held", "modified"}, "holds"),
+        ({"held", "modified", "held or modified"}, "holds"),
         ({"packed"}, "packed"),
         ({"freed"}, "freed"),
     ):
@@ -129,8 +141,9 @@ def scalars_of(node: Any) -> dict[str, Any]:
     """Saved values that are no tensors."""
     if isinstance(node, torch.autograd.function.BackwardCFunction):
         return {k: v for k, v in vars(node).items() if not k.startswith("_")}
-    names = [a[7:] for a in dir(node) if a.startswith("_saved_")]
-    return {n: getattr(node, f"_saved_{n}") for n in names if f"_raw_saved_{n}" not in dir(node)}
+    attributes = names_in(type(node))
+    names = [a[7:] for a in attributes if a.startswith("_saved_")]
+    return {n: getattr(node, f"_saved_{n}") for n in names if f"_raw_saved_{n}" not in attributes}
 
 
 # --- saved versions, from a second run ------------------------------------------------------
@@ -163,7 +176,7 @@ def notes_of(node: Any) -> dict[str, Note | None]:
     Numbers that torch has wrapped as tensors (the 2 of ``x * 2``) are saved without hooks.
     """
     found: dict[str, Note | None] = {}
-    for attribute in (a for a in dir(node) if a.startswith("_raw_saved_")):
+    for attribute in (a for a in names_in(type(node)) if a.startswith("_raw_saved_")):
         raw = getattr(node, attribute)
         several = isinstance(raw, tuple)
         for i, one in enumerate(raw if several else (raw,)):
