@@ -14,8 +14,8 @@
 # %% see [markdown]
 # ## See one
 #
-# Click the next cell and press <kbd>Shift</kbd>+<kbd>Enter</kbd>. It runs the four lines and goes
-# to the next cell.
+# Click the next cell and press <kbd>Shift</kbd>+<kbd>Enter</kbd>. It runs the cell and goes to the
+# next one.
 
 # %% see-run
 import torch

@@ -479,8 +479,8 @@ out = (x * x).sum()
 gradviz.show(out)
 
 # %% repair-explain [markdown]
-# The gradient did arrive, at a leaf that has no name any more. `x` is the result of
-# `ToCopyBackward0`.
+# The gradient did arrive, at a leaf that has no name any more: the picture can only number it. `x`
+# is the result of `ToCopyBackward0`.
 #
 # You do not need to know the graph to train a network. You do need it here: the message is only a
 # `None`, and the picture says where the gradient went.
