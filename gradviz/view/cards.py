@@ -70,10 +70,11 @@ def more_card(count: int) -> Card:
 
 
 def _title(node: Node, context: Context) -> str:
-    """The longer texts of a card, whole."""
-    lines = [context.node_name(node.id), node.source or "", f"in {node.module or ''}"]
-    lines += (node.formula or "").split("\n")
-    return "\n".join((clean(lines[0]), *(clean(li) for li in lines[1:] if cells(li) > ROOM)))
+    """The texts that the card shortens, whole."""
+    name, room = context.node_name(node.id), 30 if node.variable else 44
+    others = [node.source or "", f"in {node.module or ''}", *(node.formula or "").split("\n")]
+    lines = [clean(line) for line in others if cells(line) > ROOM]
+    return "\n".join((name, *lines)) if lines or cells(name) > room else ""
 
 
 def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterator[Block]:
@@ -211,7 +212,7 @@ def _grad(info: TensorInfo, parts: frozenset[str]) -> Iterator[Line]:
 def _hooks(hooks: tuple[Hook, ...], parts: frozenset[str]) -> list[Line]:
     if "hooks" not in parts:
         return []
-    lines = [Line(shorten(phrases.hook(hook), ROOM), icon="pin") for hook in hooks[:FEW]]
+    lines = [Line(phrases.hook(hook, ROOM), icon="pin") for hook in hooks[:FEW]]
     if len(hooks) > FEW:
         lines.append(Line(f"… {len(hooks) - FEW} more hooks", "gv-muted"))
     return lines

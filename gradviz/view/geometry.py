@@ -98,7 +98,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
             y += block.height + 3
             band = y
         else:
-            y += 5 if block.framed or y == band else 1
+            y += (5 if "gv-tensor" not in card.css else -3) if block.framed or y == band else 1
             tops.append(y)
             y += block.height
     return tuple(tops), y + (7 if y > band else 0), band

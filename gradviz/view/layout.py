@@ -189,7 +189,8 @@ def _dot(
         link = links[i]
         tail = f"b{number[link.tail]}:o{link.tail_port}:{leave}"
         head = f"b{number[link.head]}:i{link.head_port}:{arrive}"
-        lines.append(f"{tail}->{head} [class={i}]")
+        weight = " weight=9" if boxes[number[link.head]].spine == link.head_port else ""
+        lines.append(f"{tail}->{head} [class={i}{weight}]")
     return "\n".join((*lines, "}"))
 
 

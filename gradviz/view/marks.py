@@ -23,8 +23,10 @@ def card(frame: Frame, place: Point, direction: Direction) -> str:
     x, y = place[0] + frame.left, place[1] + frame.top
     lines = [
         f'<g class="{item.css}"{own_id}{tensor} role="img" aria-label="{xml(item.aria)}" '
-        f'transform="translate({px(x)} {px(y)})"><title>{xml(item.title)}</title>'
+        f'transform="translate({px(x)} {px(y)})">'
     ]
+    if item.title:
+        lines.append(f"<title>{xml(item.title)}</title>")
     radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
     lines.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and "gv-tensor" not in item.css:
@@ -43,11 +45,14 @@ def card(frame: Frame, place: Point, direction: Direction) -> str:
 def reach(frame: Frame, port: int, is_input: bool, direction: Direction) -> Point:
     """How far a link goes on inside the box, over the place a pill would take, to the card."""
     ports = frame.card.inputs if is_input else frame.card.outputs
-    if port < len(ports) and ports[port].label:
-        return 0.0, 0.0
+    pill = ports[port].width if port < len(ports) else 0.0
     if direction == "TB":
-        return 0.0, frame.top if is_input else frame.top + frame.height - frame.box.height
-    return (frame.left if is_input else frame.left + frame.width - frame.box.width), 0.0
+        gap = frame.top if is_input else frame.top + frame.height - frame.box.height
+        return 0.0, 0.0 if pill else gap
+    inside = INSIDE - pill if pill else 0.0
+    if is_input:
+        return frame.left + inside, 0.0
+    return frame.left + frame.width - inside - frame.box.width, 0.0
 
 
 def wire(
@@ -167,18 +172,17 @@ def _chip(word: str, frame: Frame) -> str:
 def _ports(
     frame: Frame, ports: Sequence[Port], is_input: bool, direction: Direction
 ) -> Iterator[str]:
-    """Pills on the rim; beside each other in one width when the picture runs to the right."""
-    widest = max((port.width for port in ports), default=0.0)
+    """Pills on the rim, each half in the card."""
     for number, port in enumerate(ports):
         if not port.label:
             continue
         at = port_place(frame, number, is_input, direction)
         x, y = at[0] - frame.left, at[1] - frame.top
-        width = port.width if direction == "TB" else widest
+        width = port.width
         if direction == "TB":
             left, top = x - width / 2, y if is_input else y - PILL
         else:
-            left, top = x if is_input else x - width, y - PILL / 2
+            left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
         stub = ""
         if port.css == "gv-stub":
             stub = f' data-source="{frame.card.id}" data-slot="{port.slot}"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradviz.model.facts import Attribute, Hook, Number, SavedTensor, TensorInfo, ValueSummary
-from gradviz.view.text import clean
+from gradviz.view.text import clean, shorten
 
 
 def number(value: Number) -> str:
@@ -130,9 +130,10 @@ HOOK_KINDS = {
 }
 
 
-def hook(found: Hook) -> str:
-    """A hook by kind and name."""
-    return f"{HOOK_KINDS.get(found.kind, found.kind)} {clean(found.name)}"
+def hook(found: Hook, room: int = 1000) -> str:
+    """A hook by kind and name, the name shortened to what the kind leaves of ``room``."""
+    kind = HOOK_KINDS.get(found.kind, clean(found.kind))
+    return f"{kind} {shorten(clean(found.name), max(8, room - len(kind) - 1))}"
 
 
 def attribute(value: Attribute) -> str:
