@@ -7,27 +7,21 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from gradviz.capture import autograd
+from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.model import SavedTensor
 from gradviz.model.facts import Attribute, NodeState
 
-Row = tuple[str, str, "_Description | str | None", "int | None"]
+Description = tuple[TensorFacts, "int | None", "int | None", "int | None"]
+"""Facts of a tensor, number of its storage, and places among the candidates of the tensor itself
+and of the one it is a view of. Read once per tensor, however many slots hold it."""
+
+Row = tuple[str, str, "Description | str | None", "int | None"]
 """``(name, state, description or who packed it, saved version)`` of one saved slot."""
 
-_Description = tuple[
-    tuple[int, ...],
-    str,
-    str,
-    "int | None",
-    "int | None",
-    "int | None",
-    "int | None",
-    "int | None",
-    "int | None",
-]
-"""Shape, dtype, device, bytes, number of the storage, its bytes, current version, and places
-among the candidates of the tensor itself and of the one it is a view of. Read once per tensor,
-however many slots hold it."""
+Rows = tuple[Row, ...] | tuple["Description | None", ...]
+"""Slots of a node: descriptions alone where all are held or not needed, which is nearly
+everywhere; else rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +39,16 @@ class FactColumns:
 class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     """Saved tensors of all nodes; :class:`SavedTensor` objects are made when asked for."""
 
-    __slots__ = ("_rows", "_tensor_ids")
+    __slots__ = ("_rows", "_slots", "_tensor_ids")
 
-    def __init__(self, rows: list[tuple[Row, ...]], tensor_ids: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        rows: list[Rows],
+        slots: list[tuple[Slot, ...] | None],
+        tensor_ids: tuple[str, ...],
+    ) -> None:
         self._rows = rows
+        self._slots = slots
         self._tensor_ids = tensor_ids
 
     def __len__(self) -> int:
@@ -62,21 +62,30 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
         self, index: int | slice
     ) -> tuple[SavedTensor, ...] | list[tuple[SavedTensor, ...]]:
         if isinstance(index, slice):
-            return [self._make(rows) for rows in self._rows[index]]
-        return self._make(self._rows[index])
+            return list(map(self._make, self._rows[index], self._slots[index]))
+        return self._make(self._rows[index], self._slots[index])
 
     def __iter__(self) -> Iterator[tuple[SavedTensor, ...]]:
-        return map(self._make, self._rows)
+        return map(self._make, self._rows, self._slots)
 
-    def _make(self, rows: tuple[Row, ...]) -> tuple[SavedTensor, ...]:
-        return tuple([self._saved_tensor(*row) for row in rows])
+    def _make(self, rows: Any, slots: tuple[Slot, ...] | None) -> tuple[SavedTensor, ...]:
+        if slots is None:
+            return tuple([self._saved_tensor(*row) for row in rows])
+        return tuple(
+            [
+                SavedTensor(slot.name, "none")
+                if about is None
+                else self._saved_tensor(slot.name, "held", about, about[0][6])
+                for slot, about in zip(slots, rows)
+            ]
+        )
 
     def _saved_tensor(
-        self, name: str, state: Any, about: _Description | str | None, version: int | None
+        self, name: str, state: Any, about: Description | str | None, version: int | None
     ) -> SavedTensor:
         if about is None or isinstance(about, str):
             return SavedTensor(name, state, packed_by=about)
-        shape, dtype, device, nbytes, storage, storage_nbytes, current, known, base = about
+        (shape, dtype, device, nbytes, _, storage_nbytes, current), storage, known, base = about
         return SavedTensor(
             name,
             state,
@@ -107,13 +116,15 @@ class Facts:
         self._tensors = tensors
         self._everything = everything
         self._name: list[str] = []
-        self._saved: list[tuple[Row, ...]] = []
+        self._saved: list[Rows] = []
+        self._slots: list[tuple[Slot, ...] | None] = []
         self._leaves: dict[int, Known] = {}
         self._shapes: list[tuple[tuple[int, ...] | None, ...]] = []
         self._state: list[NodeState] = []
         self._attributes: list[tuple[tuple[str, Attribute], ...]] = []
+        self._about: dict[int, Description] = {}
         # Saved tensors are held until all are read, so that an id() means one object.
-        self._held: dict[int, tuple[Any, _Description]] = {}
+        self._held: list[Any] = []
 
     def read(self, places: range) -> None:
         """Read the nodes at these places; stretches must come in order and leave none out."""
@@ -131,39 +142,38 @@ class Facts:
             self._read_facts(places)
 
     def _read_facts(self, places: range) -> None:
-        plan_of, shapes_of = autograd.plan_of, autograd.output_shapes
-        attributes_of, untouched = autograd.attributes_of, autograd.untouched
+        plan_of, shapes_of, untouched = (
+            autograd.plan_of,
+            autograd.output_shapes,
+            autograd.untouched,
+        )
         nodes, shapes, attributes = self._nodes, self._shapes, self._attributes
-        saved, states = self._saved, self._state
+        saved, all_slots, states = self._saved, self._slots, self._state
+        known, describe = self._about, self._describe
         for at in places:
             node = nodes[at]
             plan = plan_of(type(node))
+            slots = plan.slots
             shapes.append(shapes_of(node))
-            attributes.append(attributes_of(node, plan) if plan.has_attributes else ())
-            if not plan.slots:
-                saved.append(())
-                states.append("opaque" if plan.is_opaque else "saves nothing")
-                continue
+            attributes.append(autograd.attributes_of(node, plan) if plan.has_attributes else ())
             values = None if plan.is_function else untouched(node, plan)
             if values is None:
                 rows = tuple([self._row(slot) for slot in autograd.saved_of(node, plan)])
-            else:
-                rows = self._rows(plan.slots, values)
-            saved.append(rows)
-            states.append(_state(rows))
-
-    def _rows(self, slots: tuple[autograd.Slot, ...], tensors: tuple[Any, ...]) -> tuple[Row, ...]:
-        """Rows of slots that are all held or not needed."""
-        rows: list[Row] = []
-        for slot, tensor in zip(slots, tensors):
-            if tensor is None:
-                rows.append((slot.name, "none", None, None))
+                saved.append(rows)
+                all_slots.append(None)
+                states.append(_state(rows))
                 continue
-            held = self._held.get(id(tensor))
-            if held is None:
-                held = self._held[id(tensor)] = (tensor, self._describe(tensor))
-            rows.append((slot.name, "held", held[1], held[1][6]))
-        return tuple(rows)
+            state: NodeState = "opaque" if plan.is_opaque else "saves nothing"
+            row: list[Description | None] = []
+            for tensor in values:
+                if tensor is None:
+                    row.append(None)
+                else:
+                    state = "holds"
+                    row.append(known.get(id(tensor)) or describe(tensor))
+            saved.append(tuple(row))
+            all_slots.append(slots)
+            states.append(state)
 
     def _row(self, slot: tuple[str, str, Any, int | None]) -> Row:
         name, state, detail, version = slot
@@ -171,16 +181,17 @@ class Facts:
             return name, state, None, None
         if state == "packed":
             return name, state, autograd.describe_hook(detail), None
-        held = self._held.get(id(detail))
-        if held is None:
-            held = self._held[id(detail)] = (detail, self._describe(detail))
-        return name, state, held[1], version
+        return name, state, self._about.get(id(detail)) or self._describe(detail), version
 
-    def _describe(self, tensor: Any) -> _Description:
-        shape, dtype, device, nbytes, key, storage_nbytes, version = autograd.facts_of(tensor)
-        known, base = self._tensors.saved(tensor, key)
-        number = None if key is None else self._tensors.storages.number_of(key)
-        return shape, dtype, device, nbytes, number, storage_nbytes, version, known, base
+    def _describe(self, tensor: Any) -> Description:
+        self._held.append(tensor)
+        tensors = self._tensors
+        facts = autograd.facts_of(tensor)
+        key = facts[4]
+        known, base = tensors.saved(tensor, key)
+        number = None if key is None else tensors.storages.number_of(key)
+        about = self._about[id(tensor)] = facts, number, known, base
+        return about
 
     def columns(self) -> FactColumns:
         """Everything read, as data; to be called once the tensors have been numbered."""
@@ -193,7 +204,7 @@ class Facts:
             return FactColumns(self._name, unread, variable, unread, ["opaque"] * count, unread)
         return FactColumns(
             self._name,
-            SavedColumn(self._saved, self._tensors.ids()),
+            SavedColumn(self._saved, self._slots, self._tensors.ids()),
             variable,
             self._shapes,
             self._state,

@@ -56,7 +56,7 @@ class Tensors:
         self._index = index
         self.storages = Storages()
         self._place_of: dict[int, int] = {}
-        self._by_storage: dict[int, list[int]] = {}
+        self._by_storage: dict[int | None, list[int]] = {}
         for at, one in enumerate(known):
             self._place(one, at)
 
@@ -113,16 +113,11 @@ class Tensors:
         if base is not None and (at := self._place_of.get(id(base))) is not None:
             self._candidates[at].belongs = True
             return None, at
-        return self._own_output(tensor, storage), None
-
-    def _own_output(self, tensor: torch.Tensor, storage: int | None) -> int | None:
-        if storage is None:
-            return None
         for at in self._by_storage.get(storage, ()):
             one = self._candidates[at].tensor
             if autograd.shape_of(one) == autograd.shape_of(tensor) and not autograd.is_view(one):
-                return at
-        return None
+                return at, None
+        return None, None
 
     def choose(self) -> None:
         """Decide which tensors are shown, and number them.

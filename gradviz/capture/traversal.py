@@ -178,19 +178,21 @@ def _columns(
         attributes=read.attributes,
         arguments=[() if d is None else d.arguments for d in derivatives],
         formula=[None if d is None else d.formula for d in derivatives],
-        source=sources(nodes),
+        source=sources(nodes) if facts else [None] * count,
         module=[None] * count,
     )
 
 
 def _derivatives(names: list[str], entries: Entries) -> list[Derivative | None]:
     """Each node's row of the derivative table; looked up once per name and pattern of entries."""
-    found: dict[tuple[str, tuple[bool, ...]], Derivative | None] = {}
+    found: dict[tuple[str, int | tuple[bool, ...]], Derivative | None] = {}
     column: list[Derivative | None] = []
     for name, row in zip(names, entries):
-        needed = tuple([entry is not None for entry in row])
-        key = name, needed
-        if key not in found:
-            found[key] = lookup(name, needed)
-        column.append(found[key])
+        # Most rows have no None; for them the length says the pattern.
+        key = name, tuple([e is not None for e in row]) if None in row else len(row)
+        try:
+            column.append(found[key])
+        except KeyError:
+            found[key] = lookup(name, tuple([entry is not None for entry in row]))
+            column.append(found[key])
     return column

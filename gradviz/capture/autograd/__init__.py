@@ -27,6 +27,7 @@ from gradviz.capture.autograd.release import (
 )
 from gradviz.capture.autograd.saved import describe_hook, saved_of, untouched
 from gradviz.capture.autograd.tensors import (
+    TensorFacts,
     base_of,
     device_of,
     dtype_of,
@@ -50,6 +51,7 @@ __all__ = [
     "WRAPPERS_LIVE_AS_LONG_AS_NODES",
     "Plan",
     "Slot",
+    "TensorFacts",
     "accumulator_of",
     "anomaly_mode_is_on",
     "arithmetic",

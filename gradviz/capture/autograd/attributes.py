@@ -21,16 +21,17 @@ def attributes_of(node: Any, plan: Plan) -> tuple[tuple[str, Attribute], ...]:
 
 def _as_data(value: Any) -> Attribute:
     kind = type(value)
+    if kind is int:
+        # F3.03: a negative dim is shown as an unsigned 64-bit number.
+        number: int = value
+        return number if number < 2**63 else number - 2**64
     if kind is bool or value is None or kind is str:
         data: Attribute = value
         return data
-    if kind is int:
-        # F3.03: a negative dim is shown as an unsigned 64-bit number.
-        return int(value) - 2**64 if value >= 2**63 else int(value)
     if kind is float or kind is complex:
         return as_number(value)
     if kind is tuple or kind is list:
-        return tuple(_as_data(item) for item in value[:64])
+        return tuple([_as_data(item) for item in value[:64]])
     if issubclass(kind, torch.Tensor):
         return f"{kind.__name__} {list(shape_of(value))}"
     if kind in (torch.dtype, torch.layout, torch.memory_format, torch.device):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import FrameType
 from typing import Any
 
@@ -38,18 +38,19 @@ class Plan:
     is_accumulator: bool
 
 
-_plans: dict[type, Plan] = {}
+class _Plans(dict[type, Plan]):
+    """Plans by class, made when first asked for."""
 
-
-def plan_of(kind: type) -> Plan:
-    """The reading plan for a class of nodes."""
-    plan = _plans.get(kind)
-    if plan is None:
+    def __missing__(self, kind: type) -> Plan:
         plan = _make_plan(kind)
         # Classes of the user's own Functions come and go; they are not kept alive for a plan.
         if not plan.is_function:
-            _plans[kind] = plan
-    return plan
+            self[kind] = plan
+        return plan
+
+
+plan_of: Callable[[type], Plan] = _Plans().__getitem__
+"""The reading plan for a class of nodes."""
 
 
 def _make_plan(kind: type) -> Plan:
@@ -95,10 +96,8 @@ def name_of(node: Any) -> str:
     return head.rpartition("::")[2] + angle + rest
 
 
-def sequence_nr(node: Any) -> int:
-    """Creation number within the thread that made the node (F1.08)."""
-    number: int = node._sequence_nr()
-    return number
+sequence_nr: Callable[[Any], int] = methodcaller("_sequence_nr")
+"""Creation number within the thread that made the node (F1.08)."""
 
 
 def variable_of(node: Any) -> torch.Tensor | None:

@@ -6,15 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from gradviz.capture.autograd.nodes import Plan, Slot
 from gradviz.capture.autograd.tensors import version_of
 
 SavedRow = tuple[str, str, Any, "int | None"]
 """``(name, state, detail, saved version)`` of one slot; see :func:`saved_of`."""
 
-_SavedTensor: Any = torch._C._autograd.SavedTensor
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 _FREED = re.compile(r"second time|already been freed")
 
@@ -29,15 +26,14 @@ def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
         ``None`` for any other node; :func:`saved_of` reads that.
     """
     try:
-        raws = plan.raw_saved(node)
-        for raw in raws:
-            if type(raw) is not _SavedTensor or raw.unpack_hook is not None:
+        for raw in plan.raw_saved(node):
+            if raw.unpack_hook is not None:
                 return None
         # F3.10: the read succeeds exactly when the versions agree. It makes no node.
         values: tuple[Any, ...] = plan.saved(node)
-    except RuntimeError:
+    except (RuntimeError, AttributeError):  # AttributeError: a list of saved tensors
         return None
-    return values if len(values) == len(plan.slots) else None
+    return values
 
 
 def saved_of(node: Any, plan: Plan) -> list[SavedRow]:

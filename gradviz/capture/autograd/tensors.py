@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final
 
 import torch
@@ -85,12 +87,12 @@ TensorFacts = tuple[
 def facts_of(tensor: torch.Tensor) -> TensorFacts:
     """Shape, dtype, device, bytes, key of the storage, its bytes, and version, in one read."""
     try:
-        if type(tensor) in _PLAIN_TYPES and tensor.layout is torch.strided:
-            storage = tensor.untyped_storage()
+        if type(tensor) in _PLAIN_TYPES:
+            storage = tensor.untyped_storage()  # raises where the layout is not strided
             return (
                 tuple(tensor.shape),
                 _DTYPES[tensor.dtype],
-                _DEVICES[tensor.device],
+                "cpu" if tensor.is_cpu else _DEVICES[tensor.device],
                 tensor.nbytes,
                 storage._cdata,
                 storage.nbytes(),
@@ -114,9 +116,8 @@ def is_view(tensor: torch.Tensor) -> bool:
     return bool(tensor._is_view())
 
 
-def base_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The tensor that a view is a view of; always passive (F1.14)."""
-    return tensor._base
+base_of: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("_base")
+"""The tensor that a view is a view of; always passive (F1.14)."""
 
 
 def output_nr(tensor: torch.Tensor) -> int:
