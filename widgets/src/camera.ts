@@ -17,11 +17,13 @@ export interface Box extends Size {
   readonly y: number;
 }
 
-export const MIN_ZOOM = 0.1;
+export const MIN_ZOOM = 0.02;
 export const MAX_ZOOM = 4;
 /** Below this, text of a picture is too small to read, so a first view does not go there. */
 export const READABLE = 0.65;
 const MARGIN = 12;
+/** Height that the pan buttons cover at the bottom of the window while something is outside. */
+const COVERED = 44;
 
 const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);
 
@@ -37,12 +39,12 @@ export function fitZoom(content: Size, view: Size): number {
 
 /** Centres what fits and lets nothing else be moved out of sight. */
 export function clamp(camera: Camera, content: Size, view: Size): Camera {
-  const along = (at: number, size: number, room: number) =>
-    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - MARGIN, at, MARGIN);
+  const along = (at: number, size: number, room: number, end: number) =>
+    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - end, at, MARGIN);
   return {
     k: camera.k,
-    x: along(camera.x, content.width * camera.k, view.width),
-    y: along(camera.y, content.height * camera.k, view.height),
+    x: along(camera.x, content.width * camera.k, view.width, MARGIN),
+    y: along(camera.y, content.height * camera.k, view.height, COVERED),
   };
 }
 
@@ -55,16 +57,16 @@ export function zoomAt(camera: Camera, point: { x: number; y: number }, factor: 
 
 /** Moves just as far as needed to bring a box of the picture into the window. */
 export function reveal(camera: Camera, box: Box, view: Size): Camera {
-  const along = (at: number, low: number, size: number, room: number) => {
+  const along = (at: number, low: number, size: number, room: number, margin: number) => {
     const start = at + low * camera.k;
     const end = start + size * camera.k;
-    if (start < MARGIN || size * camera.k > room - 2 * MARGIN) return at + MARGIN - start;
-    return end > room - MARGIN ? at + room - MARGIN - end : at;
+    if (start < MARGIN || size * camera.k > room - MARGIN - margin) return at + MARGIN - start;
+    return end > room - margin ? at + room - margin - end : at;
   };
   return {
     k: camera.k,
-    x: along(camera.x, box.x, box.width, view.width),
-    y: along(camera.y, box.y, box.height, view.height),
+    x: along(camera.x, box.x, box.width, view.width, MARGIN),
+    y: along(camera.y, box.y, box.height, view.height, COVERED),
   };
 }
 

@@ -8,8 +8,6 @@ import { flowOf, moveOf, neighbour } from "./roving";
 import { Viewport } from "./viewport";
 import type { Item } from "./wire";
 
-const MARKED = ".is-selected, .is-match, .is-lit";
-
 export interface Graph {
   readonly element: HTMLElement;
   readonly viewport: Viewport;
@@ -26,6 +24,11 @@ export function makeGraph(context: Context): Graph {
   let picture: Picture;
   let items = new Map<string, Item>();
   let shapes = new Map<string, SVGGElement>();
+  /** Everything that stands for an id, in the order of drawing. */
+  let holders = new Map<string, SVGGElement[]>();
+  /** Tag on a card -> the card. */
+  let owners = new Map<string, string>();
+  const marked = new Map<string, SVGGElement[]>();
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
 
@@ -39,12 +42,8 @@ export function makeGraph(context: Context): Graph {
   };
 
   /** The card that an item is, or lies on. */
-  const ownerOf = (id: string) =>
-    shapes.get(id) ?? [...shapes.values()].find((shape) => tagsOn(shape).includes(id));
-  const tagsOn = (shape: Element) =>
-    [...shape.querySelectorAll<SVGElement>(".gv-tag[data-id]")]
-      .map((tag) => tag.dataset.id ?? "")
-      .filter((id) => items.has(id));
+  const ownerOf = (id: string) => shapes.get(id) ?? shapes.get(owners.get(id) ?? "");
+  const tagsOn = (id: string) => [...owners.keys()].filter((tag) => owners.get(tag) === id);
 
   const setCurrent = (id: string) => {
     shapes.get(current())?.setAttribute("tabindex", "-1");
@@ -63,12 +62,20 @@ export function makeGraph(context: Context): Graph {
     picture = parsePicture(wire.svg, prefix);
     items = new Map(wire.items.map((item) => [item.id, item]));
     shapes = new Map();
+    owners = new Map();
+    holders = new Map();
+    marked.clear();
     boxes = undefined;
-    for (const item of wire.items) {
-      const shape = picture.svg.querySelector<SVGGElement>(`[data-id="${CSS.escape(item.id)}"]`);
+    for (const holder of picture.svg.querySelectorAll<SVGGElement>("[data-id]")) {
+      const id = holder.dataset.id ?? "";
+      holders.set(id, [...(holders.get(id) ?? []), holder]);
       // An element with role="img" may hold nothing that takes focus, so a tag in a card does not.
-      if (!shape || shape.parentElement?.closest("[role=img]")) continue;
-      shapes.set(item.id, focusable(shape, -1));
+      const card = holder.parentElement?.closest<SVGGElement>("[role=img][data-id]");
+      if (card && items.has(id)) owners.set(id, card.dataset.id ?? "");
+    }
+    for (const id of items.keys()) {
+      const shape = holders.get(id)?.[0];
+      if (shape && !owners.has(id)) shapes.set(id, focusable(shape, -1));
     }
     const root = shapes.has(current()) ? current() : [...shapes.keys()][0];
     trail = trail.filter((id) => shapes.has(id));
@@ -86,13 +93,16 @@ export function makeGraph(context: Context): Graph {
     element.classList.toggle("is-fixed", height > 0);
   });
   store.watch(["wire", "query"], () => {
-    const found = new Set(findItems([...items.values()], store.get("query")).map(({ id }) => id));
-    mark("is-match", (id) => found.has(id));
+    const found = findItems([...items.values()], store.get("query"));
+    mark(
+      "is-match",
+      found.map(({ id }) => id),
+    );
   });
-  store.watch(["wire", "lit"], () => mark("is-lit", (id) => id === store.get("lit")));
+  store.watch(["wire", "lit"], () => mark("is-lit", [store.get("lit")]));
   store.watch(["wire", "selected"], () => {
     const selected = store.get("selected");
-    mark("is-selected", (id) => id === selected);
+    mark("is-selected", [selected]);
     for (const edge of picture.svg.querySelectorAll("[data-source]")) {
       const ends = ["source", "target", "tensor"].map((end) => edge.getAttribute(`data-${end}`));
       edge.classList.toggle("is-near", selected !== "" && ends.includes(selected));
@@ -103,14 +113,16 @@ export function makeGraph(context: Context): Graph {
     viewport.reveal(viewport.boxOf(shape));
   });
   viewport.onShow = () => {
-    for (const marked of picture.svg.querySelectorAll<SVGGElement>(MARKED)) addRing(marked);
+    for (const holder of [...marked.values()].flat()) addRing(holder);
   };
 
-  function mark(name: string, has: (id: string) => boolean): void {
-    for (const holder of picture.svg.querySelectorAll<SVGGElement>("[data-id]")) {
-      const on = has(holder.getAttribute("data-id") ?? "");
-      if (on) addRing(holder);
-      holder.classList.toggle(name, on);
+  function mark(name: string, ids: Iterable<string>): void {
+    for (const holder of marked.get(name) ?? []) holder.classList.remove(name);
+    const now = [...ids].flatMap((id) => holders.get(id) ?? []);
+    marked.set(name, now);
+    for (const holder of now) {
+      addRing(holder);
+      holder.classList.add(name);
     }
   }
 
@@ -151,7 +163,7 @@ export function makeGraph(context: Context): Graph {
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
       take(event);
-      const around = [item.id, ...tagsOn(event.target as Element)];
+      const around = [item.id, ...tagsOn(item.id)];
       store.set("selected", around[around.indexOf(store.get("selected")) + 1] ?? item.id);
       return;
     }

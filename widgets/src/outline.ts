@@ -52,7 +52,11 @@ export function makeOutline({ store }: Context): HTMLElement {
     const row = rows.get(selected);
     if (!row) return;
     setStop(row.querySelector("button") ?? undefined);
-    scrollTo(element, row);
+  });
+  store.watch(["wire", "selected", "panel"], () => {
+    const row = rows.get(store.get("selected"));
+    // Measuring would lay out a table that nobody sees.
+    if (row && store.get("panel") === "outline") scrollTo(element, row);
   });
   store.watch(["wire", "query"], () => {
     const found = findItems(store.get("wire").items, store.get("query")).map(({ id }) => id);

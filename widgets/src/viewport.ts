@@ -18,10 +18,10 @@ const WHEEL_SPEED = 0.0025;
 
 type Direction = "up" | "left" | "right" | "down";
 const PAN: Record<Direction, readonly [number, number]> = {
-  up: [0, PAN_STEP],
   left: [PAN_STEP, 0],
-  right: [-PAN_STEP, 0],
+  up: [0, PAN_STEP],
   down: [0, -PAN_STEP],
+  right: [-PAN_STEP, 0],
 };
 const ARROWS: Record<string, Direction> = {
   ArrowUp: "up",
