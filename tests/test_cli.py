@@ -220,8 +220,11 @@ def test_check_really_compares(tmp_path: Path) -> None:
     # A project's own settings and fixtures must not matter.
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
     (tmp_path / "conftest.py").write_text("raise RuntimeError\n", encoding="utf-8")
-    same = notebook(tmp_path / "same.ipynb", "print(hex(id(object())))", "0x7f0000000000\n")
-    other = notebook(tmp_path / "other.ipynb", "print(1)", "2\n")
-    done = run("check", same, other, folder=tmp_path)
+    path = notebook(tmp_path / "a.ipynb", "print(hex(id(object())))", "0x7f0000000000\n")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    other = notebook(tmp_path / "b.ipynb", "print(1)", "2\n").read_text(encoding="utf-8")
+    document["cells"] += [{**json.loads(other)["cells"][0], "id": "other"}]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    done = run("check", path, folder=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
