@@ -95,7 +95,8 @@ def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterato
         known = [phrases.shape(s) for s in node.output_shapes]
         if known:
             lines.append(Line(shorten(f"→ {', '.join(known)}", ROOM), "gv-muted"))
-    lines += _hooks(node.hooks if not context.tags.get(node.id) else (), parts)
+    on_tags = [h for t in context.tags.get(node.id, ()) if "tags" in parts for h in t.hooks]
+    lines += _hooks(tuple(hook for hook in node.hooks if hook not in on_tags), parts)
     if lines:
         yield Block("text", tuple(lines))
     if "saved" in parts:

@@ -62,7 +62,7 @@ def summary(found: ValueSummary | None) -> str:
 
 def dtype(name: str | None) -> str:
     """The dtype, empty for float32, which goes without saying."""
-    return "" if name in (None, "float32") else str(name)
+    return "" if name in (None, "float32") else clean(str(name))
 
 
 def version(saved: int | None, now: int | None) -> str:

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from gradviz.model import Graph, Node, OptionError
+from gradviz.view.blocks import PARTS
+from gradviz.view.drawing import draw
+from tests.view.graphs import chain, every_mark, product_and_sum, tensor
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(svg: str) -> ET.Element:
+    return ET.fromstring(svg)
+
+
+def by_class(root: ET.Element, name: str) -> list[ET.Element]:
+    return [e for e in root.iter() if name in e.get("class", "").split()]
+
+
+def by_id(root: ET.Element, data_id: str) -> ET.Element:
+    (found,) = [e for e in root.iter() if e.get("data-id") == data_id]
+    return found
+
+
+def words(element: ET.Element) -> str:
+    return " | ".join("".join(e.itertext()) for e in element.iter(f"{SVG}text"))
+
+
+def test_root_element_says_what_is_in_the_picture() -> None:
+    root = parsed(draw(product_and_sum()))
+    assert root.get("class") == "gradviz-svg"
+    assert root.get("role") == "group"
+    assert root.get("aria-label", "").startswith("autograd graph of loss: 5 nodes, 4 edges, 3 lea")
+    assert root[0].tag == f"{SVG}style"
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+
+
+def test_every_node_edge_and_live_tensor_has_its_id_once() -> None:
+    graph = every_mark()
+    root = parsed(draw(graph))
+    ids = [e.get("data-id") for e in root.iter() if e.get("data-id")]
+    pockets = [
+        f"{node.id}.saved.{i}"
+        for node in graph.nodes
+        for i, slot in enumerate(node.saved)
+        if slot.state != "none"
+    ]
+    drawn = [n.id for n in graph.nodes] + ["t1", "t2", "t3", "t4"] + pockets
+    assert sorted(map(str, ids)) == sorted(drawn)
+    edges = {
+        e.get("id"): (e.get("data-source"), e.get("data-target")) for e in by_class(root, "gv-edge")
+    }
+    assert edges == {f"gv-{e.source}.{e.slot}": (e.source, e.target) for e in graph.edges}
+
+
+def test_no_id_is_used_twice_and_nothing_refers_to_one() -> None:
+    svg = draw(every_mark())
+    ids = re.findall(r' id="([^"]*)"', svg)
+    assert len(ids) == len(set(ids))
+    assert "url(" not in svg
+    assert "href" not in svg
+
+
+@pytest.mark.parametrize(
+    ("data_id", "classes"),
+    [
+        ("n0", "gv-node gv-holds"),
+        ("n1", "gv-node gv-opaque"),
+        ("n2", "gv-node gv-freed"),
+        ("n3", "gv-node gv-packed"),
+        ("n4", "gv-node gv-leaf gv-saves-nothing"),
+        ("t1", "gv-tag"),
+        ("t2", "gv-tensor"),
+        ("n0.saved.0", "gv-pocket gv-held"),
+        ("n0.saved.1", "gv-pocket gv-modified"),
+        ("n2.saved.0", "gv-pocket gv-freed"),
+        ("n3.saved.0", "gv-pocket gv-packed"),
+    ],
+)
+def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
+    assert by_id(parsed(draw(every_mark())), data_id).get("class") == classes
+
+
+@pytest.mark.parametrize(
+    ("data_id", "text"),
+    [
+        ("n1", "opaque"),
+        ("n2", "freed"),
+        ("n3", "packed"),
+        ("n4", "leaf"),
+        ("n4", "Σ AccumulateGrad"),
+        ("n4", "hook clip"),
+        ("n4", "shares memory with row"),
+        ("n0.saved.1", "⚠ saved v0, now v1"),
+        ("n2.saved.0", "self  freed"),
+        ("n3.saved.0", "result  packed by unpack"),
+        ("n0.saved.0", "other = k  () v0"),
+        ("t1", "row () view v0"),
+        ("t2", "does not require grad"),
+        ("t2", "() float64 v0 = 1.0"),
+        ("t3", "requires grad, not in this graph"),
+    ],
+)
+def test_state_is_also_a_word(data_id: str, text: str) -> None:
+    assert text in words(by_id(parsed(draw(every_mark())), data_id))
+
+
+def test_none_entry_is_a_stub_with_the_word() -> None:
+    (stub,) = by_class(parsed(draw(every_mark())), "gv-stub")
+    assert (stub.get("data-source"), stub.get("data-slot")) == ("n0", "1")
+    assert words(stub) == "other: no grad"
+
+
+def test_constant_is_linked_to_the_node_that_saves_it() -> None:
+    (link,) = by_class(parsed(draw(every_mark())), "gv-uses")
+    assert (link.get("data-source"), link.get("data-tensor")) == ("n0", "t2")
+
+
+def test_tensor_used_twice_has_two_edges() -> None:
+    graph = Graph.of(
+        [
+            Node("n0", "MulBackward0", (("n1", 0), ("n1", 0))),
+            Node("n1", "AccumulateGrad", (), variable="t0"),
+        ],
+        [("n0", 0)],
+        [tensor(0, "x", node="n1")],
+    )
+    root = parsed(draw(graph))
+    paths = [e[0].get("d") for e in by_class(root, "gv-edge")]
+    assert len(set(paths)) == 2
+
+
+def test_every_root_output_is_marked() -> None:
+    root = parsed(draw(every_mark()))
+    assert sorted(words(e) for e in by_class(root, "gv-root")) == [
+        "root",
+        "root",
+        "root · output 1",
+    ]
+
+
+def test_switch_shows_the_arrows_of_the_engine() -> None:
+    assert (
+        parsed(draw(product_and_sum(), engine_arrows=True)).get("class") == "gradviz-svg gv-engine"
+    )
+    for edge in by_class(parsed(draw(product_and_sum())), "gv-edge"):
+        assert [e.get("class") for e in edge][1:] == [
+            "gv-head gv-head-data",
+            "gv-head gv-head-engine",
+        ]
+
+
+def test_device_is_drawn_only_when_there_are_several() -> None:
+    on_cpu, on_cuda = (draw(product_and_sum(device)) for device in ("cpu", "cuda:0"))
+    assert on_cpu == on_cuda
+    graph = product_and_sum()
+    mixed = Graph.of(
+        graph.nodes, graph.roots, [replace(graph.tensors[0], device="meta"), *graph.tensors[1:]]
+    )
+    assert "on meta" in draw(mixed)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_can_be_hidden_and_shown_alone(part: str) -> None:
+    everything = draw(_with_all_parts())
+    assert draw(_with_all_parts(), hide=[part]) != everything
+    assert draw(_with_all_parts(), show=[part]) != draw(_with_all_parts(), show=[])
+    assert draw(_with_all_parts(), show=PARTS) == everything
+
+
+def _with_all_parts() -> Graph:
+    graph = product_and_sum()
+    kept = replace(graph.nodes[1].saved[0], tensor="t5")
+    nodes = [graph.nodes[0], replace(graph.nodes[1], saved=(kept,)), *graph.nodes[2:]]
+    return Graph.of(nodes, graph.roots, [*graph.tensors, tensor(5, "k", requires_grad=False)])
+
+
+@pytest.mark.parametrize("option", [{"hide": ["edges"]}, {"show": ["edges"]}, {"direction": "RL"}])
+def test_wrong_option_is_refused(option: dict[str, list[str]]) -> None:
+    with pytest.raises(OptionError, match=r"saved, values|must be 'TB'"):
+        draw(product_and_sum(), **option)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("length", [400, 401, 1013])
+def test_of_a_large_graph_the_first_400_nodes_are_drawn(length: int) -> None:
+    root = parsed(draw(chain(length)))
+    assert len(by_class(root, "gv-node")) == 400
+    stubs = [words(e) for e in by_class(root, "gv-more")]
+    more = "node" if length == 401 else "nodes"
+    assert stubs == ([f"… {length - 400} more {more} not drawn"] if length > 400 else [])
+
+
+def test_root_that_is_a_leaf_is_one_card() -> None:
+    graph = Graph.of(
+        [Node("n0", "AccumulateGrad", (), variable="t0")], [("n0", 0)], [tensor(0, "x", node="n0")]
+    )
+    root = parsed(draw(graph))
+    assert len(by_class(root, "gv-card")) == 1
+    assert len(by_class(root, "gv-root")) == 1
+
+
+def test_colours_are_plain_where_variables_are_not_known() -> None:
+    svg = draw(product_and_sum(), variables=False)
+    assert "var(" not in svg
+    assert "@media" not in svg

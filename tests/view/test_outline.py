@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import gradviz.view.outline
+from gradviz.model import Graph
+from gradviz.view.outline import LIMIT, outline, table
+from tests.view.graphs import chain, every_mark, product_and_sum
+
+EXPECTED = """\
+autograd graph of loss: 5 nodes, 4 edges, 3 leaves, 2 saved tensors (8 B); on cpu
+n0 AddBackward0 · root · saves nothing
+   self -> n1 MulBackward0
+   other -> n2 leaf c
+   derivative self: grad
+   derivative other: maybe_multiply(grad, alpha.conj())
+   with alpha=1
+   is t3 loss () v0 = 7.0 · not a leaf · requires grad
+n1 MulBackward0 · holds · block.0
+   made by out1 = a * b
+   self -> n3 leaf a
+   other -> n4 leaf b
+   derivative self: grad * other
+   derivative other: grad * self
+   saved other = b: held () v0 4 B in s1
+   saved self = a: held () v0 4 B in s0
+   is t4 out1 () v0 · not a leaf · requires grad · retain_grad · .grad None · hook double
+n2 AccumulateGrad
+   leaf c () v0 · leaf · requires grad · .grad 1.0
+   all hooks known
+n3 AccumulateGrad
+   leaf a () v0 = 2.0 · leaf · requires grad · .grad None
+n4 AccumulateGrad
+   leaf b () v0 = 3.0 · leaf · requires grad · .grad None"""
+
+
+def test_outline_of_a_small_graph() -> None:
+    assert outline(product_and_sum()) == EXPECTED
+
+
+def test_text_of_a_graph_is_its_outline() -> None:
+    assert gradviz.view.outline is not None
+    assert str(product_and_sum()) == EXPECTED
+
+
+def test_device_is_in_the_first_line_only() -> None:
+    on_cpu, on_cuda = (outline(product_and_sum(device)).split("\n") for device in ("cpu", "cuda:0"))
+    assert on_cuda[0] == on_cpu[0].replace("cpu", "cuda:0")
+    assert on_cuda[1:] == on_cpu[1:]
+
+
+def test_states_and_what_is_outside_are_said() -> None:
+    text = outline(every_mark())
+    for line in (
+        "   other -> None: no gradient needed",
+        "   saved other = k: held () v0 4 B in s0",
+        "   saved self: modified (2,) ⚠ saved v0, now v1 4 B in s0",
+        "   saved self: freed",
+        "   saved weight: none, not needed by this graph",
+        "   saved result: packed packed by unpack",
+        "n2 UnbindBackward0 · root output 1 · freed",
+        "outside the graph",
+        "   saved by n0 other",
+    ):
+        assert f"\n{line}\n" in text
+
+
+def test_of_a_very_large_graph_the_first_nodes_are_listed() -> None:
+    lines = outline(chain(LIMIT + 5)).split("\n")
+    assert lines[-1] == "… 5 more nodes not listed"
+
+
+def test_table_has_a_row_for_each_node_and_tensor() -> None:
+    found = table(every_mark())
+    assert [row.id for row in found.rows] == [
+        *("n0", "n1", "n2", "t1", "n3", "t4", "n4"),
+        *("t2", "t3"),
+    ]
+
+
+def test_graph_without_nodes_has_an_outline() -> None:
+    assert outline(Graph.of([], [])) == "empty autograd graph: 0 nodes, 0 edges, 0 leaves"

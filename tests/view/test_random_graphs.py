@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradviz.model import Graph
+from gradviz.view.cards import node_card
+from gradviz.view.context import Context
+from gradviz.view.drawing import compose, draw
+from gradviz.view.geometry import PAD, Frame, measure
+from gradviz.view.layout import lay_out
+from gradviz.view.layout_links import spines
+from gradviz.view.outline import outline, table
+from gradviz.view.text import width_of
+from gradviz.view.wire import to_wire
+from tests.view.graphs import graphs
+
+PARTS = frozenset(
+    (
+        "saved",
+        "values",
+        "grad",
+        "formula",
+        "shapes",
+        "hooks",
+        "constants",
+        "tags",
+        "source",
+        "versions",
+    )
+)
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@MANY
+@given(graphs(), st.sampled_from(["TB", "LR"]))
+def test_any_graph_is_drawn_with_every_id_once(graph: Graph, direction: Any) -> None:
+    root = ET.fromstring(draw(graph, direction))
+    ids = [e.get("data-id") for e in root.iter() if e.get("data-id")]
+    assert len(ids) == len(set(ids))
+    assert {n.id for n in graph.nodes} <= set(ids)
+    edges = [e for e in root.iter() if e.get("class") == "gv-edge"]
+    assert len(edges) == len(graph.edges)
+    stubs = [e for e in root.iter() if e.get("class") == "gv-stub"]
+    assert len(stubs) == graph.counts["none edges"]
+
+
+@MANY
+@given(graphs(), st.sampled_from(["TB", "LR"]))
+def test_boxes_never_overlap_and_stay_in_the_picture(graph: Graph, direction: Any) -> None:
+    frames, layout = _placed(graph, direction)
+    corners = {frame.box.id: (frame, *layout.places[frame.box.id]) for frame in frames}
+    for frame, x, y in corners.values():
+        assert 0 <= x <= layout.width - frame.box.width + 0.2
+        assert 0 <= y <= layout.height - frame.box.height + 0.2
+    for (a, ax, ay), (b, bx, by) in combinations(corners.values(), 2):
+        apart = (
+            ax + a.box.width <= bx + 0.2
+            or bx + b.box.width <= ax + 0.2
+            or ay + a.box.height <= by + 0.2
+            or by + b.box.height <= ay + 0.2
+        )
+        assert apart, (a.card.id, b.card.id)
+
+
+@MANY
+@given(graphs(), st.sampled_from(["TB", "LR"]))
+def test_text_fits_its_card(graph: Graph, direction: Any) -> None:
+    for frame in _placed(graph, direction)[0]:
+        for block, top in zip(frame.card.blocks, frame.tops, strict=True):
+            assert block.width + 2 * PAD <= frame.width + 0.11
+            assert top + block.height <= frame.height + 0.11
+        widths = [port.width for port in (*frame.card.inputs, *frame.card.outputs)]
+        assert all(width <= frame.box.width + 0.11 for width in widths)
+        if frame.card.chip:
+            title = frame.card.blocks[0].width
+            assert title + width_of(frame.card.chip, 10) + 12 <= frame.width
+
+
+@MANY
+@given(graphs())
+def test_everything_about_a_graph_is_the_same_twice(graph: Graph) -> None:
+    again = Graph.from_json(graph.to_json())
+    assert outline(again) == outline(graph)
+    assert draw(again) == draw(graph)
+    assert to_wire(again) == to_wire(graph)
+
+
+@MANY
+@given(graphs())
+def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) -> None:
+    found = table(graph)
+    assert all(len(row.cells) == len(found.columns) for row in found.rows)
+    ids = [row.id for row in found.rows]
+    assert len(ids) == len(set(ids))
+    assert {node.id for node in graph.nodes} <= set(ids)
+
+
+def _placed(graph: Graph, direction: Any) -> tuple[list[Frame], Any]:
+    scene = compose(graph, PARTS)
+    links = [wire.link for wire in scene.wires]
+    spine = spines([card.id for card in scene.cards], links)
+    frames = [measure(card, direction, spine.get(card.id, -1)) for card in scene.cards]
+    return frames, lay_out([frame.box for frame in frames], links, direction)
+
+
+@pytest.mark.parametrize("hidden", [PARTS, frozenset(), PARTS - {"saved"}])
+def test_cards_have_a_title_whatever_is_hidden(hidden: frozenset[str]) -> None:
+    from tests.view.graphs import every_mark
+
+    graph = every_mark()
+    context = Context(graph)
+    for node in graph.nodes:
+        assert node_card(node, context, PARTS - hidden).blocks[0].kind == "title"

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gradviz.view.drawing import draw
+from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
+from tests.view.graphs import chain, every_mark, product_and_sum
+
+WIDGET_CSS = Path(__file__).parents[2] / "widgets" / "src" / "widget.css"
+FILLS = [name for name in LIGHT if name.endswith("-fill")]
+
+
+def luminance(colour: str) -> float:
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "paper"),
+    [
+        *(("ink", paper) for paper in ("card", "head", *FILLS)),
+        *(("muted", paper) for paper in ("card", "head", "tag-fill")),
+        ("modified", "modified-fill"),
+        ("root-ink", "root"),
+    ],
+)
+def test_text_is_readable(theme: dict[str, str], text: str, paper: str) -> None:
+    assert contrast(theme[text], theme[paper]) >= 4.5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "line", [n for n in LIGHT if n + "-fill" in LIGHT or n in ("line", "edge", "freed")]
+)
+def test_lines_can_be_seen_on_cards(theme: dict[str, str], line: str) -> None:
+    assert contrast(theme[line], theme["card"]) >= 3
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#111111"])
+def test_edges_of_a_static_picture_can_be_seen_on_white_and_on_dark(page: str) -> None:
+    assert contrast(LIGHT["edge"], page) >= 3
+
+
+def test_all_themes_have_the_same_colours() -> None:
+    assert set(LIGHT) == set(DARK) == set(FORCED)
+    assert set(re.findall(r"var\(--gv-([a-z-]+)", css())) == set(LIGHT)
+
+
+def test_sheet_follows_print_and_forced_colours() -> None:
+    assert "@media print" in css()
+    assert "@media (forced-colors:active)" in css()
+
+
+def test_sheet_can_load_nothing() -> None:
+    assert not re.search(r"url\(|@import|@font-face|<", css())
+
+
+def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
+    classes = re.findall(r'class="([^"]*)"', draw(every_mark()) + draw(product_and_sum()))
+    drawn = {name for names in classes for name in names.split()} - {"gradviz-svg"}
+    told = {"gv-holds", "gv-saves-nothing", "gv-extra", "gv-formula", "gv-source"}
+    assert drawn - set(re.findall(r"\.(gv-[a-z-]+)", css())) - set(MARKS) - told == set()
+
+
+def test_every_mark_of_the_table_can_be_drawn() -> None:
+    svg = draw(every_mark()) + draw(chain(401))
+    assert [css for css in MARKS if not re.search(rf'class="[^"]*\b{css}\b', svg)] == []
+
+
+@pytest.mark.skipif(not WIDGET_CSS.exists(), reason="the sources of the front end are not here")
+@pytest.mark.parametrize(("theme", "place"), [(LIGHT, 0), (DARK, 1)], ids=["light", "dark"])
+def test_widget_has_the_same_colours(theme: dict[str, str], place: int) -> None:
+    found = re.findall(r"--gv-([a-z-]+): (#[0-9a-f]{6})", WIDGET_CSS.read_text("utf-8"))
+    assert dict(found[place * len(theme) : (place + 1) * len(theme)]) == theme
