@@ -86,9 +86,8 @@ def test_the_output_of_a_cell_has_widget_image_svg_and_outline(loss: torch.Tenso
         "image/svg+xml",
         "text/plain",
     }
-    assert (
-        data["text/html"].startswith("<img ") and "data:image/svg+xml;base64," in data["text/html"]
-    )
+    assert data["text/html"].startswith("<img ")
+    assert "data:image/svg+xml;base64," in data["text/html"]
     assert data["text/plain"].startswith("autograd graph of")
 
 
