@@ -138,7 +138,8 @@ class Tensors:
 
     def infos(self) -> tuple[TensorInfo, ...]:
         """The chosen tensors as data."""
-        return tuple(self._info(one) for one in self._shown)
+        with autograd.arithmetic():  # once for all: it costs as much as a tensor
+            return tuple([self._info(one) for one in self._shown])
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor

@@ -14,41 +14,43 @@ MOST_VALUES: Final = 8
 
 
 def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
-    """All values when there are at most 8 and reading them is harmless, else ``None``."""
+    """All values when there are at most 8 and reading them is harmless, else ``None``.
+
+    To be called within ``autograd.arithmetic()``.
+    """
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.numel() > MOST_VALUES:
         return None
     if not autograd.is_plain(tensor) or not autograd.may_copy_to_host(tensor):
         return None
-    with autograd.arithmetic():
-        return tuple(autograd.as_number(v) for v in tensor.detach().reshape(-1).tolist())
+    return tuple([autograd.as_number(v) for v in tensor.detach().reshape(-1).tolist()])
 
 
 def summarise(tensor: torch.Tensor) -> ValueSummary:
     """Summary of a tensor; what cannot be read without a risk stays ``None``.
 
-    Statistics are rounded to six significant digits, so that they agree between devices.
+    Statistics are rounded to six significant digits, so that they agree between devices. To be
+    called within ``autograd.arithmetic()``.
     """
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
     if not autograd.is_plain(tensor) or not autograd.may_copy_to_host(tensor) or not tensor.numel():
         return ValueSummary(shape, dtype)
-    with autograd.arithmetic():
-        numbers = tensor.detach()
-        if not numbers.is_floating_point() or numbers.dtype.itemsize < 4:
-            numbers = numbers.abs() if numbers.is_complex() else numbers.float()
-        low, high = torch.aminmax(numbers)
-        statistics = torch.stack([low, numbers.mean(), high, torch.linalg.vector_norm(numbers)])
-        minimum, mean, maximum, norm = (_rounded(v) for v in statistics.tolist())
-        return ValueSummary(
-            shape,
-            dtype,
-            few_values(tensor),
-            minimum,
-            mean,
-            maximum,
-            norm,
-            bool(numbers.isnan().any()),
-            bool(numbers.isinf().any()),
-        )
+    numbers = tensor.detach()
+    if not numbers.is_floating_point() or numbers.dtype.itemsize < 4:
+        numbers = numbers.abs() if numbers.is_complex() else numbers.float()
+    low, high = torch.aminmax(numbers)
+    statistics = torch.stack([low, numbers.mean(), high, torch.linalg.vector_norm(numbers)])
+    minimum, mean, maximum, norm = (_rounded(v) for v in statistics.tolist())
+    return ValueSummary(
+        shape,
+        dtype,
+        few_values(tensor),
+        minimum,
+        mean,
+        maximum,
+        norm,
+        bool(numbers.isnan().any()),
+        bool(numbers.isinf().any()),
+    )
 
 
 def _rounded(value: float) -> Number:
