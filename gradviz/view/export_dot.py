@@ -43,7 +43,7 @@ def to_dot(
     scene = compose(graph, choose(show, hide))
     font = {"fontname": "monospace", "fontsize": "11"}
     dot = graphviz.Digraph(
-        clean(sentences.title(scene.context)),
+        _quoted(clean(sentences.title(scene.context))),
         graph_attr={"rankdir": direction},
         node_attr={"shape": "box", **font},
         edge_attr={**font, "fontsize": "10"} | ({"dir": "back"} if engine_arrows else {}),
@@ -76,12 +76,17 @@ def _lines(card: Card, node: Node | None, scene: Scene) -> Iterator[str]:
 
 def _label(lines: Iterator[str]) -> str:
     r"""Lines that end in ``\l``, left aligned; a label of this form is never read as HTML."""
-    return "".join(f"{graphviz.escape(line)}\\l" for line in lines)
+    return "".join(f"{_quoted(line)}\\l" for line in lines)
+
+
+def _quoted(text: str) -> str:
+    """Text that dot shows as it is: it would read escapes, entities and ``<...>`` as markup."""
+    return graphviz.escape(text.replace("&", "&amp;"))  # type: ignore[no-any-return]
 
 
 def _edge_label(node: Node, slot: int) -> dict[str, str]:
     argument = node.arguments[slot] if slot < len(node.arguments) else None
-    return {"headlabel": graphviz.escape(clean(argument))} if argument else {}
+    return {"headlabel": _quoted(clean(argument))} if argument else {}
 
 
 def _look(card: Card) -> dict[str, Any]:

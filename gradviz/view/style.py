@@ -75,6 +75,8 @@ class Mark:
     css: str
     word: str
     legend: str
+    drawn: str = ""
+    """The class that shows it is there, when that is another."""
 
 
 MARKS: Final = {
@@ -92,8 +94,8 @@ MARKS: Final = {
         Mark("gv-tensor", "outside", "tensor outside the graph"),
         Mark("gv-stub", "no grad", "no grad needed: None in next_functions"),
         Mark("gv-uses", "saved only", "saved from outside the graph"),
-        Mark("gv-pin", "hook", "hook, or retain_grad"),
-        Mark("gv-bar", "shares memory", "tensors that share memory and version"),
+        Mark("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
+        Mark("gv-shared", "shares memory", "tensors that share memory and version", drawn="gv-bar"),
         Mark("gv-edge", "edge", "data flows this way, backward against it"),
         Mark("gv-more", "more", "nodes that are not drawn"),
     )

@@ -86,7 +86,9 @@ def legend(svg: str) -> list[dict[str, str]]:
     body = svg[svg.index("</style>") :]
     used = {name for part in body.split('class="')[1:] for name in part[: part.index('"')].split()}
     return [
-        {"class": mark.css, "label": mark.legend} for mark in MARKS.values() if mark.css in used
+        {"class": mark.css, "label": mark.legend}
+        for mark in MARKS.values()
+        if (mark.drawn or mark.css) in used
     ]
 
 

@@ -45,7 +45,7 @@ def test_kinds_are_node_leaf_and_tensor() -> None:
 def test_legend_has_only_what_the_picture_contains() -> None:
     small = {entry["class"] for entry in to_wire(product_and_sum())["legend"]}
     large = {entry["class"] for entry in to_wire(every_mark())["legend"]}
-    assert small == {"gv-root", "gv-leaf", "gv-node", "gv-held", "gv-tag", "gv-edge", "gv-pin"}
+    assert small == {"gv-root", "gv-leaf", "gv-node", "gv-held", "gv-tag", "gv-edge", "gv-hook"}
     assert {"gv-freed", "gv-packed", "gv-opaque", "gv-modified", "gv-stub", "gv-uses"} <= large
     assert legend("<svg><style>.gv-freed{}</style></svg>") == []
 
