@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,10 @@ from typing import Any
 import pytest
 
 from tests.browser.machine import CHROMIUM_FLAGS, ROOT, SCREENSHOTS, chromium, unavailable
+
+# The test files skip themselves without playwright; where it is required that must not pass.
+if os.environ.get("GRADVIZ_REQUIRE_BROWSER") == "1" and find_spec("playwright") is None:
+    raise pytest.UsageError("playwright is not installed (GRADVIZ_REQUIRE_BROWSER=1)")
 
 Shoot = Callable[[str], None]
 
