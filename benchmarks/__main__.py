@@ -1,0 +1,45 @@
+"""``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import benchmarks
+from benchmarks import browser, capture, drawing, lab, memory, report
+
+SECTIONS: dict[str, ModuleType] = {
+    "capture": capture,
+    "memory": memory,
+    "drawing": drawing,
+    "browser": browser,
+    "lab": lab,
+}
+NOT_QUICK = ("lab",)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what is asked for, print tables, write JSON."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description=benchmarks.__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it runs")
+    parser.add_argument("--only", choices=[*SECTIONS], action="append", help="may be repeated")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="also write the numbers here")
+    options = parser.parse_args(arguments)
+    chosen = options.only or [n for n in SECTIONS if not (options.quick and n in NOT_QUICK)]
+    found = {"machine": report.machine()}
+    print(", ".join(f"{key}: {value}" for key, value in found["machine"].items()), flush=True)
+    for name in chosen:
+        section = SECTIONS[name]
+        found[name] = section.run(options.quick)
+        for table in section.tables(found[name]):
+            print(f"\n{table}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import browser, contenders
+from benchmarks.contenders import bare, snapshot, structure
+from benchmarks.graphs import BUILDERS, mlp
+from benchmarks.processes import Crash, in_process
+from benchmarks.report import Table
+from benchmarks.timing import Times
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    path = tmp_path_factory.mktemp("bench") / "numbers.json"
+    ended = run(
+        "--quick", "--only", "capture", "--only", "memory", "--only", "drawing", "--json", str(path)
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout, json.loads(path.read_text())
+
+
+def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]]) -> None:
+    printed, _ = quick
+    for title in ("Time of a look", "Memory: bytes per node", "Picture: milliseconds"):
+        assert title in printed
+
+
+def test_the_json_has_each_contender_as_ratios(quick: tuple[str, dict[str, Any]]) -> None:
+    _, numbers = quick
+    assert numbers["machine"]["garbage collector"] == "run before, off while timing"
+    for result in numbers["capture"]:
+        assert "failed" not in result
+        for look in ("fresh", "warm"):
+            assert result[look]["bare"]["to bare"] == {"best": 1, "median": 1}
+            assert set(result[look]) >= {"bare", "structure", "snapshot"}
+            if contenders.HAS_TORCHVIZ:
+                assert result[look]["make_dot saved"]["to snapshot"]["best"] > 0
+
+
+def test_memory_and_picture_are_measured(quick: tuple[str, dict[str, Any]]) -> None:
+    _, numbers = quick
+    (chain,) = numbers["memory"]
+    assert 0 < chain["structure"] < chain["snapshot"] <= chain["snapshot, peak"]
+    assert numbers["drawing"]["25"]["boxes"] == 25
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(browser.chromium() is None, reason="no Chromium")
+def test_the_browser_says_when_the_picture_is_there(tmp_path: Path) -> None:
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = tmp_path / "numbers.json"
+    ended = run("--quick", "--only", "browser", "--json", str(path))
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(path.read_text())["browser"]["25"]
+    assert 0 < found["in the document"]["best"] <= found["painted"]["best"]
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_every_contender_sees_the_same_graph(builder: str) -> None:
+    output = BUILDERS[builder](10 if builder != "transformer" else 1)
+    names, edges = bare(output)
+    graph = snapshot(output)
+    ours = [(int(e.source[1:]), int(e.target[1:]), e.output_nr) for e in graph.edges]
+    assert [name.rpartition("::")[2] for name in names] == [node.name for node in graph.nodes]
+    assert edges == ours
+    assert structure(output).edges == graph.edges
+
+
+@pytest.mark.parametrize("size", [25, 100, 400])
+def test_the_mlp_has_as_many_boxes_as_asked_for(size: int) -> None:
+    assert len(snapshot(mlp(size))) == size
+
+
+def test_a_crash_is_an_answer() -> None:
+    outcome = in_process("processes", "abort")
+    assert isinstance(outcome, Crash)
+    assert "SIGABRT" in outcome.text
+
+
+def test_an_error_is_an_answer() -> None:
+    outcome = in_process("processes", "no_such_function")
+    assert isinstance(outcome, Crash)
+    assert "no_such_function" in outcome.text
+
+
+def test_ratios_are_of_neighbours() -> None:
+    times = Times()
+    for floor, ours in ((1.0, 3.0), (10.0, 20.0), (2.0, 8.0)):
+        times.add("bare", floor)
+        times.add("ours", ours)
+    assert times.ratio("ours", "bare") == {"best": 3.0, "median": 3.0}
+
+
+def test_a_table_lines_up_its_columns() -> None:
+    lines = str(Table("Title", ["graph", "x"], [["chain", "1.0"]], ("said",))).splitlines()
+    assert lines == ["Title", "-----", "graph    x", "chain  1.0", "* said"]
+
+
+def test_torchviz_absent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import capture
+
+    monkeypatch.setattr(contenders, "HAS_TORCHVIZ", False)
+    monkeypatch.setattr(capture, "in_process", lambda *_: Crash("not run"))
+    result = capture._case("y * w", 100, 1)
+    assert set(result["torchviz"].values()) == {"not installed"}
+    assert "not installed" in str(capture.tables([result])[0])
