@@ -183,6 +183,7 @@ def _facts(
             phrases.shape(info.shape) if "shapes" in parts else "",
             phrases.dtype(info.dtype),
             context.place(info.device),
+            f"output {info.output_nr}" if info.node and info.output_nr else "",
             "view" if info.is_view else "",
             "inference" if info.is_inference else "",
             version if "versions" in parts else "",

@@ -109,7 +109,7 @@ def to_page(graph: Graph, **options: Any) -> str:
     }
     return _PAGE.substitute(
         title=xml(wire["title"]),
-        summary=xml(wire["summary"]),
+        summary=xml(wire["summary"].removeprefix(f"{wire['title']}: ")),
         svg=wire["svg"],
         text=xml(wire["text"]),
         css=css.replace("</", "<\\/"),

@@ -100,7 +100,7 @@ def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
         ("n2.saved.0", "self  freed"),
         ("n3.saved.0", "result  packed by unpack"),
         ("n0.saved.0", "other = k  () v0"),
-        ("t1", "row () view v0"),
+        ("t1", "row () output 1 view v0"),
         ("t2", "does not require grad"),
         ("t2", "() float64 v0 = 1.0"),
         ("t3", "requires grad, not in this graph"),

@@ -62,6 +62,7 @@ FAULTS: dict[str, Callable[[Graph], Graph]] = {
     "is_leaf of a non-leaf flipped": lambda g: with_tensor(g, 4, is_leaf=True),
     "retains_grad lost": lambda g: with_tensor(g, 4, retains_grad=False),
     "retains_grad added": lambda g: with_tensor(g, 3, retains_grad=True),
+    "output number of a tensor wrong": lambda g: with_tensor(g, 4, output_nr=1),
     "is_view flipped": lambda g: with_tensor(g, 3, is_view=True),
     "is_inference flipped": lambda g: with_tensor(g, 3, is_inference=True),
     "requires_grad of a non-leaf flipped": lambda g: with_tensor(g, 3, requires_grad=False),
