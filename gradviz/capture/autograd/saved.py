@@ -26,14 +26,16 @@ def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
         ``None`` for any other node; :func:`saved_of` reads that.
     """
     try:
-        for raw in plan.raw_saved(node):
+        raws = plan.raw_saved(node)
+        for raw in raws:
             if raw.unpack_hook is not None:
                 return None
-        # F3.10: the read succeeds exactly when the versions agree. It makes no node.
-        values: tuple[Any, ...] = plan.saved(node)
+        # F3.10: the read succeeds exactly when the versions agree. It makes no node. Its values
+        # are not used: an own output comes back as a new tensor that has lost its subclass.
+        plan.saved(node)
+        return tuple([raw.data for raw in raws])
     except (RuntimeError, AttributeError):  # AttributeError: a list of saved tensors
         return None
-    return values
 
 
 def saved_of(node: Any, plan: Plan) -> list[SavedRow]:

@@ -11,8 +11,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """Hide reads from the user's TorchFunctionModes and tensor subclasses (F2.12)."""
-    with torch._C.DisableTorchFunction():
+    """Hide reads from the user's modes and tensor subclasses (F2.12).
+
+    Reading a saved output of a node runs one ``detach``, which dispatch modes would see.
+    """
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
         yield
 
 
