@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import torch
 
 from gradviz.capture import derivatives
 from gradviz.capture.derivatives import lookup
+from tests.programs import named
 
 WRITTEN_BY_HAND = {
     "AccumulateGrad",
@@ -232,12 +234,15 @@ def test_an_argument_written_in_place_keeps_its_name() -> None:
 
 
 def test_a_nested_tensor_has_the_row_of_its_own_dispatch_key() -> None:
-    values = [torch.ones(2), torch.ones(3)]
-    with pytest.warns(UserWarning, match="nested"):
-        x = torch.nested.nested_tensor(values, requires_grad=True)
-    node = (x * x).grad_fn
-    assert node is not None
-    assert look(node) is not None
+    built = named("nested").build()
+    node = built.outputs[0].grad_fn.next_functions[0][0].next_functions[0][0]  # type: ignore[union-attr]
+    assert type(node).__name__ == "MulBackward0"
+    assert look(node).arguments == ("self", "other")
+    usual = lookup("SplitWithSizesBackward0", (True,))
+    by_key = lookup("SplitWithSizesBackwardAutogradNestedTensor0", (True,))
+    assert usual is not None
+    assert by_key is not None
+    assert usual != by_key
 
 
 def test_a_view_copy_has_the_formula_of_the_view() -> None:
@@ -249,10 +254,17 @@ def test_a_view_copy_has_the_formula_of_the_view() -> None:
 
 
 def test_reading_the_table_is_quick_and_looking_up_is_a_dict_hit() -> None:
-    derivatives._table.cache_clear()
-    start = time.perf_counter()
-    derivatives._table()
-    assert time.perf_counter() - start < 0.3
+    gc.disable()  # with millions of objects of other tests, one collection takes longer
+    try:
+        times = []
+        for _ in range(3):
+            derivatives._table.cache_clear()
+            start = time.process_time()
+            derivatives._table()
+            times.append(time.process_time() - start)
+    finally:
+        gc.enable()
+    assert min(times) < 0.3
     lookup("MulBackward0", (True, True))
     hits = lookup.cache_info().hits
     for _ in range(1000):
