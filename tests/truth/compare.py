@@ -244,7 +244,7 @@ def check_tensor(info: TensorInfo, tensor: Tensor, live: Mapping[str, Any]) -> N
         assert info.is_leaf == tensor.is_leaf, info
         if info.node is not None:
             node = live[info.node]
-            at = node.variable if tensor.is_leaf else tensor.grad_fn
+            at = getattr(node, "variable", None) if tensor.is_leaf else tensor.grad_fn
             assert at is (tensor if tensor.is_leaf else node), info
     hooks = [("tensor", h) for h in (tensor._backward_hooks or {}).values()]
     after = getattr(tensor, "_post_accumulate_grad_hooks", None) or {}
