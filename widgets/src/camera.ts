@@ -20,7 +20,7 @@ export interface Box extends Size {
 export const MIN_ZOOM = 0.02;
 export const MAX_ZOOM = 4;
 /** Below this, text of a picture is too small to read, so a first view does not go there. */
-export const READABLE = 0.65;
+export const READABLE = 0.8;
 const MARGIN = 12;
 /** Height that the pan buttons cover at the bottom of the window while something is outside. */
 const COVERED = 44;
