@@ -20,6 +20,8 @@ class Known:
     name: str | None
     is_asked_for: bool
     """Shown even if it has no place in the graph."""
+    is_root: bool = False
+    """Its place has been read already, so reading it again changes nothing."""
     belongs: bool = False
     node: int | None = None
     """Place of its node."""
@@ -72,7 +74,7 @@ class Tensors:
         if not tensor.requires_grad:
             one.is_leaf = True
             return
-        if autograd.place_may_be_stale(tensor) and not one.is_asked_for:
+        if autograd.place_may_be_stale(tensor) and not one.is_root:
             return
         try:
             node = tensor.grad_fn

@@ -136,6 +136,7 @@ def _known(
             add(path, tensor, True)
     for root in roots:
         add(None, root.tensor, True)
+        found[id(root.tensor)].is_root = True
     return list(found.values())
 
 

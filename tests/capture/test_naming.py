@@ -112,6 +112,20 @@ def test_names_that_are_not_tensors_are_refused() -> None:
         gradviz.snapshot(x * 2, names={0: x})  # type: ignore[dict-item]
 
 
+def test_naming_a_stale_view_makes_no_node() -> None:
+    base = torch.ones(2, requires_grad=True) * 1
+    view = base.view(2)
+    base.add_(1)
+    before = (base * 1).grad_fn
+    shown = gradviz.snapshot(base, names={"view": view}).tensor("view")
+    after = (base * 1).grad_fn
+    assert before is not None
+    assert after is not None
+    assert after._sequence_nr() - before._sequence_nr() == 1
+    assert shown.is_leaf is None
+    assert shown.node is None
+
+
 def test_finding_names_keeps_no_local_value_alive() -> None:
     hidden = torch.ones(3, requires_grad=True).exp()
     total = hidden.sum()
