@@ -66,9 +66,9 @@ def dtype(name: str | None) -> str:
 
 
 def version(saved: int | None, now: int | None) -> str:
-    """``v0``; when they differ, both."""
+    """``v0``; when they differ, both; what torch does not tell is called unknown."""
     if saved is None:
-        return "" if now is None else f"now v{now}"
+        return "" if now is None else f"saved version unknown, now v{now}"
     return f"v{saved}" if now in (None, saved) else f"saved v{saved}, now v{now}"
 
 
