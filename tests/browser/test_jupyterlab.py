@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.bare import axe_violations
 from tests.browser.conftest import Shoot
-from tests.browser.lab import Notebook
+from tests.browser.lab import Lab, Notebook
+from tests.browser.machine import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -149,3 +151,44 @@ def test_it_lives_on_without_a_kernel(notebook: Open) -> None:
     opened.close()
     card(widget, "AddBackward0").click()
     expect(widget.get_by_role("group", name="Details")).to_contain_text("AddBackward0")
+
+
+@pytest.fixture
+def first_lesson(lab: Lab, page: Page) -> Iterator[Notebook]:
+    for name in ("01-which-tensors-remember.ipynb", "lesson_tools.py"):
+        shutil.copy(ROOT / "notebooks" / name, lab.folder)
+    opened = Notebook(page, lab, "01-which-tensors-remember.ipynb")
+    yield opened
+    opened.close()
+
+
+SELECTIONS = (
+    "sorted(w.selected for w in __import__('ipywidgets').widgets.widget._instances.values()"
+    " if type(w).__name__ == 'Picture')"
+)
+
+
+def test_the_first_lesson_runs_and_its_pictures_are_used(
+    first_lesson: Notebook, page: Page, shoot: Shoot
+) -> None:
+    first_lesson.run_all()
+    pictures = [first_lesson.widget(number) for number in range(5)]
+    first_lesson.wait_for(SELECTIONS, "['', '', '', '', '']")
+    errors = ".jp-RenderedText[data-mime-type='application/vnd.jupyter.stderr']"
+    expect(page.locator(errors)).to_have_count(0)
+
+    card(pictures[0], "AddBackward0").click()
+    first_lesson.wait_for(SELECTIONS, "['', '', '', '', 'n0']")
+    card(pictures[1], "MulBackward0").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(pictures[1].get_by_role("group", name="Details")).to_contain_text("AddBackward0")
+    first_lesson.wait_for(SELECTIONS, "['', '', '', 'n0', 'n0']")
+
+    switch = page.get_by_label("b requires grad")
+    expect(pictures[2].locator(".gradviz-viewport .gv-leaf")).to_have_count(1)
+    switch.check()
+    expect(pictures[2].locator(".gradviz-viewport .gv-leaf")).to_have_count(2)
+    pictures[2].scroll_into_view_if_needed()
+    shoot("lab-lesson")
+    assert axe_violations(page, ".gradviz-root") == []
