@@ -11,6 +11,7 @@ import anywidget
 import traitlets
 
 from gradviz.model.errors import UnknownNodeError
+from gradviz.view.wire import compress_wire, expand_wire
 
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -33,8 +34,14 @@ class GraphWidget(anywidget.AnyWidget):
     _esm = STATIC / "widget.js"
     _css = STATIC / "widget.css"
 
-    wire = traitlets.Dict().tag(sync=True)
-    """What ``gradviz.view.wire`` wrote: picture, outline, legend and details as plain data."""
+    wire = traitlets.Dict().tag(
+        sync=True,
+        to_json=lambda wire, _widget: compress_wire(wire),
+        from_json=lambda sent, _widget: expand_wire(sent),
+    )
+    """What ``gradviz.view.wire`` wrote: picture, outline, legend and details as plain data.
+
+    Compressed only where it is synchronised and saved."""
     selected = traitlets.Unicode("").tag(sync=True)
     """Id of the selected node or tensor, ``""`` when nothing is selected."""
     height = traitlets.Int(0, min=0).tag(sync=True)

@@ -92,6 +92,22 @@ def test_python_selects_in_the_browser(notebook: Open) -> None:
     expect(details).to_contain_text("6 nodes")
 
 
+def test_what_python_does_right_after_showing_is_seen(notebook: Open) -> None:
+    at_once = (
+        "\nfrom IPython.display import display"
+        "\nlarger = gradviz.snapshot(loss.exp().sin())"
+        "\ndisplay(picture)"
+        "\npicture.selected = 'n1'"
+        "\npicture.display_graph(larger)"
+        "\npicture.selected = 'n7'"
+    )
+    opened = notebook("at_once.ipynb", PROGRAM.removesuffix("\npicture") + at_once)
+    opened.run_all()
+    widget = opened.widget()
+    expect(card(widget, "SinBackward0")).to_be_visible()
+    expect(widget.get_by_role("group", name="Details")).to_contain_text("n7")
+
+
 def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
     opened = notebook("keys.ipynb", PROGRAM)
     opened.run_all()

@@ -3,15 +3,20 @@ from __future__ import annotations
 import base64
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import traitlets
 
+import gradviz
 from gradviz.model import UnknownNodeError
 from gradviz.view import style
 from gradviz.view.widget import STATIC, GraphWidget
+from gradviz.view.wire import to_wire
+from tests.programs import named
+from tests.view.graphs import chain
 
 ROOT = Path(__file__).resolve().parents[2]
 WIRE: dict[str, Any] = json.loads(
@@ -107,6 +112,46 @@ def test_a_selection_made_in_the_browser_arrives() -> None:
     content = {"data": {"method": "update", "state": {"selected": "n2"}, "buffer_paths": []}}
     widget._handle_msg({"content": content, "buffers": []})
     assert seen == ["n2"]
+
+
+def test_what_is_sent_of_a_graph_is_small_and_says_all_of_it() -> None:
+    wire = to_wire(chain(50))
+    widget = GraphWidget(wire=wire)
+    state = widget.get_state()
+    assert len(json.dumps(state).encode()) < 60_000
+    assert widget.wire == wire
+    assert list(state["wire"]) == ["format", "deflate"]
+    assert json.loads(zlib.decompress(base64.b64decode(state["wire"]["deflate"]))) == wire
+    other = GraphWidget()
+    other.set_state({"wire": state["wire"]})
+    assert other.wire == wire
+
+
+def test_what_is_sent_of_a_transformer_layer_is_small() -> None:
+    built = named("transformer").build()
+    picture = gradviz.show(*built.outputs, names=built.names)
+    # All widgets share the code and the style sheet, whatever they show.
+    own = {k: v for k, v in picture.get_state().items() if k not in ("_esm", "_css")}
+    assert len(picture.graph) > 50
+    assert len(json.dumps(own).encode()) < 30_000
+
+
+def test_the_same_graph_is_sent_as_the_same_bytes() -> None:
+    states = [GraphWidget(wire=json.loads(json.dumps(WIRE))).get_state("wire") for _ in range(2)]
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("wire", [WIRE, {}, {"format": 1, "svg": "<svg>\ud800 \u2202 \0</svg>"}])
+def test_nothing_is_lost_on_the_way(wire: dict[str, Any]) -> None:
+    other = GraphWidget()
+    other.set_state(GraphWidget(wire=wire).get_state("wire"))
+    assert other.wire == wire
+
+
+def test_a_picture_that_is_not_compressed_is_taken_too() -> None:
+    widget = GraphWidget()
+    widget.set_state({"wire": WIRE})
+    assert widget.wire == WIRE
 
 
 def test_the_stylesheet_has_the_colours_of_the_style_table() -> None:

@@ -55,6 +55,8 @@ export function mountApp(
   store.watch(["selected", "wire"], () => {
     const selected = store.get("selected");
     const item = store.get("wire").items.find(({ id }) => id === selected);
+    // Python may select in a picture that is still on its way.
+    if (selected !== "" && item === undefined) return;
     if (before !== undefined && before !== selected) {
       announce(item ? `selected: ${item.aria}` : "nothing selected");
     }

@@ -1,6 +1,7 @@
 // The module that anywidget loads. `render` runs once per view.
 import { mountApp } from "./app";
 import { html, uniquePrefix } from "./dom";
+import { ExpandedModel } from "./expanded";
 import { showFallback } from "./fallback";
 import { type Model, Store } from "./store";
 
@@ -14,7 +15,8 @@ function render({ model, el, signal }: RenderProps): () => void {
   const view = new AbortController();
   const end = () => view.abort();
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
-  mount(model, el, view.signal);
+  const expanded = new ExpandedModel(model, view.signal);
+  expanded.whenReady(() => mount(expanded, el, view.signal));
   return end;
 }
 

@@ -1,5 +1,5 @@
-// State: the traits shared with Python and what only this view knows. The only file that touches
-// the widget's model; panels read and watch the store and never talk to each other.
+// State: the traits shared with Python and what only this view knows. Beside expanded.ts the only
+// file that touches the model; panels read and watch the store and never talk to each other.
 import { parseWire, type Wire } from "./wire";
 
 export type Theme = "auto" | "light" | "dark";

@@ -1,0 +1,68 @@
+// The model of one view with its picture expanded. That takes a moment: `change:wire` is told once
+// the new picture can be read, and until then the one before it stays.
+import type { Model } from "./store";
+import { expandWire } from "./wire";
+
+export class ExpandedModel implements Model {
+  readonly #model: Model;
+  readonly #listeners = new Set<() => void>();
+  /** What the wire expanded to, an Error if it could not be; undefined until the first one. */
+  #wire: unknown;
+  /** Counts changes: of two pictures on their way only the newer one is shown. */
+  #turn = 0;
+
+  constructor(model: Model, signal: AbortSignal) {
+    this.#model = model;
+    const changed = () => this.#expand();
+    model.on("change:wire", changed);
+    signal.addEventListener("abort", () => {
+      model.off?.("change:wire", changed);
+      this.#turn += 1;
+    });
+    this.#expand();
+  }
+
+  /** Calls the listener as soon as there is a picture, or a reason why there is none. */
+  whenReady(listener: () => void): void {
+    const once = () => {
+      this.off("change:wire", once);
+      listener();
+    };
+    if (this.#wire === undefined) this.on("change:wire", once);
+    else listener();
+  }
+
+  get(name: string): unknown {
+    return name === "wire" ? this.#wire : this.#model.get(name);
+  }
+
+  set(name: string, value: unknown): void {
+    this.#model.set(name, value);
+  }
+
+  save_changes(): void {
+    this.#model.save_changes();
+  }
+
+  on(event: string, listener: () => void): void {
+    if (event === "change:wire") this.#listeners.add(listener);
+    else this.#model.on(event, listener);
+  }
+
+  off(event: string, listener: () => void): void {
+    if (event === "change:wire") this.#listeners.delete(listener);
+    else this.#model.off?.(event, listener);
+  }
+
+  #expand(): void {
+    const turn = ++this.#turn;
+    const arrived = (wire: unknown) => {
+      if (turn !== this.#turn) return;
+      this.#wire = wire ?? null;
+      for (const listener of [...this.#listeners]) listener();
+    };
+    const wire = expandWire(this.#model.get("wire"));
+    if (wire instanceof Promise) void wire.catch((error: unknown) => error).then(arrived);
+    else arrived(wire);
+  }
+}
