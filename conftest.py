@@ -1,11 +1,36 @@
-"""Doctests run as a user would type them: as ``__main__``, in a folder of their own."""
+"""What all tests share: how doctests run, and the flag that rewrites golden files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that rewrites golden files."""
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files anew instead of comparing; read the difference as text",
+    )
+
+
+@pytest.fixture
+def check_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares text with the golden file of that name below ``tests/golden``."""
+    is_updating = bool(request.config.getoption("--update-golden"))
+
+    def check(name: str, text: str) -> None:
+        file = Path(__file__).parent / "tests" / "golden" / name
+        if is_updating:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        assert file.read_text("utf-8") == text
+
+    return check
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +40,7 @@ def _doctests_are_user_code(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # As a user would type them: as __main__, in a folder of their own.
     if isinstance(request.node, pytest.DoctestItem):
         doctest_namespace["__name__"] = "__main__"
         folder: Path = tmp_path_factory.mktemp("doctest")

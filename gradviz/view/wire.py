@@ -21,8 +21,8 @@ from gradviz.view.style import MARKS
 from gradviz.view.text import clean
 
 FORMAT: Final = 1
-LARGE: Final = 60_000
-"""Bytes above which the JSON of the graph is left out, so that a notebook stays small."""
+LARGE: Final = 300_000
+"""Bytes, before compression, above which the JSON of the graph is left out."""
 _LEVEL: Final = 9
 
 
