@@ -16,10 +16,11 @@ from gradviz.view.picture import Look, Picture
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
     """Copy the autograd graph behind ``outputs`` into an immutable :class:`Graph`.
 
-    The live graph is only read: no hook runs or is registered, nothing is unpacked, recomputed
-    or copied from a device, and no version, gradient or lifetime changes. Names of tensors are
-    found in the caller's variables, also inside containers and modules.
+    The live graph is only read: no hook runs or is registered, no saved tensor is unpacked,
+    recomputed or copied from a device, and no version, gradient or lifetime changes. Names of
+    tensors are found in the caller's variables, also inside containers and modules.
 
+    Values of ``.grad`` and of small tensors are read to be shown; on a GPU this waits for it.
     Two traces stay until the graph dies, neither of which autograd looks at: since torch 2.13
     every node that Python has touched keeps its wrapper (about 50 bytes), and in graphs of more
     than 1,000 nodes some nodes get an entry in ``node.metadata`` that keeps torch from
@@ -108,6 +109,11 @@ def show(
         )
     if type(height) is not int or height < 0:
         raise OptionError(f"height={height!r} must be a number of pixels: height=400, or 0")
+    for option, parts in (("show", show), ("hide", hide)):
+        if not isinstance(parts, (str, list, tuple, set, frozenset)) and parts is not None:
+            raise OptionError(
+                f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
+            )
     if len(what) == 1 and isinstance(what[0], Graph):
         if names is not None:
             raise OptionError(
@@ -117,4 +123,4 @@ def show(
         graph = what[0]
     else:
         graph = snapshot_of(what, names, naming.caller())
-    return Picture(graph, Look(direction, engine_arrows, show, hide), height)
+    return Picture(graph, Look(direction, bool(engine_arrows), show, hide or ()), height)

@@ -158,37 +158,38 @@ class Facts:
             attributes.append(autograd.attributes_of(node, plan) if plan.has_attributes else ())
             values = None if plan.is_function else untouched(node, plan)
             if values is None:
-                rows = tuple([self._row(slot) for slot in autograd.saved_of(node, plan)])
+                rows = tuple([self._row(slot, at) for slot in autograd.saved_of(node, plan)])
                 saved.append(rows)
                 all_slots.append(None)
                 states.append(_state(rows))
                 continue
             state: NodeState = "opaque" if plan.is_opaque else "saves nothing"
             row: list[Description | None] = []
-            for tensor in values:
+            for slot, tensor in zip(slots, values):
                 if tensor is None:
                     row.append(None)
                 else:
                     state = "holds"
-                    row.append(known.get(id(tensor)) or describe(tensor))
+                    row.append(known.get(id(tensor)) or describe(tensor, at, slot.name))
             saved.append(tuple(row))
             all_slots.append(slots)
             states.append(state)
 
-    def _row(self, slot: tuple[str, str, Any, int | None]) -> Row:
+    def _row(self, slot: tuple[str, str, Any, int | None], at: int) -> Row:
         name, state, detail, version = slot
         if detail is None:
             return name, state, None, None
         if state == "packed":
             return name, state, autograd.describe_hook(detail), None
-        return name, state, self._about.get(id(detail)) or self._describe(detail), version
+        about = self._about.get(id(detail)) or self._describe(detail, at, name)
+        return name, state, about, version
 
-    def _describe(self, tensor: Any) -> Description:
+    def _describe(self, tensor: Any, at: int, slot: str) -> Description:
         self._held.append(tensor)
         tensors = self._tensors
         facts = autograd.facts_of(tensor)
         key = facts[4]
-        known, base = tensors.saved(tensor, key)
+        known, base = tensors.saved(tensor, key, at, slot)
         number = None if key is None else tensors.storages.number_of(key)
         about = self._about[id(tensor)] = facts, number, known, base
         return about

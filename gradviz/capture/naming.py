@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -50,14 +51,15 @@ def namespace(frame: FrameType) -> list[tuple[str, Any]]:
     emptied again, unless the caller holds it too (having called ``locals()``).
     """
     variables = frame.f_locals
-    found = [(name, value) for name, value in variables.items() if isinstance(name, str)]
+    # A copy is one step for other threads; these dictionaries may change at any time.
+    found = [(name, value) for name, value in dict(variables).items() if isinstance(name, str)]
     if variables is frame.f_globals:
         return found
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         if sys.getrefcount(variables) <= _REFERENCES_TO_OWN_LOCALS:
             variables.clear()
     seen = {name for name, _ in found}
-    found.extend((n, v) for n, v in frame.f_globals.items() if n not in seen)
+    found.extend((n, v) for n, v in frame.f_globals.copy().items() if n not in seen)
     return found
 
 
@@ -93,7 +95,10 @@ def named_tensors(variables: list[tuple[str, Any]]) -> Iterator[Named]:
                 yield name, value
             elif id(value) not in seen:
                 seen.add(id(value))
-                inner.extend(_contents(name, value))
+                try:
+                    inner.extend(_contents(name, value))
+                except Exception:  # what merely lies in scope never makes a snapshot fail
+                    continue
         level = inner
 
 
@@ -102,27 +107,27 @@ def _contents(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if issubclass(kind, torch.nn.Module):
         yield from module_tensors(name, value)
     elif issubclass(kind, dict):
-        for key, item in dict.items(value):
+        for key, item in list(dict.items(value)):
             if isinstance(key, (str, int)):
                 yield f"{name}[{_quoted(key)}]", item
     elif issubclass(kind, (list, tuple)):
         base = list if issubclass(kind, list) else tuple
         items = base.__iter__(value)
-        fields = getattr(kind, "_fields", None)
+        fields = kind.__dict__.get("_fields", ()) if issubclass(kind, tuple) else ()
         for i, item in enumerate(items):
             if fields and i < len(fields):
                 yield f"{name}.{fields[i]}", item
             else:
                 yield f"{name}[{i}]", item
     elif name == "self" or dataclasses.is_dataclass(kind):
-        attributes = getattr(value, "__dict__", None)
+        attributes = object.__getattribute__(value, "__dict__")
         if type(attributes) is dict:
-            for key, item in attributes.items():
+            for key, item in attributes.copy().items():
                 yield f"{name}.{key}", item
 
 
 def _quoted(key: str | int) -> str:
-    return str(key) if isinstance(key, int) else '"' + key.replace('"', '\\"') + '"'
+    return json.dumps(key, ensure_ascii=False)
 
 
 def module_tensors(name: str, module: torch.nn.Module) -> Iterator[Named]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -22,6 +22,10 @@ class Root:
     output_nr: int
 
 
+_DEEPEST: Final = 20
+"""How deep outputs may stand in lists, tuples and dicts."""
+
+
 def split(outputs: Iterable[Any]) -> tuple[list[tuple[str, torch.Tensor]], list[torch.nn.Module]]:
     """Tensors (with the text that names their place in the call) and modules among the outputs.
 
@@ -34,7 +38,7 @@ def split(outputs: Iterable[Any]) -> tuple[list[tuple[str, torch.Tensor]], list[
         for place, value in _flat(f"outputs[{i}]", output):
             if is_tensor(value):
                 tensors.append((place, value))
-            elif isinstance(value, torch.nn.Module):
+            elif issubclass(type(value), torch.nn.Module):
                 modules.append(value)
             else:
                 raise _not_a_tensor(place, value)
@@ -46,13 +50,14 @@ def split(outputs: Iterable[Any]) -> tuple[list[tuple[str, torch.Tensor]], list[
     return tensors, modules
 
 
-def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple)):
+def _flat(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    kind = type(value)
+    if issubclass(kind, (list, tuple)) and depth < _DEEPEST:
         for i, item in enumerate(value):
-            yield from _flat(f"{place}[{i}]", item)
-    elif isinstance(value, dict):
+            yield from _flat(f"{place}[{i}]", item, depth + 1)
+    elif issubclass(kind, dict) and depth < _DEEPEST:
         for key, item in value.items():
-            yield from _flat(f"{place}[{key!r}]", item)
+            yield from _flat(f"{place}[{key!r}]", item, depth + 1)
     else:
         yield place, value
 
@@ -96,7 +101,14 @@ def place(text: str, tensor: torch.Tensor) -> Root:
             "again after the write, or write out of place"
         ) from None
     if node is None:
-        return Root(tensor, autograd.accumulator_of(tensor), 0)
+        try:
+            return Root(tensor, autograd.accumulator_of(tensor), 0)
+        except RuntimeError:
+            raise NoGraphError(
+                f"{text} is a leaf that no operation can use where it was passed, inside a "
+                "torch.func transform or made in inference mode, so autograd has no "
+                "AccumulateGrad for it. Pass a tensor that was computed from it"
+            ) from None
     return Root(tensor, node, autograd.output_nr(tensor))
 
 

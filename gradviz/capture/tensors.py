@@ -20,6 +20,8 @@ class Known:
     name: str | None
     is_asked_for: bool
     """Shown even if it has no place in the graph."""
+    grad: torch.Tensor | None = None
+    """Its ``.grad`` object, read while no backward could replace it."""
     is_root: bool = False
     """Its place has been read already, so reading it again changes nothing."""
     belongs: bool = False
@@ -60,7 +62,13 @@ class Tensors:
         self._place_of: dict[int, int] = {}
         self._by_storage: dict[int | None, list[int]] = {}
         for at, one in enumerate(known):
-            self._place(one, at)
+            try:
+                self._place(one, at)
+            except Exception:
+                # A subclass with attributes of its own lies in scope. Only what was asked for
+                # may decide whether a snapshot succeeds.
+                if one.is_asked_for:
+                    raise
 
     def _place(self, one: Known, at: int) -> None:
         tensor = one.tensor
@@ -100,12 +108,16 @@ class Tensors:
         one.node, one.output_nr, one.is_leaf, one.belongs = node, 0, True, True
         return one
 
-    def saved(self, tensor: torch.Tensor, storage: int | None) -> tuple[int | None, int | None]:
+    def saved(
+        self, tensor: torch.Tensor, storage: int | None, node: int, slot: str
+    ) -> tuple[int | None, int | None]:
         """Places among the candidates of a tensor that a node has saved, and of its base.
 
         It is the object itself, or an output of the node's own. That comes back as a new object
-        without a place (F3.09) and is known by its memory: the storage and the shape of a tensor
-        of this graph that is not a view.
+        without a place (F3.09). It is known by its memory: a tensor with the same layout in the
+        same storage that is an output of this node still, or, since an operation in place gives
+        a tensor another node, of any node where the slot is one for results. An alias that was
+        cut off, such as ``y.detach()``, looks the same in other slots, and is not named.
         """
         at = self._place_of.get(id(tensor))
         if at is not None:
@@ -116,10 +128,21 @@ class Tensors:
             self._candidates[at].belongs = True
             return None, at
         for at in self._by_storage.get(storage, ()):
-            one = self._candidates[at].tensor
-            if autograd.shape_of(one) == autograd.shape_of(tensor) and not autograd.is_view(one):
+            one = self._candidates[at]
+            if (
+                (one.node == node or slot.startswith("result"))
+                and not autograd.is_view(one.tensor)
+                and autograd.same_layout(one.tensor, tensor)
+            ):
                 return at, None
         return None, None
+
+    def read_grads(self) -> None:
+        """Take hold of all ``.grad``; to be called while no other thread runs backward."""
+        for one in self._candidates:
+            # F2.04: reading .grad of any other tensor would warn.
+            if (one.belongs or one.is_asked_for) and (one.is_leaf or one.tensor.retains_grad):
+                one.grad = one.tensor.grad
 
     def choose(self) -> None:
         """Decide which tensors are shown, and number them.
@@ -145,9 +168,6 @@ class Tensors:
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
-        # F2.04: reading .grad of any other tensor would warn.
-        has_grad = one.is_leaf is True or tensor.retains_grad
-        grad = tensor.grad if has_grad else None
         return TensorInfo(
             id=one.id,
             name=one.name,
@@ -158,7 +178,7 @@ class Tensors:
             is_leaf=one.is_leaf,
             retains_grad=tensor.retains_grad,
             version=autograd.version_of(tensor),
-            grad=None if grad is None else summarise(grad),
+            grad=None if one.grad is None else summarise(one.grad),
             hooks=one.hooks,
             node=None if one.node is None else f"n{one.node}",
             output_nr=one.output_nr,

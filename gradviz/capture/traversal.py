@@ -57,10 +57,10 @@ def snapshot_of(
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running.
+    """Keep Python's garbage collector from running during a walk.
 
-    The many small tuples of a walk would set it off, and it would free the user's own
-    unreachable tensors at a moment when nothing else would have; it also costs time.
+    The many small tuples of a walk would set it off again and again. They still count, so the
+    next collection comes earlier than it would have.
     """
     if not gc.isenabled():
         yield
@@ -152,6 +152,7 @@ def _read(
     reader = Facts(nodes, tensors, facts)
     for stretch in threads.stretches(nodes, index):
         reader.read(stretch)
+        tensors.read_grads()
     tensors.choose()
     columns = reader.columns()
     infos = tensors.infos()

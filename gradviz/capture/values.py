@@ -34,9 +34,11 @@ def summarise(tensor: torch.Tensor) -> ValueSummary:
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
     if not autograd.is_plain(tensor) or not autograd.may_copy_to_host(tensor) or not tensor.numel():
         return ValueSummary(shape, dtype)
-    numbers = tensor.detach()
-    if not numbers.is_floating_point() or numbers.dtype.itemsize < 4:
-        numbers = numbers.abs() if numbers.is_complex() else numbers.float()
+    # In double precision, so that a mean or a norm of large numbers does not overflow.
+    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
+    own = tensor.detach()
+    numbers = own.to(torch.complex128).abs() if own.is_complex() else own.to(wide)
+    seen = own if own.is_complex() else numbers
     low, high = torch.aminmax(numbers)
     statistics = torch.stack([low, numbers.mean(), high, torch.linalg.vector_norm(numbers)])
     minimum, mean, maximum, norm = (_rounded(v) for v in statistics.tolist())
@@ -48,8 +50,8 @@ def summarise(tensor: torch.Tensor) -> ValueSummary:
         mean,
         maximum,
         norm,
-        bool(numbers.isnan().any()),
-        bool(numbers.isinf().any()),
+        bool(seen.isnan().any()),
+        bool(seen.isinf().any()),
     )
 
 

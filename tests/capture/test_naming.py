@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import unittest.mock
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -181,3 +182,37 @@ def test_the_garbage_collector_rests_while_looking_and_is_left_as_it_was(
     finally:
         (gc.enable if was_on else gc.disable)()
     assert while_looking == [False]
+
+
+def test_a_module_that_is_not_ready_does_not_stop_a_snapshot() -> None:
+    class Unready(torch.nn.Module):
+        def __init__(self) -> None:
+            self.graph = gradviz.snapshot(at_module_level * 2)
+            super().__init__()
+
+    assert Unready().graph["n0"].name == "MulBackward0"
+
+
+def test_an_alias_that_was_cut_off_does_not_get_the_name() -> None:
+    y = torch.ones(2, 2, requires_grad=True).exp()
+    other = torch.ones(2, 2, requires_grad=True) * y.detach()
+    node = gradviz.snapshot((other + y).sum())["n1"]
+    product = gradviz.snapshot(other)["n0"]
+    assert node.name == "AddBackward0"
+    assert [slot.tensor for slot in product.saved if slot.state == "held"] == [None]
+
+
+def test_a_result_written_in_place_keeps_its_name() -> None:
+    y = torch.ones(2, requires_grad=True).exp()
+    y.add_(1)
+    graph = gradviz.snapshot(y.sum())
+    saved = next(n for n in graph.nodes if n.name == "ExpBackward0").saved[0]
+    assert (saved.state, saved.tensor) == ("modified", graph.tensor("y").id)
+
+
+def test_hooks_are_named_without_running_code_of_theirs() -> None:
+    hook = unittest.mock.Mock(return_value=None)
+    y = torch.ones(2, requires_grad=True) * 2
+    y.register_hook(hook)
+    assert gradviz.snapshot(y).tensor("y").hooks[0].name == "Mock"
+    assert hook._mock_children == {}

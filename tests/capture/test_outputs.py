@@ -87,3 +87,33 @@ def test_a_leaf_as_root_takes_no_sequence_number() -> None:
     assert graph.roots == (("n0", 0),)
     assert graph["n0"].name == "AccumulateGrad"
     assert graph.tensor("leaf").node == "n0"
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "jagged"])
+def test_a_leaf_of_any_layout_can_be_a_root(layout: str) -> None:
+    if layout == "jagged":
+        parts = [torch.ones(2), torch.ones(3)]
+        leaf = torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)
+    else:
+        leaf = torch.eye(2).to_sparse(layout=getattr(torch, layout)).requires_grad_()
+    assert gradviz.snapshot(leaf)["n0"].name == "AccumulateGrad"
+
+
+def test_a_leaf_that_no_operation_can_use_is_refused() -> None:
+    errors: list[str] = []
+
+    def look(t: torch.Tensor) -> torch.Tensor:
+        with pytest.raises(gradviz.NoGraphError, match="inside a torch") as caught:
+            gradviz.snapshot(t)
+        errors.append(str(caught.value))
+        return t.sum()
+
+    torch.func.grad(look)(torch.ones(3))
+    assert len(errors) == 1
+
+
+def test_lists_that_contain_themselves_are_refused() -> None:
+    loop: list[Any] = [x * 2]
+    loop.append(loop)
+    with pytest.raises(gradviz.NotATensorError, match="is a list"):
+        gradviz.snapshot(loop)

@@ -108,7 +108,7 @@ def train():
         box[0].backward()
 thread = threading.Thread(target=train)
 thread.start()
-end = time.monotonic() + 8
+end = time.monotonic() + 4
 looked = refused = 0
 while time.monotonic() < end:
     if box:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -10,28 +10,41 @@ from gradviz.capture.autograd.nodes import Plan
 from gradviz.capture.autograd.tensors import shape_of
 from gradviz.model.facts import Attribute
 
+_LONGEST: Final = 256
+"""Bits of an integer that is shown with all its digits."""
+_DEEPEST: Final = 4
+"""How deep lists in lists are shown."""
+
 
 def attributes_of(node: Any, plan: Plan) -> tuple[tuple[str, Attribute], ...]:
     """Saved scalars and sizes, and what a custom Function keeps on ``ctx`` (F1.16, F3.02)."""
     if plan.is_function:
         kept = sorted((k, v) for k, v in vars(node).items() if isinstance(k, str))
         return tuple((name, _as_data(value)) for name, value in kept if not name.startswith("_"))
-    return tuple([(name, _as_data(getattr(node, full))) for name, full in plan.scalars])
+    return tuple([(name, _as_data(_signed(getattr(node, full)))) for name, full in plan.scalars])
 
 
-def _as_data(value: Any) -> Attribute:
+def _signed(value: Any) -> Any:
+    """Undo F3.03: torch shows a negative dim as an unsigned 64-bit number."""
+    if type(value) is int:
+        return value if value < 2**63 else value - 2**64
+    if type(value) is tuple and value and type(value[0]) is int:
+        return tuple([_signed(item) for item in value])
+    return value
+
+
+def _as_data(value: Any, depth: int = 0) -> Attribute:
     kind = type(value)
     if kind is int:
-        # F3.03: a negative dim is shown as an unsigned 64-bit number.
         number: int = value
-        return number if number < 2**63 else number - 2**64
+        return number if number.bit_length() <= _LONGEST else f"int of {number.bit_length()} bits"
     if kind is bool or value is None or kind is str:
         data: Attribute = value
         return data
     if kind is float or kind is complex:
         return as_number(value)
-    if kind is tuple or kind is list:
-        return tuple([_as_data(item) for item in value[:64]])
+    if (kind is tuple or kind is list) and depth < _DEEPEST:
+        return tuple([_as_data(item, depth + 1) for item in value[:64]])
     if issubclass(kind, torch.Tensor):
         return f"{kind.__name__} {list(shape_of(value))}"
     if kind in (torch.dtype, torch.layout, torch.memory_format, torch.device):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter, methodcaller
 from types import FrameType
@@ -171,16 +172,32 @@ def accumulator_of(leaf: torch.Tensor) -> Any:
     torch makes it when an operation uses the leaf. That operation is run in a thread of its
     own, so that it takes no sequence number of the caller's (F1.08) and no mode of the caller's
     sees it. The node dies with the last reference, as it would after any operation.
+
+    Raises:
+        RuntimeError: If torch lets no operation use the leaf there, as inside a transform.
     """
     found: list[Any] = []
 
     def use() -> None:
-        with torch.enable_grad(), unseen():
-            node = leaf.view_as(leaf).grad_fn
-            assert node is not None
-            found.append(node.next_functions[0][0])
+        try:
+            # A subclass that wraps other tensors cannot be used without its own dispatch.
+            is_plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
+            with torch.enable_grad(), unseen() if is_plain else nullcontext():
+                # Sparse and nested tensors have no views of this kind.
+                is_strided = leaf.layout is torch.strided and not leaf.is_nested
+                node = (leaf.view_as(leaf) if is_strided else leaf.clone()).grad_fn
+                found.append(None if node is None else node.next_functions[0][0])
+        except Exception as error:
+            found.append(error)
+        finally:
+            done.release()
 
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    return found.pop()
+    done = _thread.allocate_lock()
+    done.acquire()
+    # Unlike threading.Thread, this counts no thread and calls no profiler of the user's.
+    _thread.start_new_thread(use, ())
+    done.acquire()
+    node = found.pop()
+    if node is None or isinstance(node, Exception):
+        raise RuntimeError("no operation can use this leaf") from node
+    return node

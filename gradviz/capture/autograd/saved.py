@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from gradviz.capture.autograd.nodes import Plan, Slot
@@ -14,6 +16,9 @@ SavedRow = tuple[str, str, Any, "int | None"]
 
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 _FREED = re.compile(r"second time|already been freed")
+
+
+_NAMED = (FunctionType, MethodType, BuiltinFunctionType, type)
 
 
 def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
@@ -153,10 +158,9 @@ def _is_cleared_by_reading(kind: type) -> bool:
 
 
 def describe_hook(hook: Any) -> str:
-    """Name of a function as data: no address, no repr of the user's (F2.06, F3.12)."""
-    while hasattr(hook, "func") and type(hook).__name__ == "partial":
+    """Name of a function as data: no address, and no code of the user's runs (F2.06, F3.12)."""
+    while type(hook) is partial:
         hook = hook.func
-    name = getattr(hook, "__qualname__", None)
-    if isinstance(name, str):
-        return name.replace("<locals>.", "")
+    if type(hook) in _NAMED:
+        return str(hook.__qualname__).replace("<locals>.", "")
     return type(hook).__qualname__

@@ -111,6 +111,17 @@ def facts_of(tensor: torch.Tensor) -> TensorFacts:
     )
 
 
+def same_layout(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors on one storage are the same numbers in the same order."""
+    if one.layout is not torch.strided or one.is_nested or other.layout is not torch.strided:
+        return False
+    return (
+        one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.storage_offset() == other.storage_offset()
+    )
+
+
 def is_view(tensor: torch.Tensor) -> bool:
     """Whether autograd knows the tensor as a view."""
     return bool(tensor._is_view())
