@@ -150,8 +150,8 @@ def _read(
 ) -> Graph:
     tensors = Tensors(known, index)
     reader = Facts(nodes, tensors, facts)
-    for stretch in threads.stretches(nodes, index):
-        reader.read(stretch)
+    with threads.undisturbed(index):
+        reader.read(range(len(nodes)))
         tensors.read_grads()
     tensors.choose()
     columns = reader.columns()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import gradviz
+from gradviz.capture import autograd
 
 
 class Pause(torch.autograd.Function):
@@ -73,22 +74,29 @@ def test_a_hook_of_the_same_backward_may_look() -> None:
     assert seen == ["holds"]
 
 
-def test_the_switch_interval_is_restored() -> None:
-    before = sys.getswitchinterval()
+def test_torch_is_as_it_was_after_a_look_beside_another_thread() -> None:
+    code = torch.autograd.graph._engine_run_backward.__code__
     stop = threading.Event()
-
-    def busy() -> None:
-        while not stop.is_set():
-            sum(range(100))
-
-    thread = threading.Thread(target=busy)
+    thread = threading.Thread(target=stop.wait)
     thread.start()
     try:
         gradviz.snapshot(torch.ones(2, requires_grad=True).exp())
+        assert torch.autograd.graph._engine_run_backward.__code__ is code
     finally:
         stop.set()
         thread.join()
-    assert sys.getswitchinterval() == before
+
+
+def test_a_backward_that_begins_while_saved_tensors_are_read_waits() -> None:
+    x = torch.ones(2, requires_grad=True)
+    loss = x.exp().sum()
+    thread = threading.Thread(target=loss.backward)
+    with autograd.backwards_wait():
+        thread.start()
+        thread.join(0.3)
+        assert x.grad is None
+    thread.join()
+    assert x.grad is not None
 
 
 def test_looking_while_another_thread_trains_on_the_same_graph_does_not_crash() -> None:

@@ -6,6 +6,11 @@ ends here. Every function only reads, except two whose docstrings say what they 
 """
 
 from gradviz.capture.autograd.attributes import as_number, attributes_of
+from gradviz.capture.autograd.backward import (
+    backwards_wait,
+    other_frames,
+    roots_of_running_backwards,
+)
 from gradviz.capture.autograd.nodes import (
     Plan,
     Slot,
@@ -16,13 +21,11 @@ from gradviz.capture.autograd.nodes import (
     name_of,
     output_shapes,
     plan_of,
-    roots_of_backward,
     sequence_nr,
     variable_of,
 )
 from gradviz.capture.autograd.release import (
     NO_SEQUENCE_NR,
-    RUN_BACKWARD_CODE,
     WRAPPERS_LIVE_AS_LONG_AS_NODES,
 )
 from gradviz.capture.autograd.saved import describe_hook, saved_of, untouched
@@ -48,7 +51,6 @@ from gradviz.capture.autograd.unseen import arithmetic, unseen
 
 __all__ = [
     "NO_SEQUENCE_NR",
-    "RUN_BACKWARD_CODE",
     "WRAPPERS_LIVE_AS_LONG_AS_NODES",
     "Plan",
     "Slot",
@@ -58,6 +60,7 @@ __all__ = [
     "arithmetic",
     "as_number",
     "attributes_of",
+    "backwards_wait",
     "base_of",
     "describe_hook",
     "device_of",
@@ -70,11 +73,12 @@ __all__ = [
     "keep_with_node",
     "may_copy_to_host",
     "name_of",
+    "other_frames",
     "output_nr",
     "output_shapes",
     "place_may_be_stale",
     "plan_of",
-    "roots_of_backward",
+    "roots_of_running_backwards",
     "same_layout",
     "saved_of",
     "sequence_nr",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter, methodcaller
-from types import FrameType
 from typing import Any
 
 import torch
@@ -153,17 +152,6 @@ def keep_with_node(node: Any, key: str, kind: Any, value: Any) -> None:
     metadata = node.metadata
     if key not in metadata:
         metadata[key] = kind(value)
-
-
-def roots_of_backward(frame: FrameType) -> list[Any]:
-    """Nodes at which a running backward started, from the frame that runs it."""
-    outputs = frame.f_locals.get("t_outputs", ())
-    # A GradientEdge is a pair of a node and an output number.
-    return [
-        node
-        for output in outputs
-        if (node := output[0] if isinstance(output, tuple) else output.grad_fn) is not None
-    ]
 
 
 def accumulator_of(leaf: torch.Tensor) -> Any:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from types import CodeType
 from typing import Final
 
 import torch
-from torch.autograd import graph as _graph
 
 from gradviz.model import UnsupportedTorchError
 
@@ -32,6 +30,3 @@ WRAPPERS_LIVE_AS_LONG_AS_NODES: Final = RELEASE >= (2, 13)
 
 NO_SEQUENCE_NR: Final = 2**64 - 1
 """F1.08: what AccumulateGrad answers."""
-
-RUN_BACKWARD_CODE: Final[CodeType] = _graph._engine_run_backward.__code__
-"""The Python function through which every backward starts."""
