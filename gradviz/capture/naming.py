@@ -1,7 +1,8 @@
 """Names of tensors: from the caller's frame, the notebook's namespace, containers and modules.
 
 Only looked at are plain variables, ``dict``, ``list``, ``tuple``, dataclasses, ``self`` and
-``nn.Module``; no property and no ``__getattr__`` of the user's is run.
+``nn.Module``; no property and no ``__getattr__`` of theirs is run. A module is asked by its own
+``named_modules``. What raises there, or in anything else that merely lies in scope, has no name.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def _not_a_tensor(place: str, value: object) -> NotATensorError:
         reason = "None; the function that should have returned a tensor returned nothing"
     elif isinstance(value, (bool, int, float, complex)):
         reason = (
-            f"the number {value!r}; .item() and float() leave torch, and with it the graph. Pass "
-            "the tensor from before that call"
+            f"the number {autograd.as_text(value)}; .item() and float() leave torch, and with it "
+            "the graph. Pass the tensor from before that call"
         )
     elif callable(getattr(value, "next_functions", None)) or hasattr(value, "next_functions"):
         reason = f"the node {type(value).__name__}; pass the tensor whose grad_fn it is"

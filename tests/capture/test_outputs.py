@@ -14,6 +14,9 @@ x = torch.ones(3, requires_grad=True)
     ("output", "error", "message"),
     [
         (3.0, gradviz.NotATensorError, r"outputs\[0\] is the number 3.0; .item\(\)"),
+        pytest.param(
+            10**5000, gradviz.NotATensorError, "the number 'int of 16610 bits'", id="huge number"
+        ),
         (None, gradviz.NotATensorError, "returned nothing"),
         ("loss", gradviz.NotATensorError, "is a str; only tensors"),
         ((x * 2).grad_fn, gradviz.NotATensorError, "is the node MulBackward0; pass the tensor"),

@@ -5,7 +5,7 @@ ends here. Every function only reads, except two whose docstrings say what they 
 :func:`accumulator_of` and :func:`keep_with_node`.
 """
 
-from gradviz.capture.autograd.attributes import as_number, attributes_of
+from gradviz.capture.autograd.attributes import as_number, as_text, attributes_of
 from gradviz.capture.autograd.backward import (
     backwards_wait,
     other_frames,
@@ -59,6 +59,7 @@ __all__ = [
     "anomaly_mode_is_on",
     "arithmetic",
     "as_number",
+    "as_text",
     "attributes_of",
     "backwards_wait",
     "base_of",

@@ -52,6 +52,11 @@ def _as_data(value: Any, depth: int = 0) -> Attribute:
     return kind.__name__
 
 
+def as_text(value: bool | int | float | complex) -> str:
+    """A Python number as text of a few characters."""
+    return repr(_as_data(value)) if isinstance(value, int) else repr(value)
+
+
 def as_number(value: float | complex) -> bool | int | float | str:
     """A Python number as data that JSON and ``==`` can carry."""
     if isinstance(value, complex):
