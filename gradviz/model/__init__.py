@@ -13,11 +13,13 @@ from gradviz.model.errors import (
     NoGraphError,
     NotATensorError,
     OptionError,
+    RecordingError,
     UnknownNodeError,
     UnsupportedTorchError,
 )
 from gradviz.model.facts import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.graph import Graph
+from gradviz.model.recording import Recording, Step
 
 __all__ = [
     "Edge",
@@ -31,7 +33,10 @@ __all__ = [
     "Node",
     "NotATensorError",
     "OptionError",
+    "Recording",
+    "RecordingError",
     "SavedTensor",
+    "Step",
     "TensorInfo",
     "UnknownNodeError",
     "UnsupportedTorchError",

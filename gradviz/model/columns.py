@@ -39,10 +39,11 @@ OTHER_COLUMNS: Final = tuple(n for n in COLUMN_NAMES if n not in ("name", "next_
 class Nodes(Sequence[Node]):
     """The nodes of a graph as a read-only sequence; each :class:`Node` is made when asked for."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_columns", "_numbers")
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, numbers: Sequence[int]) -> None:
         self._columns = columns
+        self._numbers = numbers
 
     def __len__(self) -> int:
         return len(self._columns.name)
@@ -63,7 +64,7 @@ class Nodes(Sequence[Node]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Nodes):
-            return self._columns == other._columns
+            return self._columns == other._columns and self._numbers == other._numbers
         return NotImplemented if not isinstance(other, (tuple, list)) else list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -73,9 +74,10 @@ class Nodes(Sequence[Node]):
 
     def _make(self, i: int) -> Node:
         columns = self._columns
+        numbers = self._numbers
         following = tuple(
-            None if entry is None else (f"n{entry[0]}", entry[1])
+            None if entry is None else (f"n{numbers[entry[0]]}", entry[1])
             for entry in columns.next_functions[i]
         )
         facts = {name: getattr(columns, name)[i] for name in OTHER_COLUMNS}
-        return Node(id=f"n{i}", name=columns.name[i], next_functions=following, **facts)
+        return Node(id=f"n{numbers[i]}", name=columns.name[i], next_functions=following, **facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo, ValueSummary
@@ -30,8 +30,8 @@ def write(
         "format": FORMAT,
         "device": device,
         "roots": [list(root) for root in roots],
-        "nodes": [_sparse(_without_device(node, device)) for node in nodes],
-        "tensors": [_sparse(_without_device(info, device)) for info in tensors],
+        "nodes": [sparse(without_device(node, device)) for node in nodes],
+        "tensors": [sparse(without_device(info, device)) for info in tensors],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -46,12 +46,13 @@ def read(text: str) -> tuple[list[Node], list[tuple[str, int]], list[TensorInfo]
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"this is not a {FORMAT!r} document; graph.to_json() writes one")
     device = document["device"]
-    nodes = [_read_node(entry, device) for entry in document["nodes"]]
-    tensors = [_read_tensor(entry, device) for entry in document["tensors"]]
+    nodes = [read_node(entry, device) for entry in document["nodes"]]
+    tensors = [read_tensor(entry, device) for entry in document["tensors"]]
     return nodes, [(root[0], root[1]) for root in document["roots"]], tensors
 
 
-def _without_device(fact: Any, device: str | None) -> Any:
+def without_device(fact: Any, device: str | None) -> Any:
+    """A node or tensor with the one device of the document taken out."""
     if device is None:
         return fact
     if isinstance(fact, TensorInfo):
@@ -60,30 +61,32 @@ def _without_device(fact: Any, device: str | None) -> Any:
     return replace(fact, saved=slots)
 
 
-def _sparse(fact: Any) -> Any:
+def sparse(fact: Any) -> Any:
     """A dataclass as a dict without the fields that have their default; tuples as lists."""
-    if isinstance(fact, (Node, TensorInfo, SavedTensor, Hook, ValueSummary)):
+    if is_dataclass(fact):
         return {
-            f.name: _sparse(value)
+            f.name: sparse(value)
             for f in fields(fact)
             if (value := getattr(fact, f.name)) != f.default
         }
-    return [_sparse(item) for item in fact] if isinstance(fact, tuple) else fact
+    return [sparse(item) for item in fact] if isinstance(fact, tuple) else fact
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+def tuples(value: Any) -> Any:
+    """Lists as tuples, at every depth."""
+    return tuple(tuples(v) for v in value) if isinstance(value, list) else value
 
 
 def _read(kind: Callable[..., Any], entry: Mapping[str, Any], **special: Any) -> Any:
-    return kind(**{name: _tuples(value) for name, value in entry.items()} | special)
+    return kind(**{name: tuples(value) for name, value in entry.items()} | special)
 
 
 def _read_hooks(entry: Mapping[str, Any]) -> tuple[Hook, ...]:
     return tuple(_read(Hook, hook) for hook in entry.get("hooks", ()))
 
 
-def _read_node(entry: Mapping[str, Any], device: str | None) -> Node:
+def read_node(entry: Mapping[str, Any], device: str | None) -> Node:
+    """The node of an entry."""
     saved = tuple(
         _read(SavedTensor, slot, **({"device": device} if slot.get("device") == "" else {}))
         for slot in entry.get("saved", ())
@@ -92,7 +95,8 @@ def _read_node(entry: Mapping[str, Any], device: str | None) -> Node:
     return node
 
 
-def _read_tensor(entry: Mapping[str, Any], device: str | None) -> TensorInfo:
+def read_tensor(entry: Mapping[str, Any], device: str | None) -> TensorInfo:
+    """The tensor of an entry."""
     grad = None if entry["grad"] is None else _read(ValueSummary, entry["grad"])
     where = device if entry["device"] == "" else entry["device"]
     info: TensorInfo = _read(TensorInfo, entry, grad=grad, hooks=_read_hooks(entry), device=where)

@@ -38,6 +38,10 @@ class OptionError(GradvizError, TypeError):
     """An option of :func:`gradviz.show` does not exist or has a value it cannot take."""
 
 
+class RecordingError(GradvizError, RuntimeError):
+    """A recording cannot be started here, or what ran inside cannot be recorded."""
+
+
 class GraphvizNotFoundError(GradvizError, RuntimeError):
     """No Graphviz engine that can do what was asked is installed."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from gradviz.model import document
@@ -30,8 +30,13 @@ class Graph:
         True
     """
 
-    __slots__ = ("_columns", "_edges", "_root_places", "_tensors")
+    __slots__ = ("_columns", "_edges", "_numbers", "_places", "_root_places", "_tensors")
     _columns: Columns
+    _numbers: Sequence[int]
+    """Number in the id of each node: its place, but for graphs of a recording's steps, whose ids
+    are those of the whole recording."""
+    _places: Mapping[int, int] | None
+    """Place of each number where it is another one."""
     _root_places: tuple[tuple[int, int], ...]
     _tensors: tuple[TensorInfo, ...]
     _edges: tuple[Edge, ...] | None
@@ -43,9 +48,13 @@ class Graph:
         columns: Columns,
         roots: Sequence[tuple[int, int]],
         tensors: Sequence[TensorInfo] = (),
+        numbers: Sequence[int] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_columns", columns)
+        places = None if numbers is None else {number: i for i, number in enumerate(numbers)}
+        put(self, "_numbers", range(len(columns.name)) if numbers is None else tuple(numbers))
+        put(self, "_places", places)
         put(self, "_root_places", tuple(roots))
         put(self, "_tensors", tuple(tensors))
         put(self, "_edges", None)
@@ -60,20 +69,20 @@ class Graph:
         roots: Sequence[tuple[str, int]],
         tensors: Sequence[TensorInfo] = (),
     ) -> Graph:
-        """Build a graph from :class:`Node` objects; ``nodes[i].id`` must be ``f"n{i}"``.
+        """Build a graph from :class:`Node` objects, whose ids must rise: ``n0``, ``n1``, ``n4``.
 
         Raises:
-            ValueError: If an id is not the node's place, or an entry points outside the graph.
+            ValueError: If an id is not such a number, or an entry points outside the graph.
         """
-        for i, node in enumerate(nodes):
-            if node.id != f"n{i}":
-                raise ValueError(f"node {i} has the id {node.id!r}; it must be 'n{i}'")
+        numbers = [_number_of(node.id) for node in nodes]
+        if numbers != sorted(set(numbers)):
+            raise ValueError("the ids of the nodes must rise: 'n0', 'n1', …")
+        places = {node.id: i for i, node in enumerate(nodes)}
 
         def place(node_id: str) -> int:
-            i = int(node_id[1:])
-            if not 0 <= i < len(nodes):
+            if node_id not in places:
                 raise ValueError(f"{node_id!r} is not in this graph of {len(nodes)} nodes")
-            return i
+            return places[node_id]
 
         following = [
             tuple(None if e is None else (place(e[0]), e[1]) for e in node.next_functions)
@@ -81,19 +90,26 @@ class Graph:
         ]
         others = {name: [getattr(node, name) for node in nodes] for name in OTHER_COLUMNS}
         columns = Columns(name=[n.name for n in nodes], next_functions=following, **others)
-        return cls(columns, [(place(node_id), nr) for node_id, nr in roots], tensors)
+        in_order = numbers == list(range(len(numbers)))
+        return cls(
+            columns,
+            [(place(node_id), nr) for node_id, nr in roots],
+            tensors,
+            None if in_order else numbers,
+        )
 
     @property
     def nodes(self) -> Nodes:
-        """All nodes, ``n0`` first, breadth-first from the first root."""
-        return Nodes(self._columns)
+        """All nodes by rising id; in a snapshot breadth-first from the first root."""
+        return Nodes(self._columns, self._numbers)
 
     @property
     def edges(self) -> tuple[Edge, ...]:
         """One edge per entry of ``next_functions`` that is not ``None``, by source and slot."""
         if self._edges is None:
+            numbers = self._numbers
             made = tuple(
-                Edge(f"n{i}", f"n{entry[0]}", slot, entry[1])
+                Edge(f"n{numbers[i]}", f"n{numbers[entry[0]]}", slot, entry[1])
                 for i, entries in enumerate(self._columns.next_functions)
                 for slot, entry in enumerate(entries)
                 if entry is not None
@@ -105,7 +121,7 @@ class Graph:
     @property
     def roots(self) -> tuple[tuple[str, int], ...]:
         """Where backward would start: ``(node id, output number)`` per output, in order."""
-        return tuple((f"n{i}", nr) for i, nr in self._root_places)
+        return tuple((f"n{self._numbers[i]}", nr) for i, nr in self._root_places)
 
     @property
     def tensors(self) -> tuple[TensorInfo, ...]:
@@ -159,14 +175,26 @@ class Graph:
         Raises:
             UnknownNodeError: If there is no such node; the message says which there are.
         """
-        if isinstance(node_id, str) and node_id[:1] == "n" and node_id[1:].isdecimal():
-            i = int(node_id[1:])
-            if i < len(self) and node_id == f"n{i}":
-                return self.nodes[i]
+        place = self.place_of(node_id)
+        if place is not None:
+            return self.nodes[place]
+        ids = "it has no nodes"
+        if len(self):
+            ids = f"its ids run from 'n{self._numbers[0]}' to 'n{self._numbers[-1]}'"
         raise UnknownNodeError(
-            f"this graph has no node {node_id!r}: its ids run from 'n0' to 'n{len(self) - 1}'. "
+            f"this graph has no node {node_id!r}: {ids}. "
             "graph.nodes lists them; print(graph) shows them."
         )
+
+    def place_of(self, node_id: object) -> int | None:
+        """Place of a node in :attr:`nodes`, or ``None`` if there is no node with this id."""
+        if isinstance(node_id, str) and node_id[:1] == "n" and node_id[1:].isdecimal():
+            number = int(node_id[1:])
+            if node_id == f"n{number}":
+                if self._places is not None:
+                    return self._places.get(number)
+                return number if number < len(self) else None
+        return None
 
     def tensor(self, tensor_id: str) -> TensorInfo:
         """The tensor with this id (``"t0"``) or this name.
@@ -185,6 +213,7 @@ class Graph:
             return NotImplemented
         return (
             self._root_places == other._root_places
+            and self._numbers == other._numbers
             and self._tensors == other._tensors
             and all(
                 list(getattr(self._columns, n)) == list(getattr(other._columns, n))
@@ -229,6 +258,12 @@ class Graph:
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)
+
+
+def _number_of(node_id: str) -> int:
+    if node_id[:1] == "n" and node_id[1:].isdecimal() and node_id == f"n{int(node_id[1:])}":
+        return int(node_id[1:])
+    raise ValueError(f"{node_id!r} is not the id of a node; ids are 'n0', 'n1', …")
 
 
 def set_outline(outline: Callable[[Graph], str]) -> None:

@@ -89,12 +89,18 @@ class Context:
                 found.setdefault(target, set()).add(output_nr)
         return {target: tuple(sorted(used)) for target, used in found.items()}
 
+    def is_drawn(self, node_id: str) -> bool:
+        """Whether a node is among those that are described."""
+        place = self.graph.place_of(node_id)
+        return place is not None and place < len(self.nodes)
+
     def node_name(self, node_id: str | None) -> str:
         """Name of a node, for a leaf with its variable: ``leaf w``."""
         if node_id is None:
             return ""
-        place = int(node_id[1:])
-        node = self.nodes[place] if place < len(self.nodes) else self.graph[node_id]
+        place = self.graph.place_of(node_id)
+        drawn = place is not None and place < len(self.nodes)
+        node = self.nodes[place or 0] if drawn else self.graph[node_id]
         return (
             f"leaf {self.names[node.variable]}" if node.variable in self.names else clean(node.name)
         )

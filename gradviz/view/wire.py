@@ -131,7 +131,7 @@ def _items(context: Context) -> Iterator[dict[str, Any]]:
 
 def _node_item(node: Node, context: Context) -> dict[str, Any]:
     targets = (entry[0] for entry in node.next_functions if entry is not None)
-    following = dict.fromkeys(t for t in targets if int(t[1:]) < len(context.nodes))
+    following = dict.fromkeys(t for t in targets if context.is_drawn(t))
     kept = (slot.tensor or slot.view_of for slot in node.saved)
     following |= dict.fromkeys(t for t in kept if t and context.tensors[t].node is None)
     words = [node.id, node.name, node.state, node.variable and context.names.get(node.variable)]

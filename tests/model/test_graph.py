@@ -180,8 +180,15 @@ def test_json_round_trip_keeps_every_graph(graph: Graph) -> None:
     assert hash(again) == hash(graph)
 
 
-def test_ids_must_be_places() -> None:
-    with pytest.raises(ValueError, match="must be 'n0'"):
-        Graph.of([Node("n1", "X", ())], [("n1", 0)])
+def test_ids_must_rise_and_may_leave_gaps() -> None:
+    with pytest.raises(ValueError, match="must rise"):
+        Graph.of([Node("n1", "X", ()), Node("n0", "Y", ())], [("n1", 0)])
+    with pytest.raises(ValueError, match="not the id of a node"):
+        Graph.of([Node("n01", "X", ())], [])
+    graph = Graph.of([Node("n1", "X", (("n4", 0),)), Node("n4", "Y", ())], [("n1", 0)])
+    assert graph["n4"].name == "Y" and graph.roots == (("n1", 0),)
+    assert graph.edges[0].target == "n4" and Graph.from_json(graph.to_json()) == graph
+    with pytest.raises(UnknownNodeError, match="run from 'n1' to 'n4'"):
+        graph["n2"]
     with pytest.raises(ValueError, match="not in this graph"):
         Graph.of([Node("n0", "X", (("n7", 0),))], [("n0", 0)])

@@ -1,0 +1,283 @@
+"""What can happen while a recording runs, one small frozen dataclass per kind.
+
+Tensors and nodes are named by their ids in the recording (``"t3"``, ``"n0"``), which stay the
+same from the first step to the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from gradviz.model.facts import Attribute, Hook, SavedTensor, ValueSummary
+
+NotRecorded: TypeAlias = Literal[
+    "",
+    "no input requires grad",
+    "no_grad",
+    "inference mode",
+    "detach",
+    ".data",
+    "not differentiable",
+    "left torch",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened during one step."""
+
+    kind: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An argument or a result of an operation."""
+
+    text: str
+    """Variable name, else a description of the tensor, else the value: ``"w"``, ``"2.0"``."""
+    tensor: str | None = None
+    """Id of the tensor if the recording knows it at the end of the step."""
+    shape: tuple[int, ...] | None = None
+    """Shape; ``None`` for what is not a tensor."""
+    dtype: str | None = None
+    """dtype without the ``torch.`` prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Event):
+    """torch was called: an operation on tensors."""
+
+    kind: ClassVar[str] = "operation"
+    name: str
+    """Name of the function: ``"mul"``, ``"linear"``, ``"detach"``, ``"item"``."""
+    inputs: tuple[Operand, ...] = ()
+    """Arguments in the order of the call."""
+    outputs: tuple[Operand, ...] = ()
+    """Results."""
+    node: str | None = None
+    """Id of the node that the operation left behind its first result, if the recording saw it."""
+    recorded: bool = False
+    """Whether the result is connected to the autograd graph by this operation."""
+    reason: NotRecorded = ""
+    """Why it is not recorded, ``""`` if it is."""
+    recomputed: bool = False
+    """Whether it ran inside backward: a checkpoint, a hook, a custom Function."""
+    module: str | None = None
+    """Path of the innermost module that ran it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Event):
+    """A tensor's memory was changed in place."""
+
+    kind: ClassVar[str] = "write"
+    by: str
+    """Who wrote: ``"add_"``, ``"SGD.step"``, ``"numpy or another view of the memory"``."""
+    tensors: tuple[str, ...]
+    """Ids of the known tensors on the storage that was written."""
+    name: str
+    """Name of the tensor that was written, or a description."""
+    storage: str | None = None
+    """Id of the storage."""
+    before: int | None = None
+    """Version before; ``None`` when not known."""
+    after: int | None = None
+    """Version after; equal to ``before`` when the write left no trace in the counter."""
+    through: str = ""
+    """``".data"``, ``"detach"``, ``"view"`` or ``""``: by which way it was reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagChanged(Event):
+    """A flag of a tensor changed: ``requires_grad``, ``retains_grad``, ``is_leaf``."""
+
+    kind: ClassVar[str] = "flag"
+    tensor: str
+    flag: str
+    before: bool | None
+    after: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class HookChanged(Event):
+    """A hook was registered or removed."""
+
+    kind: ClassVar[str] = "hook"
+    hook: Hook
+    registered: bool
+    tensor: str | None = None
+    """Id of the tensor it is registered on."""
+    node: str | None = None
+    """Id of the node it will run at."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardStarted(Event):
+    """``backward()`` or ``autograd.grad()`` was called."""
+
+    kind: ClassVar[str] = "backward"
+    number: int
+    """1 for the first backward of the recording."""
+    roots: tuple[tuple[str, int], ...]
+    """Node id and output number of each root."""
+    gradients: tuple[ValueSummary | None, ...] = ()
+    """Gradient given for each root."""
+    retain_graph: bool = False
+    create_graph: bool = False
+    accumulates: bool = True
+    """Whether leaves accumulate (``backward``) or gradients are returned (``autograd.grad``)."""
+    inputs: tuple[str, ...] = ()
+    """Ids of the tensors given as ``inputs=``; empty means all leaves."""
+    inside: str | None = None
+    """Node inside whose backward it was called, for reentrant backwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRan(Event):
+    """The engine ran a node."""
+
+    kind: ClassVar[str] = "node"
+    backward: int
+    """Number of the backward."""
+    node: str
+    grad_outputs: tuple[ValueSummary | None, ...] = ()
+    """Gradients that arrived, one per output of the forward."""
+    grad_inputs: tuple[ValueSummary | None, ...] = ()
+    """Gradients it hands on, one per entry of ``next_functions``."""
+    used: tuple[SavedTensor, ...] = ()
+    """Saved tensors it could use, as they were when it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookFired(Event):
+    """A hook ran during backward."""
+
+    kind: ClassVar[str] = "fired"
+    backward: int
+    hook: Hook
+    node: str | None = None
+    """Node at which it ran."""
+    tensor: str | None = None
+    returned: ValueSummary | None = None
+    """Gradient it returned in place of the one it got; ``None`` if it returned ``None``."""
+    seen: bool = True
+    """Whether its return value was seen; not so for functions that are not Python's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulated(Event):
+    """A gradient was added to ``.grad`` of a leaf, or kept by ``retain_grad``."""
+
+    kind: ClassVar[str] = "accumulated"
+    backward: int
+    node: str
+    tensor: str | None
+    before: ValueSummary | None
+    gradient: ValueSummary | None
+    after: ValueSummary | None
+    retained: bool = False
+    """Whether ``retain_grad`` kept it, on a tensor that is not a leaf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed(Event):
+    """Saved tensors of a node were freed."""
+
+    kind: ClassVar[str] = "freed"
+    node: str
+    slots: tuple[str, ...]
+    nbytes: int = 0
+    """Bytes of storages that nothing saved keeps any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardEnded(Event):
+    """A backward returned, or raised."""
+
+    kind: ClassVar[str] = "backward ended"
+    number: int
+    nodes: int
+    """How many nodes ran."""
+    raised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerStepped(Event):
+    """``optimizer.step()`` ran."""
+
+    kind: ClassVar[str] = "optimizer"
+    name: str
+    """Class of the optimizer: ``"SGD"``."""
+    updated: tuple[str, ...] = ()
+    """Ids of the tensors it has written."""
+    skipped: tuple[str, ...] = ()
+    """Ids of the parameters it passed over because their ``.grad`` is ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroedGrad(Event):
+    """``zero_grad()`` ran."""
+
+    kind: ClassVar[str] = "zero_grad"
+    name: str
+    """Class of the optimizer or module."""
+    set_to_none: bool = True
+    tensors: tuple[str, ...] = ()
+    """Ids of the tensors whose ``.grad`` it took away or filled with 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died(Event):
+    """Tensors or nodes ceased to exist."""
+
+    kind: ClassVar[str] = "died"
+    tensors: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Raised(Event):
+    """An exception left the recorded code."""
+
+    kind: ClassVar[str] = "error"
+    type: str
+    """Name of its class."""
+    message: str
+    """Its text, addresses taken out; torch changes its sentences between releases."""
+    node: str | None = None
+    """Node that was running when it was raised inside backward."""
+    backward: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Event):
+    """Something the recording could not see, or left out, and says so."""
+
+    kind: ClassVar[str] = "note"
+    text: str
+    values: tuple[Attribute, ...] = ()
+
+
+EVENTS: dict[str, type[Event]] = {
+    kind.kind: kind
+    for kind in (
+        Operation,
+        Write,
+        FlagChanged,
+        HookChanged,
+        BackwardStarted,
+        NodeRan,
+        HookFired,
+        Accumulated,
+        Freed,
+        BackwardEnded,
+        OptimizerStepped,
+        ZeroedGrad,
+        Died,
+        Raised,
+        Note,
+    )
+}
+"""Every kind of event by its name."""

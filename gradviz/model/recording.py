@@ -1,0 +1,358 @@
+"""Many moments of an autograd graph: what a recording of some code saw, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar, overload
+
+from gradviz.model.errors import UnknownNodeError
+from gradviz.model.events import Event, NodeRan
+from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.graph import Graph
+
+StepKind: TypeAlias = Literal[
+    "start", "line", "backward", "node", "saved", "hook", "accumulate", "freed", "error", "end"
+]
+LEVELS: Final = 3
+"""Level 0: lines; 1: nodes inside backward; 2: what happens inside a node."""
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Source text that steps point into."""
+
+    name: str
+    """``"cell"``, or the file's name and the function: ``"model.py: forward"``."""
+    first_line: int
+    """Number of the first line of ``text``."""
+    text: str
+    """The lines; empty if the source is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from the step before: whole rows, ``None`` where one ceased to exist."""
+
+    nodes: tuple[tuple[str, Node | None], ...] = ()
+    tensors: tuple[tuple[str, TensorInfo | None], ...] = ()
+    roots: tuple[tuple[str, int], ...] | None = None
+    """Roots of the graph, if they are others than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """One step as it is stored; :class:`Step` is what is handed out."""
+
+    kind: StepKind
+    level: int
+    line: int | None
+    code: int
+    """Place in ``recording.codes`` of the source that ``line`` belongs to."""
+    node: str | None
+    events: tuple[Event, ...]
+    changes: Changes
+    saved_bytes: int
+    """Bytes kept alive by saved tensors, each storage counted once."""
+    memory: int | None
+    """CUDA: ``torch.cuda.memory_allocated``; CPU: bytes of live storages the recording knows."""
+    backward: int | None = None
+    """Number of the backward that runs, in steps inside one."""
+    seconds: float | None = field(default=None, compare=False)
+    """Time a node took, host time; never stored or compared."""
+
+
+class Step:
+    """One moment of a recording: after a line has run, or a node, or a part of one.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     out = a * a
+        ...     out.backward()
+        >>> step = recording.steps[-1]
+        >>> step.tensors[0].name, step.graph["n0"].state
+        ('out', 'freed')
+    """
+
+    __slots__ = ("_recording", "facts", "index")
+
+    def __init__(self, recording: Recording, index: int) -> None:
+        self._recording = recording
+        self.index: int = index
+        """Place in ``recording.steps``, from 0."""
+        self.facts: StepFacts = recording._facts[index]
+        """The step as it is stored."""
+
+    @property
+    def kind(self) -> StepKind:
+        """``"line"``, ``"node"``, …: what happened."""
+        return self.facts.kind
+
+    @property
+    def level(self) -> int:
+        """0 for lines, 1 for nodes inside backward, 2 for what happens inside a node."""
+        return self.facts.level
+
+    @property
+    def line(self) -> int | None:
+        """Number of the line that has just run (or, inside backward, runs)."""
+        return self.facts.line
+
+    @property
+    def code(self) -> Code | None:
+        """Source that ``line`` belongs to."""
+        codes = self._recording.codes
+        return codes[self.facts.code] if 0 <= self.facts.code < len(codes) else None
+
+    @property
+    def node(self) -> str | None:
+        """Id of the node that has just run, inside backward."""
+        return self.facts.node
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened since the step before."""
+        return self.facts.events
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes kept alive by saved tensors, each storage counted once."""
+        return self.facts.saved_bytes
+
+    @property
+    def memory(self) -> int | None:
+        """CUDA: ``memory_allocated()``; CPU: bytes of live storages the recording knows."""
+        return self.facts.memory
+
+    @property
+    def graph(self) -> Graph:
+        """The autograd graph as of this step; ids are those of the whole recording."""
+        return self._recording.graph_at(self.index)
+
+    @property
+    def tensors(self) -> tuple[TensorInfo, ...]:
+        """Known tensors that are alive at this step."""
+        return self.graph.tensors
+
+    @property
+    def caption(self) -> str:
+        """A sentence that says what happened and why."""
+        write = Recording._caption
+        return f"{self.kind}" if write is None else write(self._recording, self.index)
+
+    def __repr__(self) -> str:
+        where = f" line {self.line}" if self.line is not None else ""
+        return f"<Step {self.index} {self.kind}{where}: {self.caption}>"
+
+
+class Steps(Sequence[Step]):
+    """The steps of a recording, made when asked for."""
+
+    __slots__ = ("_recording",)
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def __len__(self) -> int:
+        return len(self._recording._facts)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        if isinstance(index, slice):
+            return tuple(Step(self._recording, i) for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"step {index} of a recording with {len(self)} steps")
+        return Step(self._recording, index % len(self))
+
+    def __iter__(self) -> Iterator[Step]:
+        return (Step(self._recording, i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} steps>"
+
+
+class Recording:
+    """What a recording of some code saw: immutable, comparable, printable, no tensor in it.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     out = a * 3
+        ...     out.backward()
+        >>> recording.backward_order
+        ('n0', 'n1')
+        >>> gradviz.Recording.from_json(recording.to_json()) == recording
+        True
+    """
+
+    __slots__ = ("_facts", "_graphs", "_union", "codes", "device", "label")
+
+    _outline: ClassVar[Callable[[Recording], str] | None] = None
+    _caption: ClassVar[Callable[[Recording, int], str] | None] = None
+
+    def __init__(
+        self,
+        facts: Sequence[StepFacts],
+        codes: Sequence[Code] = (),
+        device: str | None = None,
+        label: str = "",
+    ) -> None:
+        self._facts: tuple[StepFacts, ...] = tuple(facts)
+        self.codes: tuple[Code, ...] = tuple(codes)
+        """Source texts that the steps point into; the first is the recorded code itself."""
+        self.device: str | None = device
+        """The one device all tensors are on, ``None`` if they are on several."""
+        self.label: str = label
+        """What was recorded: ``"cell [3]"``, ``"train.py"``."""
+        self._union: Graph | None = None
+        self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
+
+    @property
+    def steps(self) -> Steps:
+        """All steps; the first, of kind ``"start"``, is the state before the code ran."""
+        return Steps(self)
+
+    @property
+    def at_error(self) -> Step | None:
+        """The step at which an exception left the code, ``None`` if none did."""
+        last = len(self._facts) - 1
+        return next(
+            (self.steps[i] for i in range(last, -1, -1) if self._facts[i].kind == "error"), None
+        )
+
+    @property
+    def backward_order(self) -> tuple[str, ...]:
+        """Ids of nodes in the order in which the engine ran them, over all backwards."""
+        return tuple(
+            event.node
+            for step in self._facts
+            for event in step.events
+            if isinstance(event, NodeRan)
+        )
+
+    def graph_at(self, index: int) -> Graph:
+        """The graph as of step ``index``; the last graphs asked for are kept."""
+        return self._graphs(range(len(self._facts))[index])
+
+    @property
+    def graph(self) -> Graph:
+        """Every node and tensor that any step knows, each as it was last seen alive.
+
+        Ids are those of the steps. Pictures of all steps are laid out for this graph, so that no
+        box ever moves.
+        """
+        if self._union is None:
+            nodes: dict[str, Node] = {}
+            tensors: dict[str, TensorInfo] = {}
+            roots: dict[tuple[str, int], None] = {}
+            for step in self._facts:
+                nodes.update((k, n) for k, n in step.changes.nodes if n is not None)
+                tensors.update((k, t) for k, t in step.changes.tensors if t is not None)
+                roots.update(dict.fromkeys(step.changes.roots or ()))
+            self._union = _graph(nodes, tensors, tuple(roots))
+        return self._union
+
+    def _graph_at(self, index: int) -> Graph:
+        nodes: dict[str, Node] = {}
+        tensors: dict[str, TensorInfo] = {}
+        roots: tuple[tuple[str, int], ...] = ()
+        for step in self._facts[: index + 1]:
+            _apply(nodes, step.changes.nodes)
+            _apply(tensors, step.changes.tensors)
+            if step.changes.roots is not None:
+                roots = step.changes.roots
+        return _graph(nodes, tensors, roots)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __getitem__(self, index: int) -> Step:
+        """The step with this number.
+
+        Raises:
+            UnknownNodeError: If there is no such step.
+        """
+        if not isinstance(index, int) or not -len(self) <= index < len(self):
+            raise UnknownNodeError(
+                f"this recording has no step {index!r}: its steps run from 0 to {len(self) - 1}"
+            )
+        return self.steps[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Recording):
+            return NotImplemented
+        return (
+            self._facts == other._facts
+            and self.codes == other.codes
+            and self.device == other.device
+            and self.label == other.label
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.codes, len(self._facts), self.backward_order))
+
+    def __repr__(self) -> str:
+        return f"<Recording of {self.label or 'code'}: {len(self)} steps>"
+
+    def __str__(self) -> str:
+        return repr(self) if Recording._outline is None else Recording._outline(self)
+
+    def to_json(self) -> str:
+        """The recording as JSON text, the same bytes for the same recording."""
+        from gradviz.model.recording_document import write
+
+        return write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Recording:
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: If the text is not JSON or not a gradviz recording of this format.
+        """
+        from gradviz.model.recording_document import read
+
+        return read(text)
+
+    def __reduce__(self) -> tuple[Callable[[str], Recording], tuple[str]]:
+        return Recording.from_json, (self.to_json(),)
+
+
+def set_recording_words(
+    outline: Callable[[Recording], str], caption: Callable[[Recording, int], str]
+) -> None:
+    """Say how ``str(recording)`` and ``step.caption`` are written; the view room calls this."""
+    Recording._outline = outline
+    Recording._caption = caption
+
+
+def _apply(rows: dict[str, Row], changes: Sequence[tuple[str, Row | None]]) -> None:
+    for key, row in changes:
+        if row is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
+
+
+def _number(key: str) -> int:
+    return int(key[1:])
+
+
+def _graph(
+    nodes: dict[str, Node],
+    tensors: dict[str, TensorInfo],
+    roots: tuple[tuple[str, int], ...],
+) -> Graph:
+    return Graph.of(
+        [nodes[key] for key in sorted(nodes, key=_number)],
+        [root for root in roots if root[0] in nodes],
+        [tensors[key] for key in sorted(tensors, key=_number)],
+    )
