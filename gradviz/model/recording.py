@@ -84,7 +84,7 @@ class Step:
         self._recording = recording
         self.index: int = index
         """Place in ``recording.steps``, from 0."""
-        self.facts: StepFacts = recording._facts[index]
+        self.facts: StepFacts = recording.facts[index]
         """The step as it is stored."""
 
     @property
@@ -158,7 +158,7 @@ class Steps(Sequence[Step]):
         self._recording = recording
 
     def __len__(self) -> int:
-        return len(self._recording._facts)
+        return len(self._recording.facts)
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
@@ -193,7 +193,7 @@ class Recording:
         True
     """
 
-    __slots__ = ("_facts", "_graphs", "_union", "codes", "device", "label")
+    __slots__ = ("_graphs", "_union", "codes", "device", "facts", "label")
 
     _outline: ClassVar[Callable[[Recording], str] | None] = None
     _caption: ClassVar[Callable[[Recording, int], str] | None] = None
@@ -205,7 +205,8 @@ class Recording:
         device: str | None = None,
         label: str = "",
     ) -> None:
-        self._facts: tuple[StepFacts, ...] = tuple(facts)
+        self.facts: tuple[StepFacts, ...] = tuple(facts)
+        """The steps as they are stored."""
         self.codes: tuple[Code, ...] = tuple(codes)
         """Source texts that the steps point into; the first is the recorded code itself."""
         self.device: str | None = device
@@ -223,9 +224,9 @@ class Recording:
     @property
     def at_error(self) -> Step | None:
         """The step at which an exception left the code, ``None`` if none did."""
-        last = len(self._facts) - 1
+        last = len(self.facts) - 1
         return next(
-            (self.steps[i] for i in range(last, -1, -1) if self._facts[i].kind == "error"), None
+            (self.steps[i] for i in range(last, -1, -1) if self.facts[i].kind == "error"), None
         )
 
     @property
@@ -233,14 +234,14 @@ class Recording:
         """Ids of nodes in the order in which the engine ran them, over all backwards."""
         return tuple(
             event.node
-            for step in self._facts
+            for step in self.facts
             for event in step.events
             if isinstance(event, NodeRan)
         )
 
     def graph_at(self, index: int) -> Graph:
         """The graph as of step ``index``; the last graphs asked for are kept."""
-        return self._graphs(range(len(self._facts))[index])
+        return self._graphs(range(len(self.facts))[index])
 
     @property
     def graph(self) -> Graph:
@@ -253,7 +254,7 @@ class Recording:
             nodes: dict[str, Node] = {}
             tensors: dict[str, TensorInfo] = {}
             roots: dict[tuple[str, int], None] = {}
-            for step in self._facts:
+            for step in self.facts:
                 nodes.update((k, n) for k, n in step.changes.nodes if n is not None)
                 tensors.update((k, t) for k, t in step.changes.tensors if t is not None)
                 roots.update(dict.fromkeys(step.changes.roots or ()))
@@ -264,7 +265,7 @@ class Recording:
         nodes: dict[str, Node] = {}
         tensors: dict[str, TensorInfo] = {}
         roots: tuple[tuple[str, int], ...] = ()
-        for step in self._facts[: index + 1]:
+        for step in self.facts[: index + 1]:
             _apply(nodes, step.changes.nodes)
             _apply(tensors, step.changes.tensors)
             if step.changes.roots is not None:
@@ -272,7 +273,7 @@ class Recording:
         return _graph(nodes, tensors, roots)
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self.facts)
 
     def __getitem__(self, index: int) -> Step:
         """The step with this number.
@@ -290,14 +291,14 @@ class Recording:
         if not isinstance(other, Recording):
             return NotImplemented
         return (
-            self._facts == other._facts
+            self.facts == other._facts
             and self.codes == other.codes
             and self.device == other.device
             and self.label == other.label
         )
 
     def __hash__(self) -> int:
-        return hash((self.codes, len(self._facts), self.backward_order))
+        return hash((self.codes, len(self.facts), self.backward_order))
 
     def __repr__(self) -> str:
         return f"<Recording of {self.label or 'code'}: {len(self)} steps>"

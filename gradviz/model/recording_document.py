@@ -36,7 +36,7 @@ def write(recording: Recording) -> str:
         "label": recording.label,
         "device": device,
         "codes": [sparse(code) for code in recording.codes],
-        "steps": [_step(step, device) for step in recording._facts],
+        "steps": [_step(step, device) for step in recording.facts],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
