@@ -33,6 +33,21 @@ from gradviz.model import (
 
 _warn_of_namesake()
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Called by ``%load_ext gradviz``: there is a cell magic ``%%gradviz`` now."""
+    from gradviz import magic
+
+    magic.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Called by ``%unload_ext gradviz``."""
+    from gradviz import magic
+
+    magic.unload(shell)
+
+
 __all__ = [
     "Edge",
     "GradvizError",
