@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from keyword import iskeyword
+from textwrap import dedent
 from types import FrameType, ModuleType
 from typing import Any, Final, NoReturn
 
@@ -157,13 +158,13 @@ class FirstLine:
         magic, _, line = lines[0].strip().partition(" ") if lines else ("", "", "")
         if magic != MARK:
             return lines
-        body = lines[1:]
+        body = dedent("".join(lines[1:])).splitlines(keepends=True)
         try:
             options = read_options(line)
         except UsageError:
             return lines
         if options.help:
-            # With a body, however empty: IPython asks for one before it calls a cell magic.
+            # With a body, though it is empty: IPython asks for one before it calls a cell magic.
             return _as_call([lines[0], "\n"])
         if not "".join(body).strip():
             return lines
