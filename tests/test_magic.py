@@ -49,7 +49,7 @@ class Shell:
     def __init__(self, recorders: list[StandIn], folder: Path) -> None:
         config = Config()
         config.HistoryManager.enabled = False
-        self.ip = InteractiveShell(config=config, ipython_dir=str(folder))
+        self.ip: Any = InteractiveShell(config=config, ipython_dir=str(folder))
         self.recorders = recorders
 
     def run(self, cell: str) -> Any:
@@ -341,7 +341,8 @@ CELLS = {
     "error": "b = a * 2\nprint('before')\nb.backward()\nb.backward()\nprint('never')",
     "error in a function": "def f(t):\n    u = t * 2\n    return u.nowhere\n\nf(a)",
     "error in the first line": "nowhere",
-    "error chained": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('x') from e",
+    "error chained": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
+    "    raise ValueError('x') from e",
     "not Python": "x = 1\nx = = 2",
     "not Python once compiled": "x = 1\nreturn x",
     "indented wrongly": "if True:\nx = 1",
