@@ -10,6 +10,10 @@
 # |---|---|
 # | [1. Which tensors remember?](01-which-tensors-remember.ipynb) | repair a `None` gradient |
 # | [2. Reading the graph](02-reading-the-graph.ipynb) | find the place where a graph was cut |
+# | [3. backward(): who gets a gradient?](03-who-gets-a-gradient.ipynb) | step through backward |
+# | [4. Twice through the same graph](04-twice-through-the-same-graph.ipynb) | see what is freed |
+# | [5. Gradients add up](05-gradients-add-up.ipynb) | put three lines of training in order |
+# | [6. A new graph every time](06-a-new-graph-every-time.ipynb) | find what holds old graphs |
 
 # %% see [markdown]
 # ## See one

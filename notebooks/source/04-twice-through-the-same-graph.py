@@ -127,7 +127,7 @@ except RuntimeError as error:
     print("says what to do:       ", "retain_graph=True" in str(error))
 print("y.grad:                ", y.grad.tolist())
 
-# %% twice-show claims=["A24", "B16", "C37"]
+# %% twice-show tags=["hide-output"] claims=["A24", "B16", "C37"]
 gradviz.show(recording)
 
 # %% twice-watch [markdown]
@@ -196,7 +196,7 @@ for part in before:
     print(f"{part:32}", "the same" if before[part] == after[part] else "CHANGED")
 print("saved tensors before and after: ", before["the saved tensors"], after["the saved tensors"])
 
-# %% thrown-show refutes=["A23", "C41"]
+# %% thrown-show tags=["hide-output"] refutes=["A23", "C41"]
 gradviz.show(tensors["out2"], names=tensors)
 
 # %% thrown-explain [markdown]
@@ -424,7 +424,7 @@ except RuntimeError as error:
 for name, t in {"a": a, "b": b, "c": c, "out1": out1}.items():
     print(f"{name:5}.grad {t.grad.item()}")
 
-# %% half-way-show claims=["A15"]
+# %% half-way-show tags=["hide-output"] claims=["A15"]
 gradviz.show(recording)
 
 # %% half-way-watch [markdown]

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ class Kernel:
         self.printed: dict[str, str] = {}
 
     def run(self, cell_id: str, source: str) -> None:
-        tree = ast.parse(source)
+        # A recorded cell does what it does without its first line; nbval runs it with it.
+        tree = ast.parse(re.sub("^%.*", "", source, flags=re.MULTILINE))
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(tree, cell_id, "exec"), self.names)

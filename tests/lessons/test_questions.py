@@ -148,6 +148,8 @@ def test_the_solution_of_the_exercise_is_right_and_not_in_the_output(
 CONSTRUCTED = {
     "01-which-tensors-remember": ("requires_grad=True)", "requires_grad=True).double()"),
     "02-reading-the-graph": ("(q * q)", "(q * q + q * q)"),
+    "03-who-gets-a-gradient": ("p + 1", "p + 0 * q"),
+    "04-twice-through-the-same-graph": ("(x * 3).exp()", "(x + 3 - x.mean()).view(2, 2)"),
 }
 
 
