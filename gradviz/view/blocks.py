@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import OptionError
@@ -24,7 +24,10 @@ PARTS: Final = (
 )
 """What ``show`` and ``hide`` can name."""
 
-Icon: TypeAlias = Literal["", "pin", "bar"]
+Icon: TypeAlias = Literal["", "pin", "bar", "cut"]
+Status: TypeAlias = Literal["", "done", "now", "next"]
+"""Where backward is, at one step of a recording."""
+STATUSES: Final = ("done", "now", "next")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Line:
 class Block:
     """Lines that belong together: plain text, a pocket or a tag with a frame of its own."""
 
-    kind: Literal["title", "text", "pocket", "tag"]
+    kind: Literal["title", "text", "pocket", "tag", "cut"]
     lines: tuple[Line, ...]
     css: str = ""
     data_id: str = ""
@@ -67,7 +70,7 @@ class Block:
     @property
     def framed(self) -> bool:
         """Whether it has a frame."""
-        return self.kind in ("pocket", "tag")
+        return self.kind in ("pocket", "tag", "cut")
 
     @property
     def width(self) -> float:
@@ -106,8 +109,8 @@ class Card:
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     chip: str = ""
+    status: Status = ""
     tensor: str = ""
-    marks: frozenset[str] = field(default_factory=frozenset)
 
 
 def choose(show: Collection[str] | None, hide: Collection[str]) -> frozenset[str]:

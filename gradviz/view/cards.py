@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo
@@ -25,7 +26,7 @@ def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
     variable = context.tensors.get(node.variable or "")
     tags = context.tags.get(node.id, ()) if "tags" in parts else ()
     if variable is not None:
-        blocks, css = [*_leaf_blocks(node, variable, context, parts)], "gv-node gv-leaf"
+        blocks, css = [*_leaf_blocks(variable, node.hooks, context, parts)], "gv-node gv-leaf"
     else:
         blocks, css = [*_node_blocks(node, context, parts)], "gv-node"
     blocks += [_tag(tag, context, parts) for tag in tags[:FEW]]
@@ -38,8 +39,8 @@ def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
         blocks=tuple(blocks),
         title=_title(node, context),
         aria=sentences.of_node(node, context),
-        inputs=_inputs(node),
-        outputs=_outputs(node, context),
+        inputs=inputs_of(node),
+        outputs=outputs_of(node.id, node.output_shapes, context),
         chip=chip,
         tensor=node.variable or "",
     )
@@ -59,6 +60,25 @@ def tensor_card(info: TensorInfo, context: Context, parts: frozenset[str]) -> Ca
         ),
         title=sentences.of_tensor(info, context),
         aria=sentences.of_tensor(info, context),
+    )
+
+
+def waiting_leaf_card(
+    node_id: str, variable: TensorInfo, context: Context, parts: frozenset[str]
+) -> Card:
+    """The card of a leaf at a step where no ``AccumulateGrad`` of it exists."""
+    title, text = _leaf_blocks(variable, (), context, parts)
+    state = "in no graph now" if variable.requires_grad else "does not require grad"
+    lines = (*text.lines[:-1], Line(state, "gv-muted"))
+    return Card(
+        id=node_id,
+        css="gv-node gv-leaf gv-waiting",
+        blocks=(title, replace(text, lines=lines)),
+        title=sentences.of_tensor(variable, context),
+        aria=f"{sentences.of_tensor(variable, context)}, {state}",
+        outputs=outputs_of(node_id, (), context),
+        chip="leaf" if variable.is_leaf else "",
+        tensor=variable.id,
     )
 
 
@@ -145,14 +165,14 @@ def _side_by_side(name: str, facts: str) -> str:
 
 
 def _leaf_blocks(
-    node: Node, variable: TensorInfo, context: Context, parts: frozenset[str]
+    variable: TensorInfo, hooks: tuple[Hook, ...], context: Context, parts: frozenset[str]
 ) -> Iterator[Block]:
     name = shorten(phrases.tensor_name(variable), 30)
     yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
     lines = [*_facts(variable, context, parts), *_grad(variable, parts)]
     if variable.retains_grad:
         lines.append(Line("retain_grad", icon="pin"))
-    lines += _hooks((*variable.hooks, *(h for h in node.hooks if h not in variable.hooks)), parts)
+    lines += _hooks((*variable.hooks, *(h for h in hooks if h not in variable.hooks)), parts)
     lines.append(Line("Σ AccumulateGrad", "gv-muted"))
     yield Block("text", tuple(lines))
 
@@ -226,7 +246,7 @@ def _more(count: int, thing: str) -> list[Block]:
     return [Block("text", (Line(f"… {phrases.plural(count, f'more {thing}')}", "gv-muted"),))]
 
 
-def _inputs(node: Node) -> tuple[Port, ...]:
+def inputs_of(node: Node) -> tuple[Port, ...]:
     """A port per entry of ``next_functions``."""
     crowded = len(node.next_functions) > FEW
     named = any(node.arguments) and not crowded
@@ -240,14 +260,16 @@ def _inputs(node: Node) -> tuple[Port, ...]:
     return tuple(ports)
 
 
-def _outputs(node: Node, context: Context) -> tuple[Port, ...]:
+def outputs_of(
+    node_id: str, shapes: tuple[tuple[int, ...] | None, ...], context: Context
+) -> tuple[Port, ...]:
     """A port per output that is used."""
-    used = context.used_outputs.get(node.id, ())
-    several = len(node.output_shapes) > 1 or used[-1:] > (0,)
+    used = context.used_outputs.get(node_id, ())
+    several = len(shapes) > 1 or used[-1:] > (0,)
     ports = []
     for output_nr in used:
         label = f"output {output_nr}" if several and len(used) <= FEW else ""
-        if output_nr in context.roots.get(node.id, ()):
+        if output_nr in context.roots.get(node_id, ()):
             ports.append(Port(f"root · {label}" if label else "root", "gv-root", output_nr))
         else:
             ports.append(Port(label, "gv-port", output_nr))

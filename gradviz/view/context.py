@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cached_property
 
 from gradviz.model.facts import Node, TensorInfo
@@ -89,6 +90,20 @@ class Context:
                 found.setdefault(target, set()).add(output_nr)
         return {target: tuple(sorted(used)) for target, used in found.items()}
 
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each, as :attr:`gradviz.Graph.counts` counts them."""
+        return self.graph.counts
+
+    @cached_property
+    def saved_bytes(self) -> int:
+        """Bytes that saved tensors keep."""
+        return self.graph.saved_bytes
+
+    def is_outside(self, tensor_id: str) -> bool:
+        """Whether it is a known tensor that no node of the graph made."""
+        return tensor_id in self.tensors and self.tensors[tensor_id].node is None
+
     def is_drawn(self, node_id: str) -> bool:
         """Whether a node is among those that are described."""
         place = self.graph.place_of(node_id)
@@ -133,11 +148,9 @@ class Context:
     @property
     def subject(self) -> str:
         """What the graph belongs to: the names of the root outputs, else of the root nodes."""
-        by_place = {
-            (i.node, i.output_nr): self.names[i.id] for i in reversed(self.graph.tensors) if i.name
-        }
-        names = dict.fromkeys(
-            by_place.get(root) or self.node_name(root[0]) for root in self.graph.roots
-        )
+        infos = reversed(self.tensors.values())
+        by_place = {(i.node, i.output_nr): self.names[i.id] for i in infos if i.name}
+        roots = [(node_id, nr) for node_id, numbers in self.roots.items() for nr in numbers]
+        names = dict.fromkeys(by_place.get(root) or self.node_name(root[0]) for root in roots)
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")

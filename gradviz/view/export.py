@@ -77,6 +77,15 @@ def to_png(graph: Graph, **options: Any) -> bytes:
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
     """
+    return svg_to_png(draw(graph, variables=False, **options))
+
+
+def svg_to_png(svg: str) -> bytes:
+    """A picture as PNG; its colours must not be variables.
+
+    Raises:
+        GradvizError: If the package ``resvg-py`` is not installed.
+    """
     try:
         from resvg_py import svg_to_bytes
     except ImportError as error:
@@ -84,7 +93,6 @@ def to_png(graph: Graph, **options: Any) -> bytes:
             "PNG needs the package resvg-py: pip install resvg-py. The formats .svg and .html "
             "need nothing more."
         ) from error
-    svg = draw(graph, variables=False, **options)
     width, height = map(float, svg.split('viewBox="0 0 ')[1].split('"')[0].split())
     return bytes(
         svg_to_bytes(

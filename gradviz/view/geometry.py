@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from gradviz.view.blocks import Block, Card, Port
+from gradviz.view.blocks import STATUSES, Block, Card, Port
 from gradviz.view.layout import Box, Direction, Point
 from gradviz.view.text import width_of
 
@@ -85,8 +86,15 @@ def _tall(ports: tuple[Port, ...]) -> float:
 
 
 def _wide(block: Block, card: Card) -> float:
-    chip = width_of(card.chip, 10) + 22 if card.chip and block.kind == "title" else 0.0
-    return block.width + chip
+    if block.kind != "title":
+        return block.width
+    chips = sum(chip_width(word) + 10 for word in (card.chip, card.status) if word)
+    return block.width + chips
+
+
+def chip_width(word: str) -> float:
+    """Width of a chip; those that say where backward is have a glyph before the word."""
+    return width_of(word, 10) + (24 if word in STATUSES else 12)
 
 
 def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
@@ -102,3 +110,19 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
             tops.append(y)
             y += block.height
     return tuple(tops), y + (7 if y > band else 0), band
+
+
+def together(frames: Sequence[Frame]) -> list[Frame]:
+    """Frames of cards that stand at one place at different times: all in one box that fits."""
+    left, top = max(f.left for f in frames), max(f.top for f in frames)
+    right = max(f.box.width - f.left - f.width for f in frames)
+    bottom = max(f.box.height - f.top - f.height for f in frames)
+    width, height = max(f.width for f in frames), max(f.height for f in frames)
+    box = replace(
+        frames[0].box,
+        width=round(left + width + right, 1),
+        height=round(top + height + bottom, 1),
+        inputs=max(f.box.inputs for f in frames),
+        outputs=max(f.box.outputs for f in frames),
+    )
+    return [replace(f, box=box, left=left, top=top, width=width, height=height) for f in frames]

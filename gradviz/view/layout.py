@@ -21,6 +21,7 @@ Point: TypeAlias = tuple[float, float]
 
 MARGIN: Final = 14.0
 GAP: Final = 22.0
+RANK_GAP: Final[dict[str, float]] = {"TB": 34, "LR": 44}
 ROW_WIDTH: Final = 640.0
 """Boxes without a link stand in rows at least this wide, below the others."""
 SPAN: Final = 1500
@@ -65,8 +66,16 @@ def lay_out(
     links: Sequence[Link],
     direction: Direction = "TB",
     engine: Engine = "auto",
+    gap: float = 0.0,
 ) -> Layout:
     """Place boxes so that links run down (``"TB"``) or to the right (``"LR"``).
+
+    Args:
+        boxes: What is placed.
+        links: What joins them.
+        direction: ``"TB"`` or ``"LR"``.
+        engine: Which Graphviz.
+        gap: Pixels between ranks; 0 for what suits plain links.
 
     Raises:
         OptionError: If the direction or the engine does not exist.
@@ -88,7 +97,8 @@ def lay_out(
     places: dict[str, Point] = {}
     paths: tuple[tuple[Point, ...], ...] = ()
     if placed:
-        width, height, places, paths = _place(placed, links, direction, engine)
+        gap = gap or RANK_GAP[direction]
+        width, height, places, paths = _place(placed, links, direction, engine, gap)
     loose = [box for box in boxes if box.id not in linked]
     if loose:
         width, height = _in_rows(loose, places, width, height)
@@ -127,9 +137,9 @@ def _in_rows(
 
 
 def _place(
-    boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine
+    boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine, gap: float
 ) -> tuple[float, float, dict[str, Point], tuple[tuple[Point, ...], ...]]:
-    found = _solve(boxes, links, direction, engine)
+    found = _solve(boxes, links, direction, engine, gap)
     width, height = map(float, found["bb"].split(",")[2:])
     places: dict[str, Point] = {}
     for item in found.get("objects", ()):
@@ -148,14 +158,14 @@ def _place(
 
 
 def _solve(
-    boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine
+    boxes: Sequence[Box], links: Sequence[Link], direction: Direction, engine: Engine, gap: float
 ) -> Any:
     """What Graphviz says; long links do without it when there are too many of them."""
     number = {box.id: i for i, box in enumerate(boxes)}
     for span in (SPAN, 0):
         chosen = near([box.id for box in boxes], links, span)
         try:
-            return json.loads(render(_dot(boxes, links, chosen, number, direction), engine))
+            return json.loads(render(_dot(boxes, links, chosen, number, direction, gap), engine))
         except TooDeepError as error:
             problem = error
     raise GradvizError("this graph is too deep to be drawn") from problem
@@ -167,12 +177,12 @@ def _dot(
     chosen: Sequence[int],
     number: dict[str, int],
     direction: Direction,
+    gap: float,
 ) -> str:
     """DOT with sizes and ports only: no text of the user goes in."""
     down = direction == "TB"
-    ranksep = 34 if down else 44
     lines = [
-        f"digraph {{ rankdir={direction} nodesep={GAP / 72:.3f} ranksep={ranksep / 72:.3f}",
+        f"digraph {{ rankdir={direction} nodesep={GAP / 72:.3f} ranksep={gap / 72:.3f}",
         'node [shape=record fixedsize=true fontsize=1 margin="0,0"] edge [arrowhead=none]',
     ]
     for i, box in enumerate(boxes):

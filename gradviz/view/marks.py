@@ -7,12 +7,18 @@ from math import hypot
 from typing import Final
 
 from gradviz.view.blocks import Block, Line, Port
-from gradviz.view.geometry import INSIDE, PAD, PILL, Frame, port_place
+from gradviz.view.geometry import INSIDE, PAD, PILL, Frame, chip_width, port_place
 from gradviz.view.layout import Direction, Point
 from gradviz.view.text import plain, px, width_of, xml
 
 ARROW: Final = (8.0, 3.4)
 """Length and half width of an arrow head."""
+GLYPHS: Final = {
+    "done": "l2.5,3 4.5,-6",
+    "now": "m0,-4l7,4 -7,4z",
+    "next": "m0.5,-3.2l5.6,3.2 -5.6,3.2z",
+}
+"""A tick, a filled and an open triangle, from the middle of their left side."""
 
 
 def card(frame: Frame, place: Point, direction: Direction) -> str:
@@ -35,8 +41,11 @@ def card(frame: Frame, place: Point, direction: Direction) -> str:
     for block, top in zip(item.blocks, frame.tops, strict=True):
         right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
         lines.append(_block(block, left, top, frame.width - left - PAD - right))
-    if item.chip:
-        lines.append(_chip(item.chip, frame))
+    edge = frame.width - 8
+    for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
+        if word:
+            lines.append(_chip(word, css, frame, edge))
+            edge -= chip_width(word) + 5
     lines += _ports(frame, item.inputs, True, direction)
     lines += _ports(frame, item.outputs, False, direction)
     return "".join((*lines, "</g>"))
@@ -56,25 +65,48 @@ def reach(frame: Frame, port: int, is_input: bool, direction: Direction) -> Poin
 
 
 def wire(
-    path: Sequence[Point], source: str, target: str, slot: int | None, tail: Point, head: Point
+    path: Sequence[Point],
+    source: str,
+    target: str,
+    slot: int | None,
+    tail: Point,
+    head: Point,
+    own_id: str = "",
+    css: str = "",
+    label: str = "",
 ) -> str:
-    """A link with one arrow head at each end; the style sheet shows one of them."""
+    """A link with one arrow head at each end; the style sheet shows one of them.
+
+    Args:
+        path: Control points.
+        source: Node that holds the entry, or that saved.
+        target: Node that the entry points to, or the tensor that was saved.
+        slot: Place in ``next_functions``; ``None`` for a tensor saved from outside.
+        tail: How far the link goes on inside the box it leaves.
+        head: How far inside the box where it arrives.
+        own_id: Id of a link without a slot, which needs none in a picture of one moment.
+        css: More classes.
+        label: SVG that belongs to it.
+    """
     first = (path[0][0] + tail[0], path[0][1] + tail[1])
     last = (path[-1][0] + head[0], path[-1][1] + head[1])
     line = "M" + _pair(first) + ("L" + _pair(path[0]) if tail != (0, 0) else "")
     line += "C" + " ".join(map(_pair, path[1:])) + ("L" + _pair(last) if head != (0, 0) else "")
     if slot is None:
+        key = f' id="{own_id}"' if own_id else ""
         return (
-            f'<g class="gv-uses" data-source="{source}" data-tensor="{target}" aria-hidden="true">'
+            f'<g class="gv-uses"{key} data-source="{source}" '
+            f'data-tensor="{target}" aria-hidden="true">'
             f'<path d="{line}"/></g>'
         )
     into = _arrow(last, path[-2] if head == (0, 0) else path[-1], path)
+    name = f"gv-edge {css}" if css else "gv-edge"
     back = _arrow(first, path[1] if tail == (0, 0) else path[0], path)
     return (
-        f'<g class="gv-edge" id="gv-{source}.{slot}" data-source="{source}" data-target="{target}" '
+        f'<g class="{name}" id="gv-{source}.{slot}" data-source="{source}" data-target="{target}" '
         f'data-slot="{slot}" aria-hidden="true"><path d="{line}"/>'
         f'<polygon class="gv-head gv-head-data" points="{into}"/>'
-        f'<polygon class="gv-head gv-head-engine" points="{back}"/></g>'
+        f'<polygon class="gv-head gv-head-engine" points="{back}"/>{label}</g>'
     )
 
 
@@ -138,6 +170,11 @@ def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[str]:
             )
         elif line.icon == "bar":
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
+        elif line.icon == "cut":
+            yield (
+                f'<path class="gv-cut-sign" d="M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9'
+                f'm3,-9v9"/>'
+            )
         yield _line(line, start, baseline)
         top += line.height
 
@@ -162,11 +199,15 @@ def _text(text: str, x: float, y: float, size: float, css: str = "", content: st
     return f'<text{name} x="{px(x)}" y="{px(y)}"{fit}>{content or xml(text)}</text>'
 
 
-def _chip(word: str, frame: Frame) -> str:
-    width = width_of(word, 10) + 12
-    x, y = frame.width - width - 8, frame.band - 21
+def _chip(word: str, css: str, frame: Frame, edge: float) -> str:
+    width = chip_width(word)
+    x, y = edge - width, frame.band - 21
     rect = _rect(x, y, width, PILL, 3)
-    return f'<g class="gv-chip">{rect}{_text(word, x + 6, y + 11, 10)}</g>'
+    glyph, start = "", x + 6
+    if word in GLYPHS:
+        glyph = f'<path d="M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"/>'
+        start += 12
+    return f'<g class="{css}">{rect}{glyph}{_text(word, start, y + 11, 10)}</g>'
 
 
 def _ports(

@@ -72,9 +72,9 @@ def table(graph: Graph, limit: int = 400) -> Table:
     context = Context(graph, limit)
     rows: list[Row] = []
     for node in context.nodes:
-        rows.append(Row(node.id, _node_cells(node, context)))
-        rows += [Row(tag.id, _tensor_cells(tag, context)) for tag in context.tags.get(node.id, ())]
-    rows += [Row(info.id, _tensor_cells(info, context)) for info in context.outside]
+        rows.append(Row(node.id, node_cells(node, context)))
+        rows += [Row(tag.id, tensor_cells(tag, context)) for tag in context.tags.get(node.id, ())]
+    rows += [Row(info.id, tensor_cells(info, context)) for info in context.outside]
     return Table(COLUMNS, tuple(rows))
 
 
@@ -160,7 +160,8 @@ def _outputs(node: Node, context: Context) -> str:
     return "" if roots == [0] else " output " + ", ".join(map(str, roots))
 
 
-def _node_cells(node: Node, context: Context) -> tuple[str, ...]:
+def node_cells(node: Node, context: Context) -> tuple[str, ...]:
+    """The row of a node."""
     variable = context.tensors.get(node.variable or "")
     facts = [f"root{_outputs(node, context)}"] if node.id in context.roots else []
     if node.source:
@@ -188,7 +189,8 @@ def _leads_to(node: Node, context: Context) -> Iterator[str]:
         yield f"{clean(argument) if argument else slot}: {context.entry(entry)}"
 
 
-def _tensor_cells(info: TensorInfo, context: Context) -> tuple[str, ...]:
+def tensor_cells(info: TensorInfo, context: Context) -> tuple[str, ...]:
+    """The row of a tensor that is not a leaf of the graph."""
     made = f"output {info.output_nr} of {info.node}" if info.node else "outside the graph"
     places = "; ".join(f"{n} {clean(s)}" for n, s in context.saved_by.get(info.id, ()))
     return (

@@ -10,7 +10,7 @@ from gradviz.view.text import clean, shorten
 
 def of_graph(context: Context) -> str:
     """What the graph is and what it holds."""
-    graph, counts = context.graph, context.graph.counts
+    counts = context.counts
     parts = [
         phrases.plural(counts["nodes"], "node"),
         phrases.plural(counts["edges"], "edge"),
@@ -18,7 +18,7 @@ def of_graph(context: Context) -> str:
     ]
     saved = sum(counts.get(f"saved {state}", 0) for state in ("held", "modified", "packed"))
     if saved:
-        kept = f" ({phrases.size(graph.saved_bytes)})" if graph.saved_bytes else ""
+        kept = f" ({phrases.size(context.saved_bytes)})" if context.saved_bytes else ""
         parts.append(phrases.plural(saved, "saved tensor") + kept)
     if modified := counts.get("saved modified"):
         parts.append(f"{modified} of them modified since")

@@ -36,6 +36,10 @@ LIGHT: Final = {
     "tag-fill": "#fdf4de",
     "root": "#30363d",
     "root-ink": "#ffffff",
+    "now": "#5b3fd6",
+    "now-fill": "#efecfc",
+    "cut": "#a3324a",
+    "cut-fill": "#fbeef0",
 }
 """Colour of each variable ``--gv-NAME`` on a light page."""
 
@@ -59,6 +63,10 @@ DARK: Final = {
     "tag-fill": "#3a3018",
     "root": "#e6edf3",
     "root-ink": "#1c2128",
+    "now": "#b6a6ff",
+    "now-fill": "#2c2748",
+    "cut": "#ff9db0",
+    "cut-fill": "#40232a",
 }
 """The same for a dark page; the widget's stylesheet puts them on its root."""
 
@@ -97,6 +105,13 @@ MARKS: Final = {
         Mark("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
         Mark("gv-shared", "shares memory", "tensors that share memory and version", drawn="gv-bar"),
         Mark("gv-edge", "edge", "data flows this way, backward against it"),
+        Mark("gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph now"),
+        Mark("gv-cut", "cut", "cut: the value went on, the graph did not"),
+        Mark("gv-now", "now", "now: the node that backward runs"),
+        Mark("gv-next", "next", "next: the node that ran after it"),
+        Mark("gv-done", "done", "done: ran in this backward"),
+        Mark("gv-flow", "gradient", "gradient on its way along the edge"),
+        Mark("gv-flowed", "handed on", "gradient that has arrived", drawn="gv-flowed"),
         Mark("gv-more", "more", "nodes that are not drawn"),
     )
 }
@@ -157,16 +172,42 @@ text{font-family:%FONT%;font-size:11px;fill:$ink}
 .gv-engine .gv-head-data{display:none}
 """
 
+_STAGE_RULES: Final = """
+.gv-waiting>.gv-card{stroke-dasharray:6 4}
+.gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
+.gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
+.gv-now>.gv-card{stroke:$now;stroke-width:3;stroke-dasharray:none}
+.gv-now>.gv-band{fill:$now-fill}
+.gv-next>.gv-card{stroke:$now;stroke-width:1.8;stroke-dasharray:7 3}
+.gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
+.gv-now-chip>rect{fill:$now;stroke:$now}
+.gv-now-chip>path{fill:$card;stroke:none}
+.gv-now-chip>text{fill:$card;font-weight:600}
+.gv-next-chip>rect{stroke:$now}
+.gv-next-chip>path{stroke:$now}
+.gv-next-chip>text{fill:$now}
+.gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
+.gv-gradient>path{fill:$muted}
+.gv-gradient>text{font-size:10px;fill:$muted}
+.gv-flow>path{stroke:$now;stroke-width:2.4}
+.gv-flow>.gv-head{fill:$now}
+.gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
+.gv-flow>.gv-gradient>path{fill:$now}
+.gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
+"""
+"""What only the steps of a recording have."""
 
-def css(*, variables: bool = True, engine_arrows: bool = False) -> str:
+
+def css(*, variables: bool = True, engine_arrows: bool = False, steps: bool = False) -> str:
     """The style sheet inside the SVG.
 
     Args:
         variables: Colours as ``var(--gv-NAME, default)``, with rules for print and forced
             colours. Without, plain colours for programs that know no variables.
         engine_arrows: Only used without variables: which of the two arrow heads is drawn.
+        steps: Whether it is for the steps of a recording.
     """
-    rules = _RULES.replace("%FONT%", FONT).strip()
+    rules = (_RULES + (_STAGE_RULES.lstrip() if steps else "")).replace("%FONT%", FONT).strip()
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
         kept = [r for r in rules.split("\n") if "-head-engine" not in r and "-head-data" not in r]
@@ -174,12 +215,13 @@ def css(*, variables: bool = True, engine_arrows: bool = False) -> str:
         kept = [rule.replace(FONT, f'"{PNG_FONT}",monospace') for rule in kept]
         return "\n".join(re.sub(r"\$([a-z-]+)", lambda m: LIGHT[m[1]], r) for r in kept)
     coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", rules)
+    used = set(re.findall(r"\$([a-z-]+)", rules))
     return (
         coloured
-        + f"\n@media print{{.gradviz-svg{{{_assign(LIGHT)}}}}}"
-        + f"\n@media (forced-colors:active){{.gradviz-svg{{{_assign(FORCED)}}}}}"
+        + f"\n@media print{{.gradviz-svg{{{_assign(LIGHT, used)}}}}}"
+        + f"\n@media (forced-colors:active){{.gradviz-svg{{{_assign(FORCED, used)}}}}}"
     )
 
 
-def _assign(colours: dict[str, str]) -> str:
-    return "".join(f"--gv-{name}:{colour};" for name, colour in colours.items())
+def _assign(colours: dict[str, str], used: set[str]) -> str:
+    return "".join(f"--gv-{name}:{colour};" for name, colour in colours.items() if name in used)

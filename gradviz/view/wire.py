@@ -121,19 +121,20 @@ def legend(svg: str) -> list[dict[str, str]]:
 
 def _items(context: Context) -> Iterator[dict[str, Any]]:
     for node in context.nodes:
-        yield _node_item(node, context)
+        yield node_item(node, context)
         for tag in context.tags.get(node.id, ()):
-            yield _tensor_item(tag, context, following=[node.id], before=[])
+            yield tensor_item(tag, context, following=[node.id], before=[])
     for info in context.outside:
         savers = dict.fromkeys(node for node, _ in context.saved_by.get(info.id, ()))
-        yield _tensor_item(info, context, following=[], before=list(savers))
+        yield tensor_item(info, context, following=[], before=list(savers))
 
 
-def _node_item(node: Node, context: Context) -> dict[str, Any]:
+def node_item(node: Node, context: Context) -> dict[str, Any]:
+    """What the browser knows of a node."""
     targets = (entry[0] for entry in node.next_functions if entry is not None)
     following = dict.fromkeys(t for t in targets if context.is_drawn(t))
     kept = (slot.tensor or slot.view_of for slot in node.saved)
-    following |= dict.fromkeys(t for t in kept if t and context.tensors[t].node is None)
+    following |= dict.fromkeys(t for t in kept if t and context.is_outside(t))
     words = [node.id, node.name, node.state, node.variable and context.names.get(node.variable)]
     words += [
         node.source,
@@ -153,9 +154,10 @@ def _node_item(node: Node, context: Context) -> dict[str, Any]:
     }
 
 
-def _tensor_item(
+def tensor_item(
     info: TensorInfo, context: Context, following: list[str], before: list[str]
 ) -> dict[str, Any]:
+    """What the browser knows of a tensor that is not a leaf of the graph."""
     return {
         "id": info.id,
         "kind": "tensor",

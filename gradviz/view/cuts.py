@@ -1,0 +1,74 @@
+"""Where values left the autograd graph: what stands on the card they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.events import Event, Operation
+from gradviz.view.blocks import Block, Line
+from gradviz.view.moments import Moment
+from gradviz.view.phrases import plural
+from gradviz.view.text import clean, shorten
+
+FEW: Final = 3
+"""Cuts that a card lists before it counts them."""
+ROOM: Final = 36
+
+CALLS: Final = {
+    "detach": "detach()",
+    ".data": ".data",
+    "no_grad": "{name} under no_grad",
+    "inference mode": "{name} in inference mode",
+    "not differentiable": "{name}, not differentiable",
+    "left torch": "{name}()",
+}
+"""What a cut is called, by the reason that the recording gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One value that went on without the graph."""
+
+    tensor: str
+    """Id of the tensor it came from."""
+    words: str
+    """The call that cut, and what it made: ``"detach() → z"``."""
+
+
+def cuts(events: tuple[Event, ...], moment: Moment) -> Iterator[Cut]:
+    """Cuts that a step made: calls that were not recorded although an input requires grad."""
+    for event in events:
+        if isinstance(event, Operation) and event.reason in CALLS:
+            made = {operand.tensor for operand in event.outputs}
+            results = [shorten(operand.text, 14) for operand in event.outputs]
+            call = call_words(event)
+            words = f"{call} → {', '.join(results)}" if results else call
+            for key in dict.fromkeys(operand.tensor for operand in event.inputs):
+                info = moment.tensors.get(key or "")
+                if info is not None and info.requires_grad and key not in made:
+                    yield Cut(info.id, words)
+
+
+def call_words(event: Operation) -> str:
+    """The call that cut, by its reason."""
+    return CALLS[event.reason].format(name=shorten(clean(event.name), 18))
+
+
+def blocks(found: tuple[Cut, ...]) -> list[Block]:
+    """The rows of a card for what was cut off from it."""
+    made = [
+        Block(
+            "cut",
+            (Line(shorten(cut.words, ROOM), icon="cut"),),
+            css="gv-cut",
+            data_id=cut.tensor,
+            title=f"no gradient comes back through {cut.words}",
+        )
+        for cut in found[:FEW]
+    ]
+    if len(found) > FEW:
+        text = f"… {plural(len(found) - FEW, 'more cut')}"
+        made.append(Block("text", (Line(text, "gv-muted"),)))
+    return made

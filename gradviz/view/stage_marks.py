@@ -1,0 +1,49 @@
+"""SVG that only the steps of a recording have: gradients on edges, and what is not there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gradviz.view.geometry import Frame, port_place
+from gradviz.view.layout import Direction, Point
+from gradviz.view.progress import Flow, gradient_words
+from gradviz.view.style import SIZES
+from gradviz.view.text import EM, px, width_of, xml
+
+HEIGHT: Final = 15.0
+AWAY: Final = 10.0
+"""Pixels between a port and the gradient that leaves through it: the arrow head is there."""
+GAP: Final[dict[Direction, float]] = {"TB": 46.0, "LR": 150.0}
+"""Pixels between ranks, with room for gradients."""
+MOST: Final = 26
+"""Cells of the longest gradient."""
+SIGN: Final = 11.0
+
+
+def absent(key: str) -> str:
+    """The empty place of something that does not exist at a step."""
+    return f'<g id="{key}" class="gv-absent"></g>'
+
+
+def gradient(flow: Flow, frame: Frame, place: Point, port: int, direction: Direction) -> str:
+    """A gradient at the port through which it leaves its node, with a sign where it goes."""
+    at = port_place(frame, port, True, direction)
+    x, y = place[0] + at[0], place[1] + at[1]
+    space = frame.box.width / frame.box.inputs - 4 if direction == "TB" else GAP["LR"] - 34
+    room = min(MOST, int((space - SIGN - 8) / (EM * SIZES["small"])))
+    words = gradient_words(flow.gradient, room) if room > 2 else ""
+    width = width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
+    if direction == "TB":
+        left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"
+    else:
+        left, top, sign = x - AWAY - width, y - HEIGHT / 2, "l6,-3.5 0,7z"
+    middle = top + HEIGHT / 2
+    start = middle + (3 if direction == "TB" else 0)
+    shown = [
+        f'<g class="gv-gradient"><title>gradient {xml(gradient_words(flow.gradient, 200))}</title>'
+        f'<rect x="{px(left)}" y="{px(top)}" width="{px(width)}" height="{px(HEIGHT)}" rx="7.5"/>'
+        f'<path d="M{px(left + 4)},{px(start)}{sign}"/>'
+    ]
+    if words:
+        shown.append(f'<text x="{px(left + SIGN + 4)}" y="{px(middle + 3.5)}">{xml(words)}</text>')
+    return "".join((*shown, "</g>"))
