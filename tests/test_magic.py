@@ -49,7 +49,8 @@ class Shell:
     def __init__(self, recorders: list[StandIn], folder: Path) -> None:
         config = Config()
         config.HistoryManager.enabled = False
-        self.ip: Any = InteractiveShell(config=config, ipython_dir=str(folder))
+        new: Any = InteractiveShell
+        self.ip = new(config=config, ipython_dir=str(folder))
         self.recorders = recorders
 
     def run(self, cell: str) -> Any:
@@ -83,7 +84,7 @@ def test_the_player_comes_after_the_output_of_the_cell(shell: Shell, capsys: Any
     assert result.result == 2
     assert not shell.recorder.is_on
     assert shell.recorder.error is None
-    assert shell.recorder.label == "cell [1]"
+    assert shell.recorder.label == "cell"
 
 
 def test_the_recorder_is_told_the_file_of_the_cell(shell: Shell) -> None:
