@@ -8,7 +8,7 @@ MulBackward0
 
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
-from gradviz.api import show, snapshot
+from gradviz.api import record, show, snapshot
 from gradviz.model import (
     Edge,
     GradvizError,
@@ -69,6 +69,7 @@ __all__ = [
     "UnsupportedTorchError",
     "ValueSummary",
     "__version__",
+    "record",
     "show",
     "snapshot",
 ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
+from types import TracebackType
 from typing import Any, Final
 
 from torch import Tensor
 
 from gradviz.capture import naming
+from gradviz.capture.recorder import Recorder
 from gradviz.capture.traversal import snapshot_of
-from gradviz.model import Graph, OptionError
+from gradviz.model import Graph, OptionError, Recording
 from gradviz.view.picture import Look, Picture
 
 
@@ -124,3 +127,58 @@ def show(
     else:
         graph = snapshot_of(what, names, naming.caller())
     return Picture(graph, Look(direction, bool(engine_arrows), show, hide or ()), height)
+
+
+class record:
+    """Record everything torch does in a ``with`` block, forward and backward, step by step.
+
+    The block runs as it would without: same results, same freeing, same errors. Observed are the
+    lines of the block (and of what ``into`` names), every call of torch, every node that backward
+    runs, and every tensor that has a name. See :class:`Recording`.
+
+    Args:
+        into: Functions, classes, Python modules or ``nn.Module`` objects whose lines are steps
+            too.
+        values: Whether numbers are read: up to 8 of a tensor, then minimum, mean, maximum, norm.
+            Without, a GPU is never waited for, and writes that bump no version stay unseen.
+        anomaly: Whether torch's anomaly mode is on meanwhile; it changes torch's error texts.
+        progress: Called with the number of steps made, every 100 steps.
+        label: Title of the recording.
+
+    Raises:
+        RecordingError: If another recording runs, if the block is in a generator or coroutine,
+            or ``into`` has something without lines.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     out = a * 3
+        ...     out.backward()
+        >>> [recording.graph[node].name for node in recording.backward_order]
+        ['MulBackward0', 'AccumulateGrad']
+    """
+
+    def __init__(
+        self,
+        into: Any = (),
+        *,
+        values: bool = True,
+        anomaly: bool = False,
+        progress: Callable[[int], None] | None = None,
+        label: str = "",
+    ) -> None:
+        self._recorder = Recorder(into, values, anomaly, label, progress)
+        self._recording = Recording.empty()
+
+    def __enter__(self) -> Recording:
+        self._recorder.start(sys._getframe(1))
+        return self._recording
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._recording.become(self._recorder.stop(error))

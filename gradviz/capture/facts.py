@@ -190,7 +190,7 @@ class Facts:
         facts = autograd.facts_of(tensor)
         key = facts[4]
         known, base = tensors.saved(tensor, key, at, slot)
-        number = None if key is None else tensors.storages.number_of(key)
+        number = None if key is None else tensors.storages.number_of(key, tensor)
         about = self._about[id(tensor)] = facts, number, known, base
         return about
 

@@ -41,8 +41,13 @@ class Storages:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
 
-    def number_of(self, key: int) -> int:
-        """Number of a storage: 0 for the first that is met; its id is then ``"s0"``."""
+    def number_of(self, key: int, tensor: torch.Tensor) -> int:
+        """Number of a storage: 0 for the first that is met; its id is then ``"s0"``.
+
+        Args:
+            key: Key of the storage, good while it lives.
+            tensor: A tensor on it.
+        """
         return self._numbers.setdefault(key, len(self._numbers))
 
 
@@ -52,13 +57,22 @@ class Tensors:
     Args:
         known: Candidates, in the order in which their names were found.
         index: Place of each node of the graph.
+        values: Whether numbers are read; on a GPU that waits for it.
+        storages: Gives storages their numbers.
     """
 
-    def __init__(self, known: list[Known], index: dict[Any, int]) -> None:
+    def __init__(
+        self,
+        known: list[Known],
+        index: dict[Any, int],
+        values: bool = True,
+        storages: Storages | None = None,
+    ) -> None:
         self._candidates = known
-        self._shown: list[Known] = []
+        self._values = values
+        self.shown: list[Known] = []
         self._index = index
-        self.storages = Storages()
+        self.storages = storages or Storages()
         self._place_of: dict[int, int] = {}
         self._by_storage: dict[int | None, list[int]] = {}
         for at, one in enumerate(known):
@@ -155,7 +169,7 @@ class Tensors:
         shown.sort(key=lambda one: at_the_end if one.node is None else one.node)
         for number, one in enumerate(shown):
             one.id = f"t{number}"
-        self._shown = shown
+        self.shown = shown
 
     def ids(self) -> tuple[str, ...]:
         """Id of every candidate, empty for those not shown."""
@@ -164,7 +178,7 @@ class Tensors:
     def infos(self) -> tuple[TensorInfo, ...]:
         """The chosen tensors as data."""
         with autograd.arithmetic():  # once for all: it costs as much as a tensor
-            return tuple([self._info(one) for one in self._shown])
+            return tuple([self._info(one) for one in self.shown])
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
@@ -178,20 +192,22 @@ class Tensors:
             is_leaf=one.is_leaf,
             retains_grad=tensor.retains_grad,
             version=autograd.version_of(tensor),
-            grad=None if one.grad is None else summarise(one.grad),
+            grad=None if one.grad is None else summarise(one.grad, self._values),
             hooks=one.hooks,
             node=None if one.node is None else f"n{one.node}",
             output_nr=one.output_nr,
-            storage=None if one.storage is None else f"s{self.storages.number_of(one.storage)}",
+            storage=(
+                None if one.storage is None else f"s{self.storages.number_of(one.storage, tensor)}"
+            ),
             is_view=autograd.is_view(tensor),
             is_inference=tensor.is_inference(),
-            values=few_values(tensor),
+            values=few_values(tensor) if self._values else None,
         )
 
     def hooks_by_node(self, count: int) -> list[tuple[Hook, ...]]:
         """Per node, the hooks of the live tensors that are its outputs."""
         hooks: list[tuple[Hook, ...]] = [()] * count
-        for one in self._shown:
+        for one in self.shown:
             if one.node is not None and one.hooks:
                 hooks[one.node] += one.hooks
         return hooks

@@ -148,7 +148,28 @@ def _read(
     known: list[Known],
     facts: bool,
 ) -> Graph:
-    tensors = Tensors(known, index)
+    places = [(index[root.node], root.output_nr) for root in roots]
+    return read_walked(places, nodes, entries, Tensors(known, index), index, facts)
+
+
+def read_walked(
+    roots: Sequence[tuple[int, int]],
+    nodes: list[Any],
+    entries: Entries,
+    tensors: Tensors,
+    index: dict[Any, int],
+    facts: bool,
+) -> Graph:
+    """The graph of nodes that :func:`walk` has found.
+
+    Args:
+        roots: Place and output number of each root.
+        nodes: As ``walk`` returned them.
+        entries: As ``walk`` returned them.
+        tensors: The live tensors; afterwards they have their ids.
+        index: As ``walk`` returned it.
+        facts: As in :func:`snapshot_of`.
+    """
     reader = Facts(nodes, tensors, facts)
     with threads.undisturbed(index):
         reader.read(range(len(nodes)))
@@ -156,11 +177,7 @@ def _read(
     tensors.choose()
     columns = reader.columns()
     infos = tensors.infos()
-    return Graph(
-        _columns(nodes, entries, columns, tensors, facts),
-        [(index[root.node], root.output_nr) for root in roots],
-        infos,
-    )
+    return Graph(_columns(nodes, entries, columns, tensors, facts), roots, infos)
 
 
 def _columns(

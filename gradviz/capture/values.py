@@ -25,14 +25,16 @@ def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
     return tuple([autograd.as_number(v) for v in tensor.detach().reshape(-1).tolist()])
 
 
-def summarise(tensor: torch.Tensor) -> ValueSummary:
-    """Summary of a tensor; what cannot be read without a risk stays ``None``.
+def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
+    """Summary of a tensor; what cannot be read without a risk, or unless asked, stays ``None``.
 
     Statistics are rounded to six significant digits, so that they agree between devices. To be
     called within ``autograd.arithmetic()``.
     """
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
-    if not autograd.is_plain(tensor) or not autograd.may_copy_to_host(tensor) or not tensor.numel():
+    if not values or not autograd.is_plain(tensor):
+        return ValueSummary(shape, dtype)
+    if not autograd.may_copy_to_host(tensor) or not tensor.numel():
         return ValueSummary(shape, dtype)
     # In double precision, so that a mean or a norm of large numbers does not overflow.
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64

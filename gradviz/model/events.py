@@ -135,6 +135,18 @@ class BackwardStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class NodeReady(Event):
+    """All gradients of a node have arrived: the engine runs it next."""
+
+    kind: ClassVar[str] = "ready"
+    backward: int
+    node: str
+    grad_outputs: tuple[ValueSummary | None, ...] = ()
+    used: tuple[SavedTensor, ...] = ()
+    """Saved tensors it is going to use."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRan(Event):
     """The engine ran a node."""
 
@@ -268,6 +280,7 @@ EVENTS: dict[str, type[Event]] = {
         FlagChanged,
         HookChanged,
         BackwardStarted,
+        NodeReady,
         NodeRan,
         HookFired,
         Accumulated,

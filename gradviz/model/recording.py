@@ -141,8 +141,7 @@ class Step:
     @property
     def caption(self) -> str:
         """A sentence that says what happened and why."""
-        write = Recording._caption
-        return f"{self.kind}" if write is None else write(self._recording, self.index)
+        return self._recording.caption(self.index)
 
     def __repr__(self) -> str:
         where = f" line {self.line}" if self.line is not None else ""
@@ -216,6 +215,16 @@ class Recording:
         self._union: Graph | None = None
         self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
 
+    @classmethod
+    def empty(cls) -> Recording:
+        """A recording of nothing, to be filled by :meth:`become`."""
+        start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
+        return cls([start])
+
+    def become(self, other: Recording) -> None:
+        """Take over everything of another recording; a block's recording is filled at its end."""
+        self.__init__(other.facts, other.codes, other.device, other.label)  # type: ignore[misc]
+
     @property
     def steps(self) -> Steps:
         """All steps; the first, of kind ``"start"``, is the state before the code ran."""
@@ -233,10 +242,7 @@ class Recording:
     def backward_order(self) -> tuple[str, ...]:
         """Ids of nodes in the order in which the engine ran them, over all backwards."""
         return tuple(
-            event.node
-            for step in self.facts
-            for event in step.events
-            if isinstance(event, NodeRan)
+            event.node for step in self.facts for event in step.events if isinstance(event, NodeRan)
         )
 
     def graph_at(self, index: int) -> Graph:
@@ -260,6 +266,11 @@ class Recording:
                 roots.update(dict.fromkeys(step.changes.roots or ()))
             self._union = _graph(nodes, tensors, tuple(roots))
         return self._union
+
+    def caption(self, index: int) -> str:
+        """A sentence that says what happened at step ``index`` and why."""
+        write = Recording._caption
+        return self.facts[index].kind if write is None else write(self, index)
 
     def _graph_at(self, index: int) -> Graph:
         nodes: dict[str, Node] = {}
@@ -291,7 +302,7 @@ class Recording:
         if not isinstance(other, Recording):
             return NotImplemented
         return (
-            self.facts == other._facts
+            self.facts == other.facts
             and self.codes == other.codes
             and self.device == other.device
             and self.label == other.label

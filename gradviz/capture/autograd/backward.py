@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from torch.autograd import graph as _graph
 
@@ -28,6 +29,27 @@ _reading: Final = threading.RLock()
 _let_go: Final[set[int]] = set()
 """Threads that have waited and run backward now."""
 
+Observer: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
+"""Is given a function that runs the backward, and what it was called with."""
+_observers: Final[dict[int, Observer]] = {}
+"""Who observes the backwards that a thread starts, by thread."""
+_exchanging: Final = threading.Lock()
+_uses = 0
+"""How many want the other body: readings and observers."""
+
+
+@dataclass(frozen=True)
+class BackwardCall:
+    """What ``backward()`` or ``autograd.grad()`` hands to the engine."""
+
+    roots: Sequence[Any]
+    """Tensors, or pairs of node and output number."""
+    gradients: Sequence[Any]
+    retain_graph: bool
+    create_graph: bool
+    inputs: Sequence[Any]
+    accumulates: bool
+
 
 def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     """Wait for the reading to end, then run backward as torch does."""
@@ -36,10 +58,34 @@ def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
         is_first = me not in _let_go
         _let_go.add(me)
     try:
-        return _original(t_outputs, *args, **kwargs)
+        observer = _observers.get(me)
+        if observer is None:
+            return _original(t_outputs, *args, **kwargs)
+        call = _call(t_outputs, *args, **kwargs)
+        return observer(lambda: _original(t_outputs, *args, **kwargs), call)
     finally:
         if is_first:
             _let_go.discard(me)
+
+
+def _call(
+    roots: Any,
+    gradients: Any = (),
+    retain_graph: Any = False,
+    create_graph: Any = False,
+    inputs: Any = (),
+    *_: Any,
+    accumulate_grad: bool = False,
+    **__: Any,
+) -> BackwardCall:
+    return BackwardCall(
+        tuple(roots),
+        tuple(gradients),
+        bool(retain_graph),
+        bool(create_graph),
+        tuple(inputs),
+        accumulate_grad,
+    )
 
 
 # The body that is exchanged sees the names of torch.autograd.graph, hence the import.
@@ -50,16 +96,37 @@ def _other_body(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @contextmanager
+def _exchanged() -> Iterator[None]:
+    global _uses
+    with _exchanging:
+        _uses += 1
+        _run_backward.__code__ = _other_body.__code__
+    try:
+        yield
+    finally:
+        with _exchanging:
+            _uses -= 1
+            if not _uses:
+                _run_backward.__code__ = _CODE
+
+
+@contextmanager
 def backwards_wait() -> Iterator[None]:
     """Let other threads' backwards wait for the length of the block; this thread's do not run."""
-    with _reading:
-        outermost = _run_backward.__code__ is _CODE
-        _run_backward.__code__ = _other_body.__code__
+    with _reading, _exchanged():
+        yield
+
+
+@contextmanager
+def backwards_observed(observer: Observer) -> Iterator[None]:
+    """Hand every backward that this thread starts in the block to ``observer``, which runs it."""
+    me = threading.get_ident()
+    with _exchanged():
+        _observers[me] = observer
         try:
             yield
         finally:
-            if outermost:
-                _run_backward.__code__ = _CODE
+            del _observers[me]
 
 
 def other_frames() -> dict[int, FrameType]:

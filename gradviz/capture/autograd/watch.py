@@ -1,0 +1,154 @@
+"""What a recording needs to follow nodes, tensors and memory without keeping them alive."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import torch
+from torch.autograd.function import _HookMixin
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+MARK: Final = "gradviz_recording"
+
+sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+"""Number that the next node made in this thread will have (F6.03)."""
+
+
+class Mark:
+    """Lies in a node's own dictionary: says which node it is, and when it dies (F1.04)."""
+
+    __slots__ = ("died", "number", "owner")
+
+    def __init__(self, owner: object, number: int, died: Callable[[int], None]) -> None:
+        self.owner = owner
+        self.number = number
+        self.died = died
+
+    def __del__(self) -> None:
+        self.died(self.number)
+
+
+def mark_of(node: Any, owner: object) -> int | None:
+    """Number that ``owner`` has given to a node, ``None`` if none."""
+    mark = node.metadata.get(MARK)
+    return mark.number if type(mark) is Mark and mark.owner is owner else None
+
+
+def mark(node: Any, owner: object, number: int, died: Callable[[int], None]) -> None:
+    """Give a node a number. Changes ``node.metadata``, torch's place for such things."""
+    node.metadata[MARK] = Mark(owner, number, died)
+
+
+def unmark(node: Any, owner: object) -> None:
+    """Take the number away again."""
+    if mark_of(node, owner) is not None:
+        node.metadata.pop(MARK).died = _nothing
+
+
+def _nothing(number: int) -> None:
+    pass
+
+
+class TensorRef:
+    """A weak reference to a tensor."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, tensor: torch.Tensor, on_death: Callable[[Any], None] | None = None) -> None:
+        self._ref = weakref.ref(tensor, on_death)
+
+    def __call__(self) -> torch.Tensor | None:
+        tensor = self._ref()
+        if tensor is not None:
+            # The object may be one that torch has kept for a tensor which C++ owns.
+            tensor._fix_weakref()  # type: ignore[attr-defined]
+        return tensor
+
+
+class StorageRef:
+    """A weak reference to a storage (F4.06); while it lives the key is not given to another."""
+
+    __slots__ = ("_ref", "nbytes")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        self.nbytes: int = storage.nbytes()
+        self._ref = StorageWeakRef(storage)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the memory has been given back."""
+        return bool(self._ref.expired())
+
+
+def current_node() -> Any:
+    """The node that the engine runs in this thread now, ``None`` outside backward (F5.01)."""
+    return torch._C._current_autograd_node()
+
+
+def backward_is_running() -> bool:
+    """Whether this thread is inside a backward (F5.01)."""
+    return bool(torch._C._current_graph_task_id() != -1)
+
+
+def remove_mode(mode: TorchFunctionMode) -> None:
+    """Take a mode off the stack of this thread, wherever in it the mode is."""
+    above: list[TorchFunctionMode] = []
+    while stack := _get_current_function_mode_stack():
+        top = stack[-1]
+        top.__exit__(None, None, None)
+        if top is mode:
+            break
+        above.append(top)
+    for other in reversed(above):
+        other.__enter__()
+
+
+def tensors_of_subclass(kind: type) -> bool:
+    """Whether a class of tensors has an own ``__torch_function__``."""
+    return kind is not torch.Tensor and kind is not torch.nn.Parameter
+
+
+def code_of(function: Any) -> CodeType | None:
+    """Code of a Python function, found through methods, partials and wrappers."""
+    seen = 0
+    while seen < 10:
+        seen += 1
+        function = inspect.unwrap(function)
+        if isinstance(function, FunctionType):
+            return function.__code__
+        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
+        if inner is None:
+            inner = getattr(type(function), "__call__", None)
+            if not isinstance(inner, FunctionType):
+                return None
+        function = inner
+    return None
+
+
+def code_of_module_call() -> CodeType:
+    """Code that every call of a module runs through."""
+    return torch.nn.Module._call_impl.__code__
+
+
+def codes_of_optimizer_step() -> list[CodeType]:
+    """Code that every ``optimizer.step()`` runs through."""
+    return [torch.optim.Optimizer.profile_hook_step(_nothing).__code__]
+
+
+def codes_of_zero_grad() -> list[CodeType]:
+    """Code of ``zero_grad`` of optimizers and modules."""
+    functions = (torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad)
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
+def code_of_node_hook_registration() -> CodeType:
+    """Code that registers hooks on nodes (F2.10)."""
+    function: Any = _HookMixin._register_hook
+    code: CodeType = function.__code__
+    return code

@@ -1,0 +1,377 @@
+"""Follows backward node by node.
+
+Every node that may run gets a hook before and one after, which hold a number and nothing else;
+they are taken away before backward returns. Hooks return None, look at gradients without keeping
+them, and leave freeing as it is (F5.04).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.autograd import BackwardCall
+from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.state import State
+from gradviz.capture.recorder.steps import Steps
+from gradviz.capture.traversal import walk
+from gradviz.capture.values import summarise
+from gradviz.model import Hook, Node, SavedTensor, ValueSummary
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    BackwardStarted,
+    Freed,
+    HookFired,
+    NodeRan,
+    NodeReady,
+    Note,
+)
+from gradviz.model.facts import NodeState
+from gradviz.model.recording import StepKind
+
+MOST_NODES: Final = 20_000
+"""Nodes of a backward above which they are not followed one by one."""
+
+
+class Place(Protocol):
+    """Where the user's code stands."""
+
+    @property
+    def line(self) -> int | None:
+        """Line that runs."""
+
+    @property
+    def code(self) -> int:
+        """Place of its source text."""
+
+
+@dataclass
+class _Open:
+    """A node that is being run."""
+
+    key: str
+    ready: NodeReady
+    since: float
+    grad_inputs: tuple[ValueSummary | None, ...] = ()
+    grad: ValueSummary | None = None
+    """``.grad`` of the leaf before."""
+    has_run: bool = False
+    has_accumulated: bool = False
+    seconds: float | None = None
+
+
+class Engine:
+    """Observes the backwards of a recording.
+
+    Args:
+        state: Rows of the graph.
+        steps: Where steps are written.
+        where: Where the user's code stands.
+        values: Whether numbers are read.
+        failed: Told of a bug in here.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        steps: Steps,
+        where: Place,
+        values: bool,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._state = state
+        self._steps = steps
+        self._where = where
+        self._values = values
+        self._failed = failed
+        self._count = 0
+        self._numbers: list[int] = []
+        self._open: dict[int, _Open] = {}
+        self._live: dict[str, Any] = {}
+        """Nodes that may run, by id; only while backward runs."""
+        self._ran = 0
+        self.failure: tuple[str | None, int | None] = (None, None)
+        """Node that was running, and number of the backward, when the last backward raised."""
+
+    # ---------------------------------------------------------------- running
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a backward of this recording runs."""
+        return bool(self._numbers)
+
+    def run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
+        """Run a backward under observation."""
+        handles: list[Any] = []
+        outer_live, outer_ran = self._live, self._ran
+        self._count += 1
+        number = self._count
+        raised = True
+        try:
+            try:
+                handles = self._begin(call, number)
+            except Exception as error:
+                self._failed(error)
+            self._numbers.append(number)
+            result = run()
+            raised = False
+            return result
+        finally:
+            for handle in handles:
+                handle.remove()
+            handles.clear()
+            if number in self._numbers:
+                self._numbers.remove(number)
+            try:
+                self._end(number, raised)
+            except Exception as error:
+                self._failed(error)
+            self._live, self._ran = outer_live, outer_ran
+
+    def _begin(self, call: BackwardCall, number: int) -> list[Any]:
+        inside = autograd.current_node()
+        outer = None if inside is None else self._state.world.known_node(inside)
+        self._flush()
+        with autograd.unseen():
+            roots = [root for root in map(_root, call.roots) if root is not None]
+        for event in self._state.read(roots):
+            self._steps.add(event)
+        world = self._state.world
+        with autograd.unseen():
+            nodes, _ = _reachable([node for node, _ in roots])
+            self._ran = 0
+            inputs = tuple(world.know(t).id for t in call.inputs if is_tensor(t))
+            self._steps.add(
+                BackwardStarted(
+                    number,
+                    tuple((f"n{world.node_number(node)}", nr) for node, nr in roots),
+                    tuple(map(self._summary, call.gradients)),
+                    call.retain_graph,
+                    call.create_graph,
+                    call.accumulates,
+                    inputs,
+                    outer,
+                )
+            )
+            self._live = {}
+            handles: list[Any] = []
+            if len(nodes) > MOST_NODES:
+                text = f"this backward has {len(nodes)} nodes; they are not followed one by one"
+                self._steps.add(Note(text, (len(nodes),)))
+            elif not self._steps.is_full:
+                for node in nodes:
+                    key = f"n{world.node_number(node)}"
+                    self._live[key] = node
+                    handles += self._hooks(node, key, number)
+        self._step("backward", 1, number=number)
+        return handles
+
+    def _hooks(self, node: Any, key: str, number: int) -> list[Any]:
+        def before(gradients: Any) -> None:
+            self._guard(lambda: self._before(key, number, gradients))
+
+        def after(grad_inputs: Any, grad_outputs: Any) -> None:
+            self._guard(lambda: self._after(key, number, grad_inputs))
+
+        return [node.register_prehook(before), node.register_hook(after)]
+
+    def _guard(self, look: Callable[[], None]) -> None:
+        try:
+            with autograd.unseen():
+                look()
+        except Exception as error:
+            self._failed(error)
+
+    def _end(self, number: int, raised: bool) -> None:
+        opened = self._open.get(threading.get_ident())
+        running = opened.key if opened is not None and not opened.has_run else None
+        self.failure = (running, number) if raised else (None, None)
+        self._flush()
+        self._steps.add(BackwardEnded(number, self._ran, raised))
+        self._live = {}
+
+    # ------------------------------------------------------------- inside it
+
+    def _before(self, key: str, number: int, gradients: Any) -> None:
+        self._flush()
+        row = self._state.nodes.get(key)
+        used = () if row is None else tuple(s for s in row.saved if s.state in _THERE)
+        ready = NodeReady(number, key, tuple(map(self._summary, gradients)), used)
+        opened = _Open(key, ready, time.perf_counter())
+        leaf = self._leaf(key)
+        if leaf is not None and leaf.grad is not None:
+            opened.grad = self._summary(leaf.grad)
+        self._retained(key, number)
+        self._steps.add(ready)
+        self._step("saved", 2, key, number)
+        self._open[threading.get_ident()] = opened
+
+    def _after(self, key: str, number: int, grad_inputs: Any) -> None:
+        opened = self._open.get(threading.get_ident())
+        if opened is None or opened.key != key:
+            return
+        opened.seconds = time.perf_counter() - opened.since
+        opened.has_run = True
+        opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
+        self._accumulated(opened)
+        self._ran += 1
+
+    def _accumulated(self, opened: _Open) -> None:
+        """Tell what a leaf's ``.grad`` has become; at most once per node."""
+        leaf = self._leaf(opened.key)
+        if leaf is None or opened.has_accumulated:
+            return
+        opened.has_accumulated = True
+        after = None if leaf.grad is None else self._summary(leaf.grad)
+        entry = self._state.world.know(leaf)
+        row = self._state.tensors.get(entry.id)
+        if row is not None:
+            self._state.set_tensor(entry.id, replace(row, grad=after))
+        gradient = next(iter(opened.ready.grad_outputs), None)
+        number = opened.ready.backward
+        self._steps.add(Accumulated(number, opened.key, entry.id, opened.grad, gradient, after))
+        self._step("accumulate", 2, opened.key, number)
+
+    def _flush(self) -> None:
+        """Finish the node that this thread has run last: by now its saved tensors are freed."""
+        opened = self._open.pop(threading.get_ident(), None)
+        if opened is None or not opened.has_run:
+            return
+        number = opened.ready.backward
+        freed = self._freed(opened.key)
+        if freed is not None:
+            self._steps.add(freed)
+            self._step("freed", 2, opened.key, number)
+        self._steps.add(
+            NodeRan(
+                number,
+                opened.key,
+                opened.ready.grad_outputs,
+                opened.grad_inputs,
+                opened.ready.used,
+            )
+        )
+        self._step("node", 1, opened.key, number, opened.seconds)
+
+    def _freed(self, key: str) -> Freed | None:
+        row, node = self._state.nodes.get(key), self._live.get(key)
+        if row is None or node is None or row.variable is not None:
+            return None
+        with autograd.unseen():
+            found = autograd.saved_of(node, autograd.plan_of(type(node)))
+        now = tuple(_slot(name, state, row) for name, state, _, _ in found)
+        gone = [s.name for s in now if s.state == "freed"]
+        if not gone or row.state == "freed":
+            return None
+        before = self._state.saved_bytes
+        self._state.set_node(key, replace(row, saved=now, state=_state(now)))
+        if self._steps.memory is not None:
+            self._steps.memory = memory_of(self._state)
+        return Freed(key, tuple(gone), before - self._state.saved_bytes)
+
+    def _retained(self, key: str, number: int) -> None:
+        """Gradients that ``retain_grad`` has kept just before this node runs."""
+        for info in list(self._state.tensors.values()):
+            if info.node != key or not info.retains_grad:
+                continue
+            tensor = next((t for e, t in self._state.world.alive() if e.id == info.id), None)
+            if tensor is None:
+                continue
+            after = None if tensor.grad is None else self._summary(tensor.grad)
+            if after != info.grad:
+                self._state.set_tensor(info.id, replace(info, grad=after))
+            self._steps.add(Accumulated(number, key, info.id, info.grad, after, after, True))
+
+    def hook_entered(self, hook: Hook) -> None:
+        """A hook of the user's begins to run."""
+        node = autograd.current_node()
+        key = None if node is None else self._state.world.known_node(node)
+        opened = self._open.get(threading.get_ident())
+        if opened is None:
+            return
+        if opened.key != key:
+            self._flush()
+        elif hook.kind == "post_accumulate_grad":
+            self._accumulated(opened)
+
+    def hook_left(self, hook: Hook, tensor: str | None, value: Any, is_known: bool) -> None:
+        """A hook of the user's has returned."""
+        node = autograd.current_node()
+        key = None if node is None else self._state.world.known_node(node)
+        number = self._numbers[-1] if self._numbers else 0
+        returned = None
+        if is_known and is_tensor(value):
+            with autograd.unseen():
+                returned = self._summary(value)
+        self._steps.add(HookFired(number, hook, key, tensor, returned, is_known))
+        self._step("hook", 2, key, number)
+
+    # ---------------------------------------------------------------- helpers
+
+    def _leaf(self, key: str) -> torch.Tensor | None:
+        node = self._live.get(key)
+        if node is None or not autograd.plan_of(type(node)).is_accumulator:
+            return None
+        return autograd.variable_of(node)
+
+    def _summary(self, value: Any) -> ValueSummary | None:
+        if not is_tensor(value):
+            return None
+        with autograd.arithmetic():
+            return summarise(value, self._values)
+
+    def _step(
+        self,
+        kind: StepKind,
+        level: int,
+        key: str | None = None,
+        number: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        where = self._where
+        self._steps.step(kind, level, where.line, where.code, key, number, seconds)
+
+
+_THERE: Final = ("held", "modified", "packed")
+
+
+def memory_of(state: State) -> int:
+    """CUDA: bytes that torch has given out; CPU: bytes of live storages the recording knows."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.memory_allocated())
+    return state.world.live_bytes()
+
+
+def _root(root: Any) -> tuple[Any, int] | None:
+    if isinstance(root, tuple):
+        return (root[0], root[1]) if root[0] is not None else None
+    if not is_tensor(root) or root.grad_fn is None:
+        return None
+    return root.grad_fn, autograd.output_nr(root)
+
+
+def _reachable(roots: list[Any]) -> tuple[list[Any], Any]:
+    nodes, entries, _ = walk(roots)
+    return nodes, entries
+
+
+def _slot(name: str, state: str, row: Node) -> SavedTensor:
+    if state in ("freed", "none"):
+        return SavedTensor(name, state)  # type: ignore[arg-type]
+    return next((s for s in row.saved if s.name == name), SavedTensor(name, state))  # type: ignore[arg-type]
+
+
+def _state(slots: tuple[SavedTensor, ...]) -> NodeState:
+    states = [slot.state for slot in slots]
+    if "held" in states or "modified" in states:
+        return "holds"
+    if "packed" in states:
+        return "packed"
+    return "freed" if "freed" in states else "saves nothing"

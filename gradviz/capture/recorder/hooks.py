@@ -1,0 +1,94 @@
+"""Hooks of the user's: registered, removed, fired."""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.calls import Call
+from gradviz.capture.recorder.engine import Engine
+from gradviz.capture.recorder.steps import Steps
+from gradviz.capture.recorder.tracing import Watch
+from gradviz.capture.recorder.world import World
+from gradviz.model import Hook
+from gradviz.model.events import HookChanged
+
+_KINDS = {
+    "register_hook": "tensor",
+    "register_post_accumulate_grad_hook": "post_accumulate_grad",
+}
+
+
+class Hooks:
+    """Follows hooks by their code; nothing of them is replaced or wrapped."""
+
+    def __init__(self, world: World, steps: Steps, engine: Engine) -> None:
+        self._world = world
+        self._steps = steps
+        self._engine = engine
+        self._known: dict[CodeType, tuple[Hook, str | None]] = {}
+        self._registration = autograd.code_of_node_hook_registration()
+        self._registering = Watch(self._node_hook, lambda frame, value, is_known: None)
+        self._running = Watch(self._entered, self._left)
+        for tensor in (t for _, t in world.alive()):
+            self.learn(tensor)
+
+    def learn(self, tensor: torch.Tensor) -> None:
+        """Remember the hooks that a tensor has."""
+        for kind, function in autograd.tensor_hooks(tensor):
+            self._remember(kind, function, tensor)
+
+    def _remember(self, kind: str, function: Any, tensor: torch.Tensor | None) -> None:
+        code = autograd.code_of(function)
+        if code is not None:
+            hook = Hook(kind, autograd.describe_hook(function))  # type: ignore[arg-type]
+            key = None if tensor is None else self._world.know(tensor).id
+            self._known[code] = (hook, key)
+
+    def registered(self, call: Call) -> None:
+        """``Tensor.register_hook`` is about to be called; the state will show the rest."""
+        kind = _KINDS.get(call.name)
+        arguments = [*call.args, *call.kwargs.values()]
+        if kind is None:
+            if call.name == "retain_grad" and arguments and is_tensor(arguments[0]):
+                self._world.know(arguments[0])
+            return
+        if len(arguments) == 2 and is_tensor(arguments[0]):
+            self._remember(kind, arguments[1], arguments[0])
+
+    def watch(self, code: CodeType) -> Watch | None:
+        """What to do when a function runs."""
+        if code is self._registration:
+            return self._registering
+        # Asked once per code object, and a hook may be registered later: so by name of its kind.
+        return self._running if _may_be_hook(code) else None
+
+    def _node_hook(self, frame: FrameType) -> None:
+        function = frame.f_locals.get("hook")
+        if function is None or getattr(function, "__module__", "").startswith("gradviz."):
+            return
+        self._remember("node_post", function, None)
+        hook = Hook("node_post", autograd.describe_hook(function))
+        self._steps.add(HookChanged(hook, True))
+
+    def _entered(self, frame: FrameType) -> None:
+        found = self._known.get(frame.f_code)
+        if found is not None and self._engine.is_running and autograd.backward_is_running():
+            self._engine.hook_entered(found[0])
+
+    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        found = self._known.get(frame.f_code)
+        if found is not None and self._engine.is_running and autograd.backward_is_running():
+            self._engine.hook_left(found[0], found[1], value, is_known)
+
+
+def _may_be_hook(code: CodeType) -> bool:
+    """Functions of torch and of Python itself are passed over; a hook takes an argument."""
+    return not code.co_filename.startswith(_NOT_THE_USERS) and code.co_argcount >= 1
+
+
+_NOT_THE_USERS = (str(torch.__path__[0]), "<frozen")

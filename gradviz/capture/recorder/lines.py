@@ -1,0 +1,149 @@
+"""Which line runs: turns the interpreter's line events into completed statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder import source
+from gradviz.capture.recorder.source import Source, Spans
+
+
+class _Level:
+    """One frame whose lines are followed."""
+
+    __slots__ = ("frame", "line", "place")
+
+    def __init__(self, frame: FrameType, place: int) -> None:
+        self.frame: FrameType | None = frame
+        self.place = place
+        self.line: int | None = None
+
+
+class Lines:
+    """Follows the lines of the recorded code.
+
+    Args:
+        first: Source of the cell or block.
+        ended: Called when a statement has run completely; :attr:`line` is still its line.
+        file: File name of the cell; ``""`` for a block.
+    """
+
+    def __init__(self, first: Source, ended: Callable[[], None], file: str) -> None:
+        self.sources: list[Source] = [first]
+        self._file = file
+        self._ended = ended
+        self._levels: list[_Level] = []
+        self._places: dict[CodeType, int] = {}
+        self._spans = Spans()
+        self._block_file = ""
+
+    # ------------------------------------------------------- where the code is
+
+    @property
+    def line(self) -> int | None:
+        """Line that runs now."""
+        return self._levels[-1].line if self._levels else None
+
+    @property
+    def code(self) -> int:
+        """Place of its source among :attr:`sources`."""
+        return self._levels[-1].place if self._levels else 0
+
+    @property
+    def frame(self) -> FrameType | None:
+        """Frame that runs it."""
+        return self._levels[-1].frame if self._levels else None
+
+    def text_at(self, number: int) -> str | None:
+        """``"line 3: y = x * 2"`` for the line that made the node with this sequence number."""
+        found = self._spans.at(number)
+        if not isinstance(found, tuple):
+            return None
+        place, line = found
+        piece = self.sources[place]
+        where = "" if place == 0 else f"{piece.code.name.partition(':')[0]} "
+        return f"{where}line {line}: {piece.text(line)}".rstrip(": ")
+
+    def is_inside(self, code: CodeType) -> bool:
+        """Whether a function was defined in the recorded block itself."""
+        first = self.sources[0]
+        return (
+            bool(self._block_file)
+            and bool(first.code.text)
+            and code.co_filename == self._block_file
+            and first.covers(code.co_firstlineno)
+        )
+
+    # ---------------------------------------------------------------- listening
+
+    def line_event(self, frame: FrameType, line: int) -> None:
+        """A line of a followed frame is about to run."""
+        level = self._level(frame)
+        piece = self.sources[level.place]
+        if not piece.covers(line):
+            self._end(level)
+            return
+        statement = piece.statement(line)
+        if statement == level.line and (line != statement or piece.spans_lines(statement)):
+            return
+        self._end(level)
+        level.line = statement
+        self._mark()
+
+    def left(self, frame: FrameType) -> None:
+        """A followed frame is left."""
+        if self._levels and self._levels[-1].frame is frame:
+            self._end(self._levels[-1])
+            self._levels.pop().frame = None
+            self._mark()
+
+    def stop(self, completely: bool) -> None:
+        """The recording ends; unless ``completely``, the line that runs has failed."""
+        while self._levels:
+            level = self._levels[-1]
+            if not completely:
+                for other in self._levels:
+                    other.frame = None
+                return
+            self._end(level)
+            self._levels.pop().frame = None
+
+    def _level(self, frame: FrameType) -> _Level:
+        # A frame that was left by an exception or a generator may lie above.
+        for depth in range(len(self._levels) - 1, -1, -1):
+            if self._levels[depth].frame is frame:
+                while len(self._levels) > depth + 1:
+                    self._levels.pop().frame = None
+                return self._levels[depth]
+        if self._file and not self._levels and frame.f_code.co_name == "<module>":
+            place = 0
+        else:
+            place = self._place_of(frame.f_code)
+        self._levels.append(_Level(frame, place))
+        return self._levels[-1]
+
+    def _place_of(self, code: CodeType) -> int:
+        if not self._levels and not self._file:
+            self._block_file = code.co_filename
+            return 0
+        if code.co_filename == (self._file or self._block_file) and self.sources[0].covers(
+            code.co_firstlineno
+        ):
+            return 0
+        if code not in self._places:
+            self._places[code] = len(self.sources)
+            self.sources.append(source.of_code(code))
+        return self._places[code]
+
+    def _end(self, level: _Level) -> None:
+        if level.line is None or level is not self._levels[-1]:
+            return
+        self._ended()
+        level.line = None
+
+    def _mark(self) -> None:
+        level = self._levels[-1] if self._levels else None
+        value = None if level is None or level.line is None else (level.place, level.line)
+        self._spans.begin(autograd.sequence_number(), value)

@@ -1,0 +1,71 @@
+"""Which module runs, and its path from a variable: ``model.layers.0``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.source import Spans
+from gradviz.capture.recorder.tracing import Watch
+
+
+class Modules:
+    """Follows calls of ``nn.Module`` objects (F7.01).
+
+    Args:
+        variables: Gives the variables in sight, by which modules get their names.
+    """
+
+    def __init__(self, variables: Callable[[], list[tuple[str, Any]]]) -> None:
+        self._variables = variables
+        self._code = autograd.code_of_module_call()
+        self._watch = Watch(self._entered, self._left)
+        self._stack: list[str] = []
+        self._spans = Spans()
+        self._paths: dict[int, str] = {}
+
+    @property
+    def current(self) -> str | None:
+        """Path of the innermost module that runs."""
+        return self._stack[-1] if self._stack else None
+
+    def at(self, number: int) -> str | None:
+        """Path of the module that made the node with this sequence number."""
+        found = self._spans.at(number)
+        return found if isinstance(found, str) else None
+
+    def watch(self, code: CodeType) -> Watch | None:
+        """What to do when a function runs."""
+        return self._watch if code is self._code else None
+
+    def _entered(self, frame: FrameType) -> None:
+        module = frame.f_locals.get("self")
+        self._stack.append(self._path(module))
+        self._mark()
+
+    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        if self._stack:
+            self._stack.pop()
+        self._mark()
+
+    def _mark(self) -> None:
+        # A recomputation inside backward makes nodes too; they belong to no line of the forward.
+        self._spans.begin(autograd.sequence_number(), self.current)
+
+    def _path(self, module: Any) -> str:
+        path = self._paths.get(id(module))
+        if path is None:
+            self._learn()
+            path = self._paths.setdefault(id(module), type(module).__name__)
+        return path
+
+    def _learn(self) -> None:
+        for name, value in self._variables():
+            if name.startswith("_") or not issubclass(type(value), torch.nn.Module):
+                continue
+            for path, module in torch.nn.Module.named_modules(value):
+                self._paths.setdefault(id(module), f"{name}.{path}" if path else name)

@@ -1,0 +1,156 @@
+"""From calls of torch to events: operations, writes in place, values that left the graph."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.calls import LEAVES_TORCH, Call, tensors_in
+from gradviz.capture.recorder.world import World
+from gradviz.model.events import NotRecorded, Operand, Operation, Write
+
+_SHORT: Final = 40
+_MOST_OPERANDS: Final = 8
+
+
+class Operations:
+    """Describes calls.
+
+    Args:
+        world: The known tensors.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
+        """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
+
+    def event(self, call: Call, module: str | None, recomputed: bool) -> Operation | None:
+        """The operation that a call was, or ``None`` if it was none."""
+        results = list(tensors_in(call.result))
+        if not results and call.name not in LEAVES_TORCH:
+            return None
+        if call.name in LEAVES_TORCH and not call.tensors:
+            return None
+        if call.name in ("data", "detach") and results and not call.is_setter:
+            self._ways[id(results[0])] = (
+                ".data" if call.name == "data" else "detach",
+                autograd.TensorRef(results[0]),
+            )
+        recorded = any(t.requires_grad and not _is_leaf(t) for t in results)
+        node = None
+        if recorded and not recomputed:
+            node = self._node(results)
+        return Operation(
+            call.name,
+            tuple(self._operands(call)),
+            tuple(map(self._operand, results[:_MOST_OPERANDS])),
+            node,
+            recorded,
+            "" if recorded else _reason(call, results),
+            recomputed,
+            module,
+        )
+
+    def _node(self, results: list[torch.Tensor]) -> str | None:
+        for tensor in results:
+            if tensor.requires_grad and not autograd.place_may_be_stale(tensor):
+                node = tensor.grad_fn
+                if node is not None:
+                    return f"n{self._world.node_number(node)}"
+        return None
+
+    def _operands(self, call: Call) -> list[Operand]:
+        values = [*call.args, *call.kwargs.values()]
+        return [self._operand(value) for value in values[:_MOST_OPERANDS]]
+
+    def _operand(self, value: Any) -> Operand:
+        if not is_tensor(value):
+            return Operand(_text(value))
+        entry = self._world.find(value)
+        shape, dtype = autograd.shape_of(value), autograd.dtype_of(value)
+        text = entry.name if entry is not None and entry.name else f"{dtype} {shape}"
+        return Operand(text, None if entry is None else entry.id, shape, dtype)
+
+    def writes(self, call: Call) -> list[Write]:
+        """Tensors whose version the call has raised."""
+        found: dict[int, Write] = {}
+        for tensor, before in zip(call.tensors, call.versions):
+            after = autograd.version_of(tensor)
+            if before is None or after is None or after == before:
+                continue
+            storage = self._world.storage(tensor)
+            key = id(tensor) if storage is None else storage
+            if key not in found:
+                found[key] = self._write(call.name, tensor, storage, before, after)
+        return list(found.values())
+
+    def _write(
+        self, by: str, tensor: torch.Tensor, storage: int | None, before: int, after: int
+    ) -> Write:
+        entry = self._world.find(tensor)
+        on_it = [
+            (other, t)
+            for other, t in self._world.alive()
+            if storage is not None and self._world.storage(t) == storage
+        ]
+        way, reference = self._ways.get(id(tensor), ("", None))
+        if reference is None or reference() is not tensor:
+            way = ""
+        name = entry.name if entry is not None else None
+        if name is None and on_it:
+            name = on_it[0][0].name
+        if way == ".data" and not any(t is tensor for _, t in on_it):
+            # It has a counter of its own; that of the tensors on this memory stands still.
+            untouched = next((autograd.version_of(t) for _, t in on_it), None)
+            before = after = untouched if untouched is not None else after
+        elif not way and autograd.is_view(tensor):
+            way = "view"
+        return Write(
+            by,
+            tuple(other.id for other, _ in on_it),
+            name or f"{autograd.dtype_of(tensor)} {autograd.shape_of(tensor)}",
+            None if storage is None else f"s{storage}",
+            before,
+            after,
+            way,
+        )
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    return not autograd.place_may_be_stale(tensor) and tensor.grad_fn is None
+
+
+def _reason(call: Call, results: list[torch.Tensor]) -> NotRecorded:
+    inputs = [t for t in call.tensors if t.requires_grad]
+    if call.name in LEAVES_TORCH or call.name in ("tensor", "as_tensor", "asarray"):
+        return "left torch" if inputs else "no input requires grad"
+    if not inputs:
+        return "no input requires grad"
+    if call.name == "data":
+        return ".data"
+    if call.name in ("detach", "detach_"):
+        return "detach"
+    if torch.is_inference_mode_enabled():
+        return "inference mode"
+    if not torch.is_grad_enabled():
+        return "no_grad"
+    if all(not (t.is_floating_point() or t.is_complex()) for t in results):
+        return "not differentiable"
+    return "unknown"
+
+
+def _text(value: Any) -> str:
+    """A short text for an argument, without running code of others."""
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if type(value) in (int, float, complex, str):
+        return repr(value)[:_SHORT]
+    if isinstance(value, (torch.dtype, torch.device, torch.Size, slice, type(...))):
+        return str(value)[:_SHORT]
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__} of {len(value)}"
+    return type(value).__name__

@@ -1,0 +1,341 @@
+"""Runs the user's code under observation and writes a recording of it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from types import CodeType, FrameType, ModuleType
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.capture.recorder import disguise, source
+from gradviz.capture.recorder.calls import Call, CallMode, is_operation, tensors_in
+from gradviz.capture.recorder.engine import Engine, memory_of
+from gradviz.capture.recorder.finish import finished
+from gradviz.capture.recorder.hooks import Hooks
+from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.modules import Modules
+from gradviz.capture.recorder.operations import Operations
+from gradviz.capture.recorder.optimizers import Optimizers
+from gradviz.capture.recorder.silent import SilentWrites
+from gradviz.capture.recorder.state import State
+from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
+from gradviz.capture.recorder.tracing import Listener, Role, Tracer, make_tracer
+from gradviz.capture.recorder.world import World
+from gradviz.model import Recording, RecordingError
+from gradviz.model.events import Died, Note, Raised
+
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+_active = threading.Lock()
+
+
+class Recorder:
+    """Observes code from :meth:`start` to :meth:`stop`.
+
+    Args:
+        into: Functions, classes, modules or ``nn.Module`` objects whose lines are steps too.
+        values: Whether numbers of tensors are read; without, a GPU is never waited for.
+        anomaly: Whether torch's anomaly mode is on meanwhile.
+        label: What is recorded, for titles.
+        progress: Called with the number of steps now and then.
+    """
+
+    def __init__(
+        self,
+        into: Iterable[Any] = (),
+        values: bool = True,
+        anomaly: bool = False,
+        label: str = "",
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._into = _codes(into)
+        self._values = values
+        self._anomaly = anomaly
+        self._label = label
+        self._progress = progress
+        self._exit = ExitStack()
+        self._problem: BaseException | None = None
+        self._operations_in_step = 0
+        self._is_dirty = False
+        self._quiet = 0
+        self._frame: FrameType | None = None
+        self._file = ""
+
+    # ------------------------------------------------------------ start, stop
+
+    def start(
+        self, frame: FrameType | None = None, file: str = "", text: str | None = None
+    ) -> None:
+        """Begin to observe this thread.
+
+        Args:
+            frame: Frame whose following lines are recorded, or ``None``.
+            file: File name of the cell whose lines are recorded, in whatever frame they run.
+            text: Text of the cell.
+
+        Raises:
+            RecordingError: If another recording runs, or code of this kind cannot be recorded.
+        """
+        if not _active.acquire(blocking=False):
+            raise RecordingError(
+                "another recording runs already. Recordings cannot be nested: two observers of "
+                "one autograd graph would see each other. End the outer one first, or leave "
+                "the inner gradviz.record() out"
+            )
+        try:
+            self._exit.callback(_active.release)
+            self._start(frame, file, text)
+        except BaseException:
+            self._exit.close()
+            raise
+
+    def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
+        self._frame, self._file = frame, file
+        first = (
+            source.of_cell(text or "", self._label or "cell")
+            if frame is None
+            else (source.of_block(frame))
+        )
+        self._lines = Lines(first, self._line_ended, file)
+        self._world = World(self._names(frame))
+        self._modules = Modules(self._variables)
+        self._state = State(self._world, self._values, self._place)
+        self._steps = Steps(self._state)
+        self._operations = Operations(self._world)
+        self._engine = Engine(self._state, self._steps, self._lines, self._values, self._failed)
+        self._hooks = Hooks(self._world, self._steps, self._engine)
+        self._optimizers = Optimizers(self._world, self._steps, self._quieten, self._touch)
+        self._silent = SilentWrites(self._world, self._values)
+        self._begin_number = autograd.sequence_number()
+        self._steps.step("start", 0, None, 0)
+        listener = Listener(
+            self._role_of, self._lines.line_event, self._lines.left, disguise.clean, self._failed
+        )
+        self._tracer: Tracer = make_tracer(listener, frame)
+        self._mode = CallMode(self)
+        if self._anomaly:
+            self._exit.enter_context(_anomaly())
+        self._exit.enter_context(autograd.backwards_observed(self._backward))
+        self._mode.__enter__()
+        self._exit.callback(autograd.remove_mode, self._mode)
+        self._tracer.start()
+        self._exit.callback(self._tracer.stop)
+
+    def stop(self, error: BaseException | None = None) -> Recording:
+        """End the observation, take everything away again, and give the recording.
+
+        Args:
+            error: What the code has raised, if anything.
+
+        Raises:
+            RecordingError: If the recorder itself failed; the recorded code ran as it would
+                have without it.
+        """
+        try:
+            self._exit.close()
+        except BaseException as problem:
+            self._failed(problem)
+        try:
+            recording = self._finish(error)
+        finally:
+            world = getattr(self, "_world", None)
+            if world is not None:
+                self._unmark()
+                world.forget()
+            self._frame = None
+        if self._problem is not None and error is None:
+            raise RecordingError(
+                f"the recording failed ({type(self._problem).__name__}: {self._problem}). The "
+                "code itself ran as it would have without it"
+            ) from self._problem
+        return recording
+
+    def _finish(self, error: BaseException | None) -> Recording:
+        self._lines.stop(error is None)
+        if error is not None:
+            disguise.clean(error.__traceback__)
+            self._read_state()
+            self._steps.add(
+                Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error)), *self._engine.failure)
+            )
+            self._steps.step("error", 0, self._lines.line, self._lines.code)
+        elif self._steps.events or self._steps.is_full:
+            self._read_state()
+            self._steps.step("end", 0, None, 0)
+        return finished(
+            self._steps.made,
+            self._state,
+            [piece.code for piece in self._lines.sources],
+            self._label,
+        )
+
+    def _unmark(self) -> None:
+        """Take the numbers out of all nodes that can be found."""
+        try:
+            self._state.unmark()
+        except Exception as problem:
+            self._failed(problem)
+
+    # --------------------------------------------------------------- listeners
+
+    def _failed(self, error: BaseException) -> None:
+        if self._problem is None:
+            self._problem = error
+
+    def _role_of(self, code: CodeType) -> Role:
+        if code.co_name == disguise.NAME:
+            return None
+        if code in self._into or (self._file and code.co_filename == self._file):
+            return "lines"
+        if self._lines.is_inside(code):
+            return "lines"
+        return self._modules.watch(code) or self._optimizers.watch(code) or self._hooks.watch(code)
+
+    def _backward(self, run: Callable[[], Any], call: autograd.BackwardCall) -> Any:
+        """Called in place of the engine for every backward of this thread."""
+        with self._mode:
+            return self._engine.run(run, call)
+
+    def before_call(self, call: Call) -> bool:
+        """Whether a call of torch is looked at closer."""
+        self._is_dirty = True
+        if self._steps.is_full:
+            return False
+        operation = is_operation(call)
+        if operation or not call.is_getter:
+            self._touch([*tensors_in(call.args), *tensors_in(call.kwargs)])
+        self._hooks.registered(call)
+        return operation
+
+    def _touch(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Tensors are about to be used; those from before the recording are read first."""
+        new = {id(t): t for t in tensors if self._world.existed(t) is not None}
+        if new:
+            self._state.read_existing(list(new.values()))
+            for tensor in new.values():
+                self._hooks.learn(tensor)
+
+    def after_call(self, call: Call) -> None:
+        """Write down what a call of torch did."""
+        for write in self._operations.writes(call):
+            if not self._quiet:
+                self._steps.add(write)
+        if self._quiet:
+            return
+        self._operations_in_step += 1
+        if self._operations_in_step > MOST_EVENTS:
+            return
+        inside = autograd.backward_is_running()
+        event = self._operations.event(call, self._modules.current, inside)
+        if event is not None:
+            self._steps.add(event)
+
+    def _quieten(self, change: int) -> None:
+        self._quiet += change
+        self._is_dirty = True
+
+    def failed(self, error: BaseException) -> None:
+        """A bug while a call was looked at."""
+        self._failed(error)
+
+    # ------------------------------------------------------------------- lines
+
+    def _line_ended(self) -> None:
+        """A line has run completely."""
+        if self._steps.is_full:
+            self._steps.step("line", 0, self._lines.line, self._lines.code)
+            return
+        self._read_state()
+        lines = self._lines
+        self._steps.step("line", 0, lines.line, lines.code)
+        self._operations_in_step = 0
+        if self._progress is not None and len(self._steps.made) % 100 == 0:
+            self._progress(len(self._steps.made))
+
+    def _read_state(self) -> None:
+        with autograd.unseen():
+            renamed = self._world.name(self._names(self._lines.frame or self._frame))
+        left = self._operations_in_step - MOST_EVENTS
+        if left > 0:
+            self._steps.add(Note(f"and {left} more operations", (left,)))
+            self._operations_in_step = 0
+        if self._is_dirty or renamed or self._world.dead_nodes or self._world.dead_tensors:
+            self._is_dirty = False
+            tensors, nodes = self._state.bury()
+            for event in self._state.read():
+                self._steps.add(event)
+            more_tensors, more_nodes = self._state.bury()
+            if tensors or nodes or more_tensors or more_nodes:
+                self._steps.add(Died(tensors + more_tensors, nodes + more_nodes))
+        for write in self._silent.find(self._state, self._steps.events):
+            self._steps.add(write)
+        self._steps.memory = memory_of(self._state)
+
+    def _variables(self) -> list[tuple[str, Any]]:
+        frame = self._lines.frame or self._frame
+        found: list[tuple[str, Any]] = [] if frame is None else naming.namespace(frame)
+        if self._frame is not None and frame is not self._frame:
+            found = [*naming.namespace(self._frame), *found]
+        return found
+
+    def _names(self, frame: FrameType | None) -> list[naming.Named]:
+        if frame is None:
+            return []
+        found = list(naming.named_tensors(naming.namespace(frame)))
+        if self._frame is not None and frame is not self._frame:
+            found = [*naming.named_tensors(naming.namespace(self._frame)), *found]
+        return found
+
+    def _place(self, node: Any) -> tuple[str | None, str | None]:
+        """Source line and module of a node, from its sequence number (F6.03, F7.01)."""
+        number = autograd.sequence_nr(node)
+        if number == autograd.NO_SEQUENCE_NR or number < self._begin_number:
+            return None, None
+        return self._lines.text_at(number), self._modules.at(number)
+
+
+def _codes(into: Iterable[Any]) -> frozenset[CodeType]:
+    """Code of functions whose lines are steps too."""
+    if isinstance(into, (str, bytes)) or not isinstance(into, Iterable):
+        into = (into,)
+    found: set[CodeType] = set()
+    for one in into:
+        codes = list(_codes_of(one))
+        if not codes:
+            raise RecordingError(
+                f"into= has a {type(one).__name__} without lines of Python. Lines can be "
+                "followed in functions, classes, modules and nn.Module objects: into=[my_function]"
+            )
+        found.update(codes)
+    return frozenset(found)
+
+
+def _codes_of(one: Any) -> Iterable[CodeType]:
+    if isinstance(one, ModuleType):
+        file = getattr(one, "__file__", None)
+        for value in list(vars(one).values()):
+            if getattr(value, "__module__", None) == one.__name__ and file:
+                yield from _codes_of(value)
+    elif isinstance(one, torch.nn.Module):
+        yield from _codes_of(type(one))
+    elif isinstance(one, type):
+        for value in list(vars(one).values()):
+            code = (
+                autograd.code_of(getattr(value, "__func__", value))
+                if callable(getattr(value, "__func__", value))
+                else None
+            )
+            if code is not None and not isinstance(value, type):
+                yield code
+    else:
+        code = autograd.code_of(one)
+        if code is not None:
+            yield code
+
+
+def _anomaly() -> Any:
+    return torch.autograd.set_detect_anomaly(True, check_nan=False)

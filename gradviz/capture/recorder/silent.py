@@ -1,0 +1,89 @@
+"""Writes that leave no trace in the version counter: ``.data``, numpy, fused optimizers."""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Iterable
+from typing import Final
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.state import State
+from gradviz.capture.recorder.world import Entry, World
+from gradviz.model.events import Event, OptimizerStepped, Write
+
+MOST_BYTES: Final = 4 << 20
+"""Bytes of memory that are compared after each line; the smallest tensors come first."""
+
+
+class SilentWrites:
+    """Compares the memory of known tensors from line to line.
+
+    Args:
+        world: The known tensors.
+        values: Whether numbers are read at all; without, such writes cannot be seen.
+    """
+
+    def __init__(self, world: World, values: bool) -> None:
+        self._world = world
+        self._values = values
+        self._before: dict[int, tuple[int | None, int]] = {}
+
+    def find(self, state: State, events: Iterable[Event]) -> list[Write]:
+        """Writes since this was asked last that no counter tells of."""
+        if not self._values:
+            return []
+        told = {e.storage for e in events if isinstance(e, Write)}
+        stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
+        now: dict[int, tuple[int | None, int]] = {}
+        found: list[Write] = []
+        for number, tensors in self._small():
+            tensor = tensors[0][1]
+            version = autograd.version_of(tensor)
+            now[number] = version, _checksum(tensor)
+            before = self._before.get(number)
+            if before is None or before == now[number] or before[0] != version:
+                continue
+            if f"s{number}" in told:
+                continue
+            names = [e.name for e, _ in tensors if e.name]
+            by = f"{stepped[0]}.step" if stepped else "a write torch did not see (.data, numpy)"
+            found.append(
+                Write(
+                    by,
+                    tuple(e.id for e, _ in tensors),
+                    names[0] if names else tensors[0][0].id,
+                    f"s{number}",
+                    version,
+                    version,
+                )
+            )
+        self._before = now
+        return found
+
+    def _small(self) -> list[tuple[int, list[tuple[Entry, torch.Tensor]]]]:
+        """Known tensors by storage, smallest first, as many as are compared."""
+        groups: dict[int, list[tuple[Entry, torch.Tensor]]] = {}
+        sizes: dict[int, int] = {}
+        for entry, tensor in self._world.alive():
+            if tensor.device.type != "cpu" or not autograd.is_plain(tensor):
+                continue
+            number = self._world.storage(tensor)
+            if number is not None:
+                groups.setdefault(number, []).append((entry, tensor))
+                sizes[number] = tensor.untyped_storage().nbytes()
+        room = MOST_BYTES
+        chosen = []
+        for number in sorted(groups, key=lambda n: (sizes[n], n)):
+            room -= sizes[number]
+            if room < 0:
+                break
+            chosen.append((number, groups[number]))
+        return sorted(chosen, key=lambda pair: pair[0])
+
+
+def _checksum(tensor: torch.Tensor) -> int:
+    storage = tensor.untyped_storage()
+    return zlib.crc32(ctypes.string_at(storage.data_ptr(), storage.nbytes()))

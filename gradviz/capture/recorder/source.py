@@ -1,0 +1,155 @@
+"""Source text of what is recorded: its lines, and which of them belong to one statement."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import re
+from bisect import bisect_right
+from types import CodeType, FrameType
+
+from gradviz.model.recording import Code
+
+_CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]|^<")
+
+
+class Source:
+    """One piece of source text that steps point into.
+
+    Args:
+        code: What is shown.
+        ignored: Lines that are no steps.
+    """
+
+    def __init__(self, code: Code, ignored: frozenset[int] = frozenset()) -> None:
+        self.code = code
+        self.ignored = ignored
+        self._first_of: dict[int, int] = _statements(code)
+        self._lines = code.text.split("\n")
+
+    def statement(self, line: int) -> int:
+        """First line of the statement that a line belongs to."""
+        return self._first_of.get(line, line)
+
+    def spans_lines(self, line: int) -> bool:
+        """Whether the statement that begins at this line goes on in others."""
+        return self._first_of.get(line + 1) == line
+
+    def covers(self, line: int) -> bool:
+        """Whether a line is part of the text; without a text every line is."""
+        first = self.code.first_line
+        return line not in self.ignored and (
+            not self.code.text or first <= line < first + len(self._lines)
+        )
+
+    def text(self, line: int) -> str:
+        """One line of the text."""
+        at = line - self.code.first_line
+        return self._lines[at].strip() if 0 <= at < len(self._lines) else ""
+
+
+def of_cell(text: str, name: str) -> Source:
+    """A whole cell; its first line may be the magic's."""
+    lines = text.split("\n")
+    magic = {i + 1 for i, line in enumerate(lines) if line.startswith("%%gradviz")}
+    return Source(Code(name, 1, text.rstrip("\n")), frozenset(magic))
+
+
+def of_block(frame: FrameType) -> Source:
+    """The ``with`` block that a frame is about to run."""
+    code = frame.f_code
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    name = name_of(code)
+    found = _with_block("".join(lines), frame.f_lineno)
+    if found is None:
+        return Source(Code(name, frame.f_lineno, ""))
+    head, first, last = found
+    text = "".join(lines[first - 1 : last])
+    ignored = frozenset(range(head, first)) | {frame.f_lineno}
+    return Source(Code(name, first, text.rstrip("\n")), ignored)
+
+
+def of_code(code: CodeType) -> Source:
+    """A function."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError):
+        return Source(Code(name_of(code), code.co_firstlineno, ""))
+    return Source(Code(name_of(code), first or 1, "".join(lines).rstrip("\n")))
+
+
+def name_of(code: CodeType) -> str:
+    """``"cell"`` or ``"model.py: forward"``."""
+    where = "" if _CELL.search(code.co_filename) else os.path.basename(code.co_filename)
+    function = "" if code.co_name == "<module>" else code.co_name
+    return ": ".join(filter(None, (where or "cell", function)))
+
+
+def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
+    """Line of the ``with``, and first and last line of its body."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    best: tuple[int, int, int] | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            first, last = node.body[0].lineno, node.body[-1].end_lineno or node.lineno
+            if node.lineno <= line < max(first, node.lineno + 1):
+                if best is None or node.lineno > best[0]:
+                    best = node.lineno, first, last
+    return best
+
+
+def _statements(code: Code) -> dict[int, int]:
+    """First line of the statement of each line that is not a first line itself."""
+    lines = code.text.split("\n")
+    # Magics and shell lines are no Python; blank lines keep the numbers.
+    plain = "\n".join("" if re.match(r"\s*[%!?]", line) else line for line in lines)
+    try:
+        tree = ast.parse(_undented(plain))
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[int, int] = {}
+    offset = code.first_line - 1
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt):
+            continue
+        last = node.end_lineno or node.lineno
+        body = getattr(node, "body", None)
+        if body:  # only its head is one statement
+            last = max(node.lineno, body[0].lineno - 1)
+        for line in range(node.lineno + 1, last + 1):
+            found[line + offset] = node.lineno + offset
+    return found
+
+
+def _undented(text: str) -> str:
+    """Text whose first statement stands at the margin; a block keeps its line numbers."""
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    indent = len(first) - len(first.lstrip())
+    return "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines)
+
+
+class Spans:
+    """What was current while numbers rose: a step function over sequence numbers."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._values: list[object] = []
+
+    def begin(self, start: int, value: object) -> None:
+        """From ``start`` on, ``value`` is current."""
+        if self._starts and self._starts[-1] == start:
+            self._values[-1] = value
+        else:
+            self._starts.append(start)
+            self._values.append(value)
+
+    def at(self, number: int) -> object:
+        """What was current at a number; ``None`` before the first."""
+        place = bisect_right(self._starts, number) - 1
+        return self._values[place] if place >= 0 else None

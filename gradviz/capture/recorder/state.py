@@ -1,0 +1,366 @@
+"""The graph as the recording last read it, and what has changed since the last step.
+
+Rows are read by the same code as a snapshot, and get the ids of the recording.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.depth import make_safe_to_free
+from gradviz.capture.recorder.world import Entry, World
+from gradviz.capture.tensors import Known, Storages, Tensors
+from gradviz.capture.traversal import no_collection, read_walked, walk
+from gradviz.model import Hook, Node, SavedTensor, TensorInfo
+from gradviz.model.events import Event, FlagChanged, HookChanged
+from gradviz.model.recording import Changes
+
+Place = Callable[[Any], "tuple[str | None, str | None]"]
+"""Source line and module of a node."""
+
+
+class _WorldStorages(Storages):
+    """Numbers that storages have for the whole recording."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def number_of(self, key: int, tensor: torch.Tensor) -> int:
+        number = self._world.storage_number(key)
+        if number is None:
+            number = self._world.storage(tensor)
+        assert number is not None
+        return number
+
+
+class State:
+    """Rows of all nodes and tensors that are alive.
+
+    Args:
+        world: Their numbers.
+        values: Whether numbers are read.
+        place: Tells source line and module of a node.
+    """
+
+    def __init__(self, world: World, values: bool, place: Place) -> None:
+        self.world = world
+        self.values = values
+        self.nodes: dict[str, Node] = {}
+        self.tensors: dict[str, TensorInfo] = {}
+        self.roots: tuple[tuple[str, int], ...] = ()
+        self._place = place
+        self._places: dict[str, tuple[str | None, str | None]] = {}
+        self._changed_nodes: dict[str, None] = {}
+        self._changed_tensors: dict[str, None] = {}
+        self._told_roots: tuple[tuple[str, int], ...] | None = None
+        self._held = HeldBytes()
+        self.devices: set[str] = set()
+        self.first_nodes: dict[str, Node] = {}
+        """Rows of nodes from before the recording, as they were then."""
+        self.first_tensors: dict[str, TensorInfo] = {}
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes kept alive by saved tensors, each storage counted once."""
+        return self._held.total
+
+    # ------------------------------------------------------------------- rows
+
+    def set_node(self, key: str, row: Node | None) -> None:
+        """Replace the row of a node, or take it away."""
+        before = self.nodes.get(key)
+        if before == row:
+            return
+        self._held.replace(before, row)
+        if row is None:
+            del self.nodes[key]
+        else:
+            self.nodes[key] = row
+            self.devices.update(s.device for s in row.saved if s.device is not None)
+        self._changed_nodes[key] = None
+
+    def set_tensor(self, key: str, row: TensorInfo | None) -> None:
+        """Replace the row of a tensor, or take it away."""
+        if self.tensors.get(key) == row:
+            return
+        if row is None:
+            del self.tensors[key]
+        else:
+            self.tensors[key] = row
+            self.devices.add(row.device)
+        self._changed_tensors[key] = None
+
+    def changes(self) -> Changes:
+        """What has changed since this was asked last."""
+        roots = None if self.roots == self._told_roots else self.roots
+        self._told_roots = self.roots
+        found = Changes(
+            tuple((k, self.nodes.get(k)) for k in sorted(self._changed_nodes, key=_number)),
+            tuple((k, self.tensors.get(k)) for k in sorted(self._changed_tensors, key=_number)),
+            roots,
+        )
+        self._changed_nodes.clear()
+        self._changed_tensors.clear()
+        return found
+
+    # ---------------------------------------------------------------- reading
+
+    def read(self, extra_roots: Sequence[tuple[Any, int]] = ()) -> list[Event]:
+        """Read everything that is alive; returns flags and hooks that have changed.
+
+        Args:
+            extra_roots: Nodes, with output numbers, that no known tensor leads to.
+        """
+        with autograd.unseen(), no_collection():
+            return self._read(extra_roots)
+
+    def read_existing(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Read tensors from before the recording, and their graphs, before they are first used.
+
+        Nothing of the recorded code has touched them, so these rows are those of the beginning.
+        """
+        with autograd.unseen(), no_collection():
+            alive = [(self.world.know(tensor), tensor) for tensor in tensors]
+            nodes, entries, index = walk([n for _, t in alive for n in _nodes_behind(t)])
+            try:
+                node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
+            finally:
+                make_safe_to_free(nodes, entries)
+        for row in node_rows:
+            if row.id not in self.nodes:
+                self._held.replace(None, row)
+                self.nodes[row.id] = self.first_nodes[row.id] = row
+        for info in tensor_rows:
+            if info.id not in self.tensors:
+                self.tensors[info.id] = self.first_tensors[info.id] = info
+                self.devices.add(info.device)
+
+    def _read(self, extra_roots: Sequence[tuple[Any, int]]) -> list[Event]:
+        alive = list(self.world.alive())
+        starts = [node for node, _ in extra_roots]
+        starts += [node for _, tensor in alive for node in _nodes_behind(tensor)]
+        nodes, entries, index = walk(starts)
+        try:
+            node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
+            roots = [(f"n{self.world.node_number(node)}", nr) for node, nr in extra_roots]
+        finally:
+            make_safe_to_free(nodes, entries)
+        del nodes, index
+        events: list[Event] = []
+        for row in node_rows:
+            self.set_node(row.id, row)
+        self._drop_unused_leaves({row.id for row in node_rows})
+        for info in tensor_rows:
+            events += _differences(self.tensors.get(info.id), info)
+            self.set_tensor(info.id, info)
+        seen = {info.id for info in tensor_rows}
+        for key in [key for key in self.tensors if key not in seen]:
+            self.set_tensor(key, None)
+        self.roots = tuple(roots) or self._heads()
+        return events
+
+    def _rows(
+        self,
+        alive: Sequence[tuple[Entry, torch.Tensor]],
+        nodes: list[Any],
+        entries: Any,
+        index: dict[Any, int],
+    ) -> tuple[list[Node], list[TensorInfo]]:
+        known = [Known(t, e.name if e.is_named or e.was_there else None, True) for e, t in alive]
+        for one in known:
+            one.is_root = not autograd.place_may_be_stale(one.tensor)
+        tensors = Tensors(known, index, self.values, _WorldStorages(self.world))
+        graph = read_walked((), nodes, entries, tensors, index, True)
+        node_ids = [f"n{self.world.node_number(node)}" for node in nodes]
+        tensor_ids = {one.id: self.world.know(one.tensor).id for one in tensors.shown}
+        for one in tensors.shown:
+            if one.grad is not None:
+                self.world.storage(one.grad)
+        node_rows = [
+            self._renumbered(node, node_ids, tensor_ids, nodes[i])
+            for i, node in enumerate(graph.nodes)
+        ]
+        tensor_rows = [
+            replace(
+                info,
+                id=tensor_ids[info.id],
+                node=None if info.node is None else node_ids[int(info.node[1:])],
+            )
+            for info in graph.tensors
+        ]
+        return node_rows, tensor_rows
+
+    def _renumbered(
+        self,
+        node: Node,
+        node_ids: list[str],
+        tensor_ids: dict[str, str],
+        live: Any,
+    ) -> Node:
+        key = node_ids[int(node.id[1:])]
+        if key not in self._places:
+            self._places[key] = self._place(live)
+        source, module = self._places[key]
+        return replace(
+            node,
+            id=key,
+            next_functions=tuple(
+                None if e is None else (node_ids[int(e[0][1:])], e[1]) for e in node.next_functions
+            ),
+            saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
+            variable=None if node.variable is None else tensor_ids[node.variable],
+            source=node.source or source,
+            module=module,
+        )
+
+    def _drop_unused_leaves(self, seen: set[str]) -> None:
+        """Take away rows of AccumulateGrads that no row points to any more."""
+        used = {e[0] for row in self.nodes.values() for e in row.next_functions if e is not None}
+        for key in [k for k, row in self.nodes.items() if row.variable is not None]:
+            if key not in seen and key not in used:
+                self.set_node(key, None)
+
+    def _heads(self) -> tuple[tuple[str, int], ...]:
+        """Nodes that no other points to."""
+        used = {e[0] for row in self.nodes.values() for e in row.next_functions if e is not None}
+        outputs: dict[str, int] = {}
+        for info in self.tensors.values():
+            if info.node is not None:
+                outputs.setdefault(info.node, info.output_nr)
+        heads = sorted((key for key in self.nodes if key not in used), key=_number)
+        return tuple((key, outputs.get(key, 0)) for key in heads)
+
+    def unmark(self) -> None:
+        """Take the numbers out of all nodes that known tensors lead to."""
+        with autograd.unseen(), no_collection():
+            starts = [node for _, t in self.world.alive() for node in _nodes_behind(t)]
+            nodes, entries, _ = walk(starts)
+            for node in nodes:
+                autograd.unmark(node, self.world)
+            make_safe_to_free(nodes, entries)
+
+    # ----------------------------------------------------------------- deaths
+
+    def bury(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take away the rows of what has died; returns ids of tensors and of nodes."""
+        tensors = [f"t{number}" for number in _drained(self.world.dead_tensors)]
+        nodes = [f"n{number}" for number in _drained(self.world.dead_nodes)]
+        gone_tensors = tuple(key for key in tensors if key in self.tensors)
+        gone_nodes = [key for key in nodes if key in self.nodes]
+        for key in gone_nodes:
+            self.set_node(key, None)
+        before = set(self.nodes)
+        self._drop_unused_leaves({k for k in self.nodes if self.nodes[k].variable is None})
+        held = {row.variable for row in self.nodes.values()}
+        for key in gone_tensors:
+            if key not in held:
+                self.set_tensor(key, None)
+        gone_nodes += sorted(before - set(self.nodes), key=_number)
+        if gone_nodes:
+            self._forget_places(set(gone_nodes))
+        return gone_tensors, tuple(gone_nodes)
+
+    def _forget_places(self, gone: set[str]) -> None:
+        for key, info in list(self.tensors.items()):
+            if info.node in gone:
+                self.set_tensor(key, replace(info, node=None))
+        self.roots = tuple(root for root in self.roots if root[0] not in gone)
+
+
+def _nodes_behind(tensor: torch.Tensor) -> list[Any]:
+    """Nodes that a tensor, and its ``.grad`` in a double backward, lead to."""
+    found: list[Any] = []
+    if tensor.requires_grad and not autograd.place_may_be_stale(tensor):
+        try:
+            node = tensor.grad_fn
+        except RuntimeError:  # F1.14: a view that autograd can no longer follow
+            return found
+        if node is not None:
+            found.append(node)
+        if node is None or tensor.retains_grad:
+            grad = tensor.grad
+            if grad is not None and grad.grad_fn is not None:
+                found.append(grad.grad_fn)
+    return found
+
+
+class HeldBytes:
+    """Bytes that saved tensors keep alive, each storage counted once."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._holders: Counter[str] = Counter()
+        self._bytes: dict[str, int] = {}
+
+    def replace(self, before: Node | None, after: Node | None) -> None:
+        """A node's row is replaced."""
+        for storage in _kept(before):
+            self._holders[storage] -= 1
+            if not self._holders[storage]:
+                del self._holders[storage]
+                self.total -= self._bytes.pop(storage)
+        for storage, nbytes in _kept(after).items():
+            self._holders[storage] += 1
+            if storage not in self._bytes:
+                self._bytes[storage] = nbytes
+                self.total += nbytes
+
+
+def _kept(row: Node | None) -> dict[str, int]:
+    slots = () if row is None else row.saved
+    return {
+        slot.storage: slot.storage_nbytes
+        for slot in slots
+        if slot.storage is not None and slot.storage_nbytes is not None
+    }
+
+
+def _renumbered_slot(slot: SavedTensor, tensor_ids: dict[str, str]) -> SavedTensor:
+    if slot.tensor is None and slot.view_of is None:
+        return slot
+    return replace(
+        slot,
+        tensor=None if slot.tensor is None else tensor_ids[slot.tensor],
+        view_of=None if slot.view_of is None else tensor_ids[slot.view_of],
+    )
+
+
+def _differences(before: TensorInfo | None, after: TensorInfo) -> list[Event]:
+    if before is None:
+        return []
+    found: list[Event] = []
+    for flag in ("requires_grad", "is_leaf", "retains_grad"):
+        old, new = getattr(before, flag), getattr(after, flag)
+        if old != new:
+            found.append(FlagChanged(after.id, flag, old, new))
+    found += _hook_differences(before.hooks, after.hooks, after)
+    return found
+
+
+def _hook_differences(
+    before: tuple[Hook, ...], after: tuple[Hook, ...], info: TensorInfo
+) -> list[Event]:
+    old, new = Counter(before), Counter(after)
+    return [
+        *(HookChanged(hook, True, info.id, info.node) for hook in (new - old).elements()),
+        *(HookChanged(hook, False, info.id, info.node) for hook in (old - new).elements()),
+    ]
+
+
+def _drained(numbers: list[int]) -> list[int]:
+    # Deaths may be reported while this runs.
+    found = []
+    while numbers:
+        found.append(numbers.pop())
+    return sorted(found)
+
+
+def _number(key: str) -> int:
+    return int(key[1:])

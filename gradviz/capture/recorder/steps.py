@@ -1,0 +1,77 @@
+"""Steps and events as they are written down."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gradviz.capture.recorder.state import State
+from gradviz.model.events import Event, Note
+from gradviz.model.recording import StepFacts, StepKind
+
+MOST_STEPS: Final = 2_000
+"""Steps after which a recording goes on coarser: everything later is one step."""
+MOST_EVENTS: Final = 200
+"""Operations that one step lists."""
+
+
+class Steps:
+    """Collects events and makes steps of them.
+
+    Args:
+        state: Rows of the graph; what changed in them goes into the next step.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.made: list[StepFacts] = []
+        self.events: list[Event] = []
+        self._state = state
+        self._left_out = 0
+        self.memory: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the recording has become coarse."""
+        return len(self.made) >= MOST_STEPS
+
+    def add(self, event: Event) -> None:
+        """Note that something happened; it belongs to the next step."""
+        self.events.append(event)
+
+    def step(
+        self,
+        kind: StepKind,
+        level: int,
+        line: int | None,
+        code: int,
+        node: str | None = None,
+        backward: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Write down everything since the last step as a step."""
+        if self.is_full and kind not in ("error", "end"):
+            self._left_out += 1
+            self.events.clear()
+            return
+        if self._left_out:
+            text = (
+                f"{self._left_out} more steps were left out: a recording lists the first "
+                f"{MOST_STEPS}; their changes are summed up here"
+            )
+            self.events.append(Note(text, (self._left_out,)))
+            self._left_out = 0
+        self.made.append(
+            StepFacts(
+                kind,
+                level,
+                line,
+                code,
+                node,
+                tuple(self.events),
+                self._state.changes(),
+                self._state.saved_bytes,
+                self.memory,
+                backward,
+                seconds,
+            )
+        )
+        self.events.clear()

@@ -1,0 +1,251 @@
+"""Tells which lines run and when functions of interest are entered and left.
+
+NOTE [Tracing that changes no lifetime]
+Up to Python 3.12 a trace function set with ``sys.settrace`` makes the interpreter copy the local
+variables of every traced frame into a dictionary that lives as long as the frame: a tensor that
+a function rebinds or deletes would live on, and with it memory and weak references would differ.
+So lines are told by ``sys.monitoring`` where it exists (3.12), which touches no frame, and
+before that by a trace function on the level of C, which gets the frame as it is.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any, Final, Literal, TypeAlias
+
+from gradviz.model import RecordingError
+
+Role: TypeAlias = "Literal['lines'] | Watch | None"
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to call when a function is entered, and when it is left with its value."""
+
+    entered: Callable[[FrameType], None]
+    left: Callable[[FrameType, Any, bool], None]
+    """Frame, returned value, and whether it is known."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who is told."""
+
+    role_of: Callable[[CodeType], Role]
+    """What a code object is to the recording; asked once per code object."""
+    line: Callable[[FrameType, int], None]
+    """A line is about to run."""
+    line_frame_left: Callable[[FrameType], None]
+    raised: Callable[[Any], None]
+    """An exception has come to a frame; its traceback."""
+    failed: Callable[[BaseException], None]
+    """A bug in one of the above."""
+
+
+class _Tracer:
+    """What both ways of tracing share."""
+
+    def __init__(self, listener: Listener, first: FrameType | None) -> None:
+        self.listener = listener
+        self.first = first
+        self.thread = threading.get_ident()
+        self.roles: dict[CodeType, Role] = {}
+
+    def role(self, code: CodeType) -> Role:
+        """Role of a code object, asked for once."""
+        try:
+            return self.roles[code]
+        except KeyError:
+            found = self.roles[code] = self.listener.role_of(code)
+            return found
+
+    def is_line_frame(self, frame: FrameType) -> bool:
+        """Whether the lines of a frame are told."""
+        return frame is self.first or self.role(frame.f_code) == "lines"
+
+
+_CALL: Final = 0
+_EXCEPTION: Final = 1
+_LINE: Final = 2
+_RETURN: Final = 3
+_Hook: Final = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
+)
+
+
+class FrameTracer(_Tracer):
+    """Tracing on the level of C, for Python 3.10 and 3.11."""
+
+    def __init__(self, listener: Listener, first: FrameType | None) -> None:
+        super().__init__(listener, first)
+        self._before: Any = None
+        # The interpreter keeps only a pointer to it.
+        self._hook = _Hook(self._told)
+
+    def start(self) -> None:
+        """Begin to tell; a debugger's or a profiler's trace function rests until the end."""
+        self._before = sys.gettrace()
+        ctypes.pythonapi.PyEval_SetTrace(self._hook, ctypes.py_object(self))
+
+    def stop(self) -> None:
+        """Tell nothing any more."""
+        sys.settrace(self._before)
+        self._before = self.first = None
+
+    def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
+        # An exception cannot leave this function: ctypes would print and drop it.
+        try:
+            if what == _LINE:
+                if self.is_line_frame(frame):
+                    self.listener.line(frame, frame.f_lineno)
+            elif what == _CALL:
+                role = self.role(frame.f_code)
+                if role != "lines" and frame is not self.first:
+                    frame.f_trace_lines = False
+                if isinstance(role, Watch):
+                    role.entered(frame)
+            elif what == _RETURN:
+                role = self.roles.get(frame.f_code)
+                if isinstance(role, Watch):
+                    value = _object(argument)
+                    role.left(frame, value, argument is not None)
+                elif self.is_line_frame(frame):
+                    self.listener.line_frame_left(frame)
+            elif what == _EXCEPTION and argument is not None:
+                self.listener.raised(_object(argument)[2])
+        except KeyboardInterrupt:
+            _thread.interrupt_main()
+        except BaseException as error:
+            self.listener.failed(error)
+        return 0
+
+
+def _object(address: int | None) -> Any:
+    return None if address is None else ctypes.cast(address, ctypes.py_object).value
+
+
+class MonitoringTracer(_Tracer):
+    """Tracing by ``sys.monitoring``, from Python 3.12."""
+
+    _TOOLS: Final = (4, 3, 5, 2)
+
+    def __init__(self, listener: Listener, first: FrameType | None) -> None:
+        super().__init__(listener, first)
+        self._tool = -1
+        self._codes: set[CodeType] = set()
+
+    def start(self) -> None:
+        """Begin to tell.
+
+        Raises:
+            RecordingError: If every tool number of ``sys.monitoring`` is taken.
+        """
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        for tool in self._TOOLS:
+            if monitoring.get_tool(tool) is None:
+                break
+        else:
+            raise RecordingError(
+                "debuggers and profilers use all places that sys.monitoring has for them, so "
+                "lines cannot be recorded: end one of them, then record again"
+            )
+        monitoring.use_tool_id(tool, "gradviz")
+        self._tool = tool
+        events = monitoring.events
+        callbacks: dict[int, Any] = {
+            events.PY_START: self._started,
+            events.LINE: self._line,
+            events.PY_RETURN: self._returned,
+            events.PY_UNWIND: self._unwound,
+            events.EXCEPTION_HANDLED: self._handled,
+        }
+        for event, callback in callbacks.items():
+            monitoring.register_callback(tool, event, callback)
+        monitoring.restart_events()
+        monitoring.set_events(tool, events.PY_START | events.PY_UNWIND | events.EXCEPTION_HANDLED)
+        if self.first is not None:
+            self._add(self.first.f_code, events.LINE | events.PY_RETURN)
+
+    def stop(self) -> None:
+        """Tell nothing any more."""
+        if self._tool < 0:
+            return
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        monitoring.set_events(self._tool, 0)
+        for code in self._codes:
+            monitoring.set_local_events(self._tool, code, 0)
+        for event in ("PY_START", "LINE", "PY_RETURN", "PY_UNWIND", "EXCEPTION_HANDLED"):
+            monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
+        monitoring.free_tool_id(self._tool)
+        self._tool, self.first = -1, None
+
+    def _add(self, code: CodeType, events: int) -> None:
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        self._codes.add(code)
+        monitoring.set_local_events(self._tool, code, events)
+
+    def _guarded(self, tell: Callable[[], None]) -> None:
+        if threading.get_ident() != self.thread:
+            return
+        try:
+            tell()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.listener.failed(error)
+
+    def _started(self, code: CodeType, offset: int) -> Any:
+        if threading.get_ident() != self.thread:
+            return None
+        role = self.role(code)
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        if role is None:
+            return monitoring.DISABLE
+        events = monitoring.events
+        if code not in self._codes:
+            lines = events.LINE if role == "lines" else 0
+            self._add(code, lines | events.PY_RETURN)
+        if isinstance(role, Watch):
+            frame = sys._getframe(1)
+            self._guarded(lambda: role.entered(frame))
+        return None
+
+    def _line(self, code: CodeType, line: int) -> None:
+        frame = sys._getframe(1)
+        if self.is_line_frame(frame):
+            self._guarded(lambda: self.listener.line(frame, line))
+
+    def _returned(self, code: CodeType, offset: int, value: Any) -> None:
+        frame = sys._getframe(1)
+        self._guarded(lambda: self._left(frame, value, True))
+
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
+        if code in self._codes:
+            frame = sys._getframe(1)
+            self._guarded(lambda: self._left(frame, None, False))
+
+    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        role = self.role(frame.f_code)
+        if isinstance(role, Watch):
+            role.left(frame, value, is_known)
+        elif self.is_line_frame(frame):
+            self.listener.line_frame_left(frame)
+
+    def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        self._guarded(lambda: self.listener.raised(error.__traceback__))
+
+
+Tracer: TypeAlias = "FrameTracer | MonitoringTracer"
+
+
+def make_tracer(listener: Listener, first: FrameType | None) -> Tracer:
+    """The way of tracing that this Python has."""
+    if sys.version_info >= (3, 12):
+        return MonitoringTracer(listener, first)
+    return FrameTracer(listener, first)

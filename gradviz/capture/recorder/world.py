@@ -1,0 +1,186 @@
+"""What a recording knows: nodes, tensors and storages, each with a number for life.
+
+Nothing is kept alive: nodes carry their number in their own dictionary, tensors and storages are
+referred to weakly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+
+
+@dataclass(slots=True)
+class Entry:
+    """A tensor of the recording."""
+
+    number: int
+    ref: autograd.TensorRef
+    name: str | None
+    was_there: bool
+    """Whether it existed before the recording began."""
+    is_named: bool = False
+    """Whether the name is one that it has now."""
+
+    @property
+    def id(self) -> str:
+        """Id in the recording."""
+        return f"t{self.number}"
+
+
+class World:
+    """Numbers of nodes, tensors and storages.
+
+    Args:
+        existing: Named tensors before the recording began. They become part of it when they are
+            first used.
+    """
+
+    def __init__(self, existing: Iterable[tuple[str, torch.Tensor]] = ()) -> None:
+        self.entries: dict[int, Entry] = {}
+        """By ``id()`` of the tensor, which is good while it lives."""
+        self._existing: dict[int, tuple[str, autograd.TensorRef]] = {}
+        for name, tensor in existing:
+            self._existing.setdefault(id(tensor), (name, autograd.TensorRef(tensor)))
+        self.dead_tensors: list[int] = []
+        self.dead_nodes: list[int] = []
+        self._nodes = 0
+        self._tensors = 0
+        self._leaf_nodes: dict[int, int] = {}
+        self._storages: dict[int, tuple[int, autograd.StorageRef]] = {}
+        self._storage_count = 0
+
+    # ---------------------------------------------------------------- tensors
+
+    def existed(self, tensor: torch.Tensor) -> str | None:
+        """Name a tensor had before the recording began, if it has not been used yet."""
+        found = self._existing.get(id(tensor))
+        return found[0] if found is not None and found[1]() is tensor else None
+
+    def know(self, tensor: torch.Tensor, name: str | None = None) -> Entry:
+        """The entry of a tensor; made if it is new."""
+        entry = self.entries.get(id(tensor))
+        if entry is not None:
+            return entry
+        before = self.existed(tensor)
+        self._existing.pop(id(tensor), None)
+        key, number = id(tensor), self._tensors
+        self._tensors += 1
+
+        def died(_: object) -> None:
+            found = self.entries.get(key)
+            if found is not None and found.number == number:
+                del self.entries[key]
+            self.dead_tensors.append(number)
+
+        ref = autograd.TensorRef(tensor, died)
+        entry = Entry(number, ref, name or before, before is not None)
+        self.entries[key] = entry
+        return entry
+
+    def find(self, tensor: torch.Tensor) -> Entry | None:
+        """The entry of a tensor that is part of the recording, or was there before it."""
+        entry = self.entries.get(id(tensor))
+        if entry is None and self.existed(tensor) is not None:
+            entry = self.know(tensor)
+        return entry
+
+    def alive(self) -> Iterator[tuple[Entry, torch.Tensor]]:
+        """All tensors of the recording that are alive, by number."""
+        for entry in sorted(self.entries.values(), key=lambda e: e.number):
+            tensor = entry.ref()
+            if tensor is not None:
+                yield entry, tensor
+
+    def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
+        """Give tensors the names they have now; new ones become part of the recording.
+
+        Returns:
+            Whether any name is another one than before.
+        """
+        before = {e.number: (e.name, e.is_named) for e in self.entries.values()}
+        for entry in self.entries.values():
+            entry.is_named = False
+        for name, tensor in named:
+            found = self.entries.get(id(tensor))
+            if found is None:
+                if self.existed(tensor) is not None:
+                    continue
+                found = self.know(tensor, name)
+            if not found.is_named:
+                found.name, found.is_named = name, True
+        return before != {e.number: (e.name, e.is_named) for e in self.entries.values()}
+
+    # ------------------------------------------------------------------ nodes
+
+    def node_number(self, node: Any) -> int:
+        """Number of a node; a new one if it has none yet.
+
+        An AccumulateGrad has the number of its leaf, though torch may make it anew.
+        """
+        if autograd.plan_of(type(node)).is_accumulator:
+            leaf = autograd.variable_of(node)
+            if leaf is not None:
+                key = self.know(leaf).number
+                if key not in self._leaf_nodes:
+                    self._leaf_nodes[key] = self._new_node()
+                return self._leaf_nodes[key]
+        number = autograd.mark_of(node, self)
+        if number is None:
+            number = self._new_node()
+            autograd.mark(node, self, number, self.dead_nodes.append)
+        return number
+
+    def known_node(self, node: Any) -> str | None:
+        """Id of a node that has a number already."""
+        if autograd.plan_of(type(node)).is_accumulator:
+            leaf = autograd.variable_of(node)
+            entry = None if leaf is None else self.entries.get(id(leaf))
+            number = None if entry is None else self._leaf_nodes.get(entry.number)
+        else:
+            number = autograd.mark_of(node, self)
+        return None if number is None else f"n{number}"
+
+    def leaf_node(self, entry: Entry) -> str | None:
+        """Id of the AccumulateGrad of a leaf, if there ever was one."""
+        number = self._leaf_nodes.get(entry.number)
+        return None if number is None else f"n{number}"
+
+    def _new_node(self) -> int:
+        self._nodes += 1
+        return self._nodes - 1
+
+    # --------------------------------------------------------------- storages
+
+    def storage(self, tensor: torch.Tensor) -> int | None:
+        """Number of a tensor's storage; ``None`` if it has none."""
+        found = autograd.storage_of(tensor)
+        if found is None:
+            return None
+        known = self._storages.get(found[0])
+        if known is None or known[1].is_gone:
+            known = self._storages[found[0]] = (self._storage_count, autograd.StorageRef(tensor))
+            self._storage_count += 1
+        return known[0]
+
+    def storage_number(self, key: int) -> int | None:
+        """Number of the storage with this key."""
+        known = self._storages.get(key)
+        return None if known is None or known[1].is_gone else known[0]
+
+    def live_bytes(self) -> int:
+        """Bytes of all known storages that have not been given back."""
+        for key in [key for key, (_, ref) in self._storages.items() if ref.is_gone]:
+            del self._storages[key]
+        return sum(ref.nbytes for _, ref in self._storages.values())
+
+    def forget(self) -> None:
+        """Drop all references; marks that remain in nodes do nothing."""
+        self.entries.clear()
+        self._existing.clear()
+        self._storages.clear()
