@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from torch import Tensor
 
 from gradviz.capture import naming
-from gradviz.capture.recorder import Recorder
+from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, OptionError, Recording
 from gradviz.view.picture import Look, Picture
@@ -129,7 +128,14 @@ def show(
     return Picture(graph, Look(direction, bool(engine_arrows), show, hide or ()), height)
 
 
-class record:
+def record(
+    into: Any = (),
+    *,
+    values: bool = True,
+    anomaly: bool = False,
+    progress: Callable[[int], None] | None = None,
+    label: str = "",
+) -> AbstractContextManager[Recording]:
     """Record everything torch does in a ``with`` block, forward and backward, step by step.
 
     The block runs as it would without: same results, same freeing, same errors. Observed are the
@@ -145,6 +151,9 @@ class record:
         progress: Called with the number of steps made, every 100 steps.
         label: Title of the recording.
 
+    Returns:
+        What ``with`` binds is the :class:`Recording`: empty while the block runs, complete after.
+
     Raises:
         RecordingError: If another recording runs, if the block is in a generator or coroutine,
             or ``into`` has something without lines.
@@ -158,27 +167,4 @@ class record:
         >>> [recording.graph[node].name for node in recording.backward_order]
         ['MulBackward0', 'AccumulateGrad']
     """
-
-    def __init__(
-        self,
-        into: Any = (),
-        *,
-        values: bool = True,
-        anomaly: bool = False,
-        progress: Callable[[int], None] | None = None,
-        label: str = "",
-    ) -> None:
-        self._recorder = Recorder(into, values, anomaly, label, progress)
-        self._recording = Recording.empty()
-
-    def __enter__(self) -> Recording:
-        self._recorder.start(sys._getframe(1))
-        return self._recording
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._recording.become(self._recorder.stop(error))
+    return Block(Recorder(into, values, anomaly, label, progress))

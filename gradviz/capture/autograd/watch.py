@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, Final
 
 import torch
 from torch.autograd.function import _HookMixin
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.overrides import (
+    TorchFunctionMode,
+    _get_current_function_mode_stack,
+    _pop_mode,
+    _push_mode,
+)
 
 MARK: Final = "gradviz_recording"
 
@@ -63,6 +69,7 @@ class TensorRef:
         self._ref = weakref.ref(tensor, on_death)
 
     def __call__(self) -> torch.Tensor | None:
+        """The tensor, ``None`` once it is dead."""
         tensor = self._ref()
         if tensor is not None:
             # The object may be one that torch has kept for a tensor which C++ owns.
@@ -96,22 +103,25 @@ def backward_is_running() -> bool:
     return bool(torch._C._current_graph_task_id() != -1)
 
 
-def remove_mode(mode: TorchFunctionMode) -> None:
-    """Take a mode off the stack of this thread, wherever in it the mode is."""
+@contextmanager
+def mode_on(mode: TorchFunctionMode) -> Iterator[None]:
+    """Keep a mode on for the block, and take it off wherever in the stack it then is."""
+    _push_mode(mode)
+    try:
+        yield
+    finally:
+        _remove(mode)
+
+
+def _remove(mode: TorchFunctionMode) -> None:
     above: list[TorchFunctionMode] = []
     while stack := _get_current_function_mode_stack():
-        top = stack[-1]
-        top.__exit__(None, None, None)
-        if top is mode:
+        _pop_mode()
+        if stack[-1] is mode:
             break
-        above.append(top)
+        above.append(stack[-1])
     for other in reversed(above):
-        other.__enter__()
-
-
-def tensors_of_subclass(kind: type) -> bool:
-    """Whether a class of tensors has an own ``__torch_function__``."""
-    return kind is not torch.Tensor and kind is not torch.nn.Parameter
+        _push_mode(other)
 
 
 def code_of(function: Any) -> CodeType | None:
@@ -124,7 +134,7 @@ def code_of(function: Any) -> CodeType | None:
             return function.__code__
         inner = getattr(function, "__func__", None) or getattr(function, "func", None)
         if inner is None:
-            inner = getattr(type(function), "__call__", None)
+            inner = vars(type(function)).get("__call__")
             if not isinstance(inner, FunctionType):
                 return None
         function = inner

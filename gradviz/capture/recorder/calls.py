@@ -15,15 +15,67 @@ from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.disguise import Disguise, caller_of
 
 LEAVES_TORCH: Final = frozenset(
-    ["item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__", "__complex__", "__array__", "__dlpack__", "__contains__", "__format__"]
+    [
+        "item",
+        "tolist",
+        "numpy",
+        "__float__",
+        "__int__",
+        "__bool__",
+        "__index__",
+        "__complex__",
+        "__array__",
+        "__dlpack__",
+        "__contains__",
+        "__format__",
+    ]
 )
-"""Functions whose result is not a tensor of torch any more; the first is the usual one."""
-_COUNTED_AS_LEAVING: Final = LEAVES_TORCH - {"__format__"}
+"""Functions whose result is not a tensor of torch any more."""
 _GETTERS: Final = frozenset({"data", "T", "H", "mT", "mH", "real", "imag"})
 """Properties of a tensor that are operations."""
 _NO_OPERATION: Final = frozenset(
-    ["backward", "register_hook", "retain_grad", "__repr__", "__str__", "register_post_accumulate_grad_hook", "requires_grad_", "grad", "__hash__", "__len__", "size", "dim", "stride", "numel", "storage_offset", "is_floating_point", "untyped_storage", "_is_view", "data_ptr", "element_size", "__deepcopy__", "__reduce_ex__", "share_memory_", "is_complex", "is_contiguous", "nelement", "ndimension", "get_device", "type", "__dir__", "__iter__", "has_names", "is_pinned", "is_shared", "is_same_size", "allclose", "equal", "is_nonzero"]
+    [
+        "backward",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "retain_grad",
+        "requires_grad_",
+        "grad",
+        "__repr__",
+        "__str__",
+        "__hash__",
+        "__len__",
+        "__dir__",
+        "__iter__",
+        "__deepcopy__",
+        "__reduce_ex__",
+        "size",
+        "dim",
+        "stride",
+        "numel",
+        "nelement",
+        "ndimension",
+        "storage_offset",
+        "element_size",
+        "data_ptr",
+        "get_device",
+        "type",
+        "untyped_storage",
+        "_is_view",
+        "share_memory_",
+        "has_names",
+        "allclose",
+        "equal",
+        "is_floating_point",
+        "is_complex",
+        "is_contiguous",
+        "is_pinned",
+        "is_shared",
+        "is_same_size",
+        "is_nonzero",
+    ]
 )
+"""Methods that make no tensor, or whose effect is read from the state afterwards."""
 
 
 @dataclass

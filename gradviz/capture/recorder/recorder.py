@@ -120,8 +120,7 @@ class Recorder:
         if self._anomaly:
             self._exit.enter_context(_anomaly())
         self._exit.enter_context(autograd.backwards_observed(self._backward))
-        self._mode.__enter__()
-        self._exit.callback(autograd.remove_mode, self._mode)
+        self._exit.enter_context(autograd.mode_on(self._mode))
         self._tracer.start()
         self._exit.callback(self._tracer.stop)
 
@@ -197,7 +196,7 @@ class Recorder:
 
     def _backward(self, run: Callable[[], Any], call: autograd.BackwardCall) -> Any:
         """Called in place of the engine for every backward of this thread."""
-        with self._mode:
+        with autograd.mode_on(self._mode):
             return self._engine.run(run, call)
 
     def before_call(self, call: Call) -> bool:

@@ -97,9 +97,9 @@ def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.AsyncWith)):
             first, last = node.body[0].lineno, node.body[-1].end_lineno or node.lineno
-            if node.lineno <= line < max(first, node.lineno + 1):
-                if best is None or node.lineno > best[0]:
-                    best = node.lineno, first, last
+            is_head = node.lineno <= line < max(first, node.lineno + 1)
+            if is_head and (best is None or node.lineno > best[0]):
+                best = node.lineno, first, last
     return best
 
 
