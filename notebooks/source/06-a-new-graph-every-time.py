@@ -108,12 +108,12 @@ choose(
 # question
 def where_the_old_one_goes():
     w = torch.ones(1, requires_grad=True)
-    loss = (w * w).exp()
+    loss = w * w + 1
     loss.backward()
     old = weakref.ref(loss)
     if old() is None:
         return "at loss.backward(), in the first pass"
-    loss = (w * w).exp()
+    loss = w * w + 1
     return "at loss = ..." if old() is None else "at loss.backward(), in the second pass"
 
 
@@ -129,9 +129,9 @@ choose(
 
 # %% life-show tags=["hide-output"] claims=["E19"]
 # %%gradviz
-w = torch.tensor(2.0, device=device, requires_grad=True)
+w = torch.tensor(3.0, device=device, requires_grad=True)
 for _ in range(2):
-    loss = (w * w).exp()
+    loss = w * w + 1
     loss.backward()
 
 # %% life-watch [markdown]
@@ -172,13 +172,13 @@ print("continues the old one:", later.grad_fn.next_functions[0][0] is first.grad
 # %% life-peak-run claims=["E19"]
 def is_old_one_there(with_del):
     w = torch.ones(1, device=device, requires_grad=True)
-    loss = (w * w).exp()
+    loss = w * w + 1
     old = weakref.ref(loss)
     if with_del:
         del loss
 
     def forward():
-        return (w * w).exp(), old() is not None
+        return w * w + 1, old() is not None
 
     loss, was_there = forward()
     return was_there
@@ -223,7 +223,7 @@ choose(
 for turns in (1, 2, 5):
     w = torch.tensor(2.0, device=device, requires_grad=True)
     y = power(w, turns)
-    print(f"{turns} turns: {count_nodes(y)} nodes", end="")
+    print(f"turns {turns}   nodes {count_nodes(y)}", end="")
     y.backward()
     print(f"   y = {y.item():g}   w.grad = {w.grad.item():g}")
 
@@ -400,7 +400,7 @@ def five_losses(add, backward=True):
     w = torch.tensor(2.0, device=device, requires_grad=True)
     total = 0.0
     for _ in range(5):
-        loss = (w * w).exp()
+        loss = w * w + 1
         if backward:
             loss.backward()
         total = add(total, loss)
@@ -446,10 +446,10 @@ for backward in (False, True):
 
 # %% leak-show claims=["X10"]
 # %%gradviz
-w = torch.tensor(0.5, device=device, requires_grad=True)
+w = torch.tensor(3.0, device=device, requires_grad=True)
 total = 0.0
 for _ in range(3):
-    loss = (w * w).exp()
+    loss = w * w + 1
     loss.backward()
     total = total + loss
 
@@ -474,12 +474,17 @@ try:
     with gradviz.record() as recording:
         h = torch.zeros((), device=device)
         for x in (1.0, 2.0):
-            h = torch.tanh(x + u * h)
+            h = u * h + x
             loss = h * h
             loss.backward()
 except RuntimeError as error:
     print("backward raised", type(error).__name__)
 gradviz.show(recording)
+
+
+# %% repair-watch [markdown]
+# **Watch.** The second backward begins with the new nodes. Then it follows `h` into those of the
+# first pass, and there `MulBackward0` finds its pockets empty.
 
 
 # %% repair-program
@@ -489,7 +494,7 @@ def run_states(hand_over, passes=4, retain_graph=False):
     h = torch.zeros((), device=device)
     sizes = []
     for _ in range(passes):
-        h = torch.tanh(1 + u * h)
+        h = u * h + 1
         loss = h * h
         sizes.append(count_nodes(loss))
         loss.backward(retain_graph=retain_graph)
@@ -549,11 +554,11 @@ def gradient_with_cut_after(cut):
     u = torch.tensor(0.5, device=device, requires_grad=True)
     h = torch.ones((), device=device)
     for number in range(1, 5):
-        h = torch.tanh(0.1 + u * h)
+        h = u * h + 1
         if number == cut:
             h = h.detach()
     (h * h).backward()
-    return f"{u.grad.item():.4f}"
+    return f"{u.grad.item():g}"
 
 
 for cut in (0, 1, 2, 3):

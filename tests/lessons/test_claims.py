@@ -14,12 +14,16 @@ WRITTEN = {
     "L2": "02-reading-the-graph",
     "L3": "03-who-gets-a-gradient",
     "L4": "04-twice-through-the-same-graph",
+    "L5": "05-gradients-add-up",
+    "L6": "06-a-new-graph-every-time",
 }
 TOPICS = {
     "L1": set[str](),
     "L2": {"X16"},
     "L3": {"X1", "X2", "X6", "X14", "X20"},
     "L4": set[str](),
+    "L5": {"X7", "X8", "X9", "X22", "X23"},
+    "L6": {"X10", "X11"},
 }
 
 
