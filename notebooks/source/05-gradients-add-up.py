@@ -686,16 +686,16 @@ check_values("? ? ? ?")
 check_values("0.4 -0.2 0.4 1.0")
 
 # %% construct [markdown]
-# Now build one: two backwards after which `w.grad` is 0. A real 0, not `None`, and nobody calls
+# Now build one: two backwards after which `v.grad` is 0. A real 0, not `None`, and nobody calls
 # `zero_grad`.
 
 # %% construct-try
-w = torch.tensor(1.0, device=device, requires_grad=True)
-(2 * w).backward()
-(3 * w).backward()
+v = torch.tensor(1.0, device=device, requires_grad=True)
+(2 * v).backward()
+(3 * v).backward()
 
-print("w.grad:", None if w.grad is None else w.grad.item())
-print("done" if w.grad is not None and w.grad == 0 else "not yet")
+print("v.grad:", None if v.grad is None else v.grad.item())
+print("done" if v.grad is not None and v.grad == 0 else "not yet")
 
 # %% summary [markdown]
 # ## In two sentences

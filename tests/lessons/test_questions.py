@@ -150,7 +150,7 @@ CONSTRUCTED = {
     "02-reading-the-graph": ("(q * q)", "(q * q + q * q)"),
     "03-who-gets-a-gradient": ("p + 1", "p + 0 * q"),
     "04-twice-through-the-same-graph": ("(x * 3).exp()", "(x + 3 - x.mean()).view(2, 2)"),
-    "05-gradients-add-up": ("3 * w", "-2 * w"),
+    "05-gradients-add-up": ("3 * v", "-2 * v"),
     "06-a-new-graph-every-time": ("+ loss", "+ loss.detach()"),
 }
 
