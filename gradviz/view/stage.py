@@ -86,6 +86,10 @@ class Stage:
             f'role="group" aria-label="{xml(self.summaries[step])}">'
         )
 
+    def has(self, key: str) -> bool:
+        """Whether a node or tensor has a card at any step."""
+        return key in self._cards
+
     @property
     def size(self) -> Point:
         """Width and height of the picture, the same at all steps."""

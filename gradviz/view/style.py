@@ -190,7 +190,6 @@ _STAGE_RULES: Final = """
 .gv-gradient>path{fill:$muted}
 .gv-gradient>text{font-size:10px;fill:$muted}
 .gv-flow>path{stroke:$now;stroke-width:2.4}
-.gv-flow>.gv-head{fill:$now}
 .gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
 .gv-flow>.gv-gradient>path{fill:$now}
 .gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}

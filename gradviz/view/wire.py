@@ -147,10 +147,10 @@ def node_item(node: Node, context: Context) -> dict[str, Any]:
         "kind": "leaf" if node.variable else "node",
         "label": context.node_name(node.id).removeprefix("leaf "),
         "aria": sentences.of_node(node, context),
-        "find": _find(words),
+        "find": words_to_find(words),
         "next": list(following),
         "prev": list(context.consumers.get(node.id, ())),
-        "details": _sections(details.node_sections(node, context, tags=False)),
+        "details": sections_of(details.node_sections(node, context, tags=False)),
     }
 
 
@@ -163,16 +163,18 @@ def tensor_item(
         "kind": "tensor",
         "label": phrases.tensor_name(info),
         "aria": sentences.of_tensor(info, context),
-        "find": _find([info.id, info.name, info.dtype]),
+        "find": words_to_find([info.id, info.name, info.dtype]),
         "next": following,
         "prev": before,
-        "details": _sections((details.tensor_section(info, context),)),
+        "details": sections_of((details.tensor_section(info, context),)),
     }
 
 
-def _find(words: list[str | None]) -> str:
+def words_to_find(words: list[str | None]) -> str:
+    """Words of an item in lower case, each once."""
     return " ".join(dict.fromkeys(clean(word).lower() for word in words if word))
 
 
-def _sections(sections: tuple[details.Section, ...]) -> list[dict[str, Any]]:
+def sections_of(sections: tuple[details.Section, ...]) -> list[dict[str, Any]]:
+    """Sections as plain data."""
     return [{"heading": s.heading, "rows": [list(row) for row in s.rows]} for s in sections]

@@ -1,0 +1,100 @@
+"""The caption of a step: what happened, and why."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gradviz.model.events import Accumulated, BackwardStarted, Event, Freed, HookFired, Raised
+from gradviz.model.recording import Recording, Step
+from gradviz.view import captions_backward as backward
+from gradviz.view import captions_events as lines
+from gradviz.view.story import Story, Words, listed, said, source_of
+from gradviz.view.text import shorten
+
+MOST = 5
+"""Things that happened which one caption tells."""
+
+
+def caption(recording: Recording, index: int) -> str:
+    """The caption of a step as a plain sentence."""
+    return said(captions(recording)[index])
+
+
+@lru_cache(maxsize=4)
+def captions(recording: Recording) -> tuple[Words, ...]:
+    """The captions of all steps, in words that point at nodes, tensors and lines."""
+    story = Story(recording)
+    found = []
+    since: list[Event] = []
+    """What happened since the line before, inside the backward that the line called."""
+    parts: list[Event] = []
+    """What happened since the node before."""
+    for step in recording.steps:
+        story.go_on(step)
+        since += step.events
+        parts += step.events
+        found.append(_caption(step, parts, since, story))
+        if step.level < 2:
+            parts = []
+        if step.level < 1:
+            since = []
+    return tuple(found)
+
+
+def _caption(step: Step, parts: list[Event], since: list[Event], story: Story) -> Words:
+    if step.kind == "start":
+        return _start(story)
+    if step.kind == "node":
+        return backward.node_ran(step, parts, story)
+    if step.kind == "saved":
+        return backward.about_to_run(step, story)
+    words = _of_kind(step, story)
+    if words:
+        return words
+    return _line(step, since, story)
+
+
+def _of_kind(step: Step, story: Story) -> Words:
+    """The caption of a step that is about one event."""
+    for event in step.events:
+        if step.kind == "backward" and isinstance(event, BackwardStarted):
+            return backward.started(event, story)
+        if step.kind == "accumulate" and isinstance(event, Accumulated):
+            return backward.accumulated(event, story)
+        if step.kind == "hook" and isinstance(event, HookFired):
+            return backward.fired(event, story)
+        if step.kind == "freed" and isinstance(event, Freed):
+            return backward.freed(event, story)
+    return ()
+
+
+def _start(story: Story) -> Words:
+    known = [story.tensor(key) for key in story.tensors]
+    if not known:
+        return ("before the first line",)
+    verb = "is" if len(known) == 1 else "are"
+    return ("before the first line: ", *listed(known, 6, "other tensor"), f" {verb} there")
+
+
+def _line(step: Step, events: list[Event], story: Story) -> Words:
+    """What a line did, or which error left it."""
+    error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
+    source = shorten(source_of(step), 60, end=True)
+    if step.kind == "end":
+        lead: Words = ("the code has ended",)
+    elif error is not None:
+        lead = (*story.line(step), " raised ", *lines.raised(error, story))
+    else:
+        lead = (*story.line(step), " ran", f": {source}" if source else "")
+    if step.level:
+        events = list(step.events)
+    things = [*lines.made(story), *lines.ran_backward(events, story), *lines.told(events, story)]
+    if error is not None:
+        things = things[:1] if not step.node else []
+    words = list(lead)
+    for place, thing in enumerate(things[:MOST]):
+        verb = place == 0 and thing[0] == "made " and error is None
+        words += [" " if verb else " · " if place == 0 and source else "; ", *thing]
+    if len(things) > MOST:
+        words.append(f"; and {len(things) - MOST} more")
+    return tuple(words)

@@ -1,0 +1,207 @@
+"""Captions of what a line did: one part of a sentence per thing that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    Died,
+    Event,
+    FlagChanged,
+    Freed,
+    HookChanged,
+    NodeRan,
+    Note,
+    Operation,
+    OptimizerStepped,
+    Raised,
+    Write,
+    ZeroedGrad,
+)
+from gradviz.model.facts import Node
+from gradviz.view import phrases
+from gradviz.view.captions_backward import gradient
+from gradviz.view.cuts import CALLS, call_words
+from gradviz.view.story import Story, Words, listed
+from gradviz.view.text import clean
+
+FEW = 3
+
+
+def made(story: Story) -> Iterator[Words]:
+    """Nodes and leaves that are new."""
+    nodes = [story.nodes[key] for key in story.fresh if key[0] == "n"]
+    nodes = [node for node in nodes if node.variable is None]
+    if len(nodes) > FEW:
+        yield (f"made {len(nodes)} nodes, the last ", *story.node(nodes[-1].id))
+    elif nodes:
+        yield ("made ", *listed([_with_saved(node, story) for node in nodes]))
+    infos = [story.tensors[key] for key in story.fresh if key[0] == "t"]
+    for requires, words in ((True, "a new leaf that requires grad"), (False, "new and does not")):
+        news = [i for i in infos if i.is_leaf and i.requires_grad is requires and i.name]
+        if news:
+            names = listed([story.tensor(info.id) for info in news], 4)
+            state = words if requires else "new, no grad required"
+            plural = "new leaves that require grad" if requires else "new, no grad required"
+            yield (*names, f" is {state}") if len(news) == 1 else (*names, f" are {plural}")
+
+
+def told(events: list[Event], story: Story) -> Iterator[Words]:
+    """What the events of a line say."""
+    yield from _unrecorded(events, story)
+    for event in events:
+        if isinstance(event, Write):
+            yield _written(event, story)
+        elif isinstance(event, FlagChanged):
+            yield (*story.tensor(event.tensor), f".{event.flag} is now {event.after}")
+        elif isinstance(event, HookChanged):
+            verb = "registered" if event.registered else "removed"
+            where = (
+                (" on ", *story.tensor(event.tensor))
+                if event.tensor
+                else (" at ", *story.node(event.node))
+                if event.node
+                else ()
+            )
+            yield (f"{phrases.hook(event.hook, 60)} is {verb}", *where)
+        elif isinstance(event, OptimizerStepped):
+            yield from _stepped(event, story)
+        elif isinstance(event, ZeroedGrad):
+            yield from _zeroed(event, story)
+        elif isinstance(event, Note):
+            yield (clean(event.text),)
+    yield from _died(events, story)
+
+
+def ran_backward(events: list[Event], story: Story) -> Iterator[Words]:
+    """The sum of a backward, after the line that called it."""
+    ran = sum(isinstance(event, NodeRan) for event in events)
+    ended = [event for event in events if isinstance(event, BackwardEnded)]
+    if not ran and not ended:
+        return
+    yield (f"backward ran {phrases.plural(ran or sum(e.nodes for e in ended), 'node')}",)
+    last: dict[str, Accumulated] = {}
+    for event in events:
+        if isinstance(event, Accumulated) and event.tensor is not None:
+            last[event.tensor] = event
+    grads = [
+        (*story.tensor(key), f".grad is {gradient(event.after)}") for key, event in last.items()
+    ]
+    if grads:
+        yield listed(grads, 4, "other .grad")
+    empty = sum(isinstance(event, Freed) for event in events)
+    if empty:
+        yield (f"{phrases.plural(empty, 'node')} freed what {'it' if empty == 1 else 'they'} saved",)
+
+
+def raised(event: Raised, story: Story) -> Words:
+    """Which error, at which node, and what the graph says about why."""
+    words: Words = (clean(event.type),)
+    node = story.nodes.get(event.node or "")
+    if node is None:
+        return words
+    words += (" while ", *story.node(node.id), " ran")
+    modified = [slot for slot in node.saved if slot.state == "modified"]
+    if modified:
+        now = f", which has been written since: it is at v{modified[0].current_version} now"
+        return (*words, ": it had saved ", *story.slot(modified[0]), now)
+    if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
+        return (*words, ": what it saved has been freed")
+    return words
+
+
+def _with_saved(node: Node, story: Story) -> Words:
+    slots = [slot for slot in node.saved if slot.state in ("held", "modified", "packed")]
+    words = story.node(node.id)
+    if not slots:
+        return words
+    return (*words, ", which saved ", *listed([story.slot(slot) for slot in slots], FEW, "saved tensor"))
+
+
+def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
+    """Operations that left no node although one could expect it, each reason once."""
+    reasons: dict[str, list[Operation]] = {}
+    for event in events:
+        if isinstance(event, Operation) and not event.recorded and event.reason:
+            reasons.setdefault(event.reason, []).append(event)
+    for reason, found in reasons.items():
+        first, more = found[0], len(found) - 1
+        others = f" and {phrases.plural(more, 'other call')}" if more else ""
+        if reason in ("no input requires grad", "unknown"):
+            if len(reasons) == 1 and not story.fresh:
+                why = "no input requires grad" if reason[0] == "n" else "torch does not say why"
+                verb = "are" if more else "is"
+                yield (f"{clean(first.name)}{others} {verb} not recorded: {why}",)
+        elif reason in CALLS:
+            made = {operand.tensor for operand in first.outputs}
+            from_ = [o for o in first.inputs if o.tensor in story.tensors and o.tensor not in made]
+            source = (" of ", *story.tensor(from_[0].tensor)) if from_ else ()
+            yield (call_words(first), *source, f"{others} is not recorded: {_why(reason)}")
+
+
+def _why(reason: str) -> str:
+    return {
+        "no_grad": "recording is off",
+        "inference mode": "recording is off",
+        "detach": "the graph ends here",
+        ".data": "the graph ends here",
+        "not differentiable": "no gradient could come back",
+        "left torch": "the value left torch",
+    }[reason]
+
+
+def _written(event: Write, story: Story) -> Words:
+    through = f" through {event.through}" if event.through else ""
+    words: Words = (f"{clean(event.by)} wrote {clean(event.name)} in place{through}",)
+    known = [key for key in event.tensors if key in story.tensors]
+    others = [key for key in known if story.tensors[key].name != event.name]
+    if len(others) and len(known) > 1:
+        words += (", memory that ", *listed([story.tensor(key) for key in others]), " uses too")
+    if event.before is None or event.after is None:
+        return words
+    if event.before == event.after:
+        return (*words, f"; the version stays {event.after}: backward cannot notice")
+    return (*words, f": version {event.before} became {event.after}")
+
+
+def _stepped(event: OptimizerStepped, story: Story) -> Iterator[Words]:
+    name = f"{clean(event.name)}.step()"
+    if event.updated:
+        yield (f"{name} updated ", *listed([story.tensor(key) for key in event.updated]))
+    else:
+        yield (f"{name} updated nothing",)
+    if event.skipped:
+        names = listed([story.tensor(key) for key in event.skipped])
+        whose = "whose .grad is None"
+        yield ("it passed over ", *names, f", {whose}")
+
+
+def _zeroed(event: ZeroedGrad, story: Story) -> Iterator[Words]:
+    names = [(*story.tensor(key), ".grad") for key in event.tensors]
+    if not names:
+        yield (f"{clean(event.name)}.zero_grad() found no .grad to take away",)
+    elif event.set_to_none:
+        yield (f"{clean(event.name)}.zero_grad() set ", *listed(names), " to None")
+    else:
+        yield (f"{clean(event.name)}.zero_grad() filled ", *listed(names), " with 0")
+
+
+def _died(events: list[Event], story: Story) -> Iterator[Words]:
+    dead = [event for event in events if isinstance(event, Died)]
+    tensors = [key for event in dead for key in event.tensors if key in story.tensors]
+    named = [story.tensor(key) for key in tensors if story.tensors[key].name]
+    nodes = [key for event in dead for key in event.nodes if key in story.nodes]
+    inner = [key for key in nodes if story.nodes[key].variable is None]
+    if named:
+        yield ("the old " if _is_bound_again(tensors, story) else "", *listed(named), " died")
+    if inner:
+        verb = "dies" if len(inner) == 1 else "die"
+        yield ("with no tensor to hold them, " if False else "", *listed(
+            [story.node(key) for key in inner], FEW, "other node"), f" {verb}")
+
+
+def _is_bound_again(tensors: list[str], story: Story) -> bool:
+    names = {story.tensors[key].name for key in tensors}
+    return any(story.tensors[k].name in names for k in story.alive if k in story.tensors)
