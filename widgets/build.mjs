@@ -8,7 +8,7 @@ const options = {
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
   entryPoints: [
     { in: "src/index.ts", out: "widget" },
-    { in: "src/widget.css", out: "widget" },
+    { in: "src/styles.css", out: "widget" },
   ],
   outdir: outdir > 0 ? process.argv[outdir] : "../gradviz/view/static",
   bundle: true,

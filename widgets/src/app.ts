@@ -1,5 +1,7 @@
 // Puts the panels together. Each panel takes the context and reads the store; this file alone
 // knows all of them.
+import { makeCaption } from "./caption";
+import { makeCode } from "./code";
 import type { Context } from "./context";
 import { html } from "./dom";
 import { makeFind } from "./find";
@@ -9,9 +11,13 @@ import { makeInspector } from "./inspector";
 import { listenForKeys } from "./keys";
 import { makeLegend } from "./legend";
 import { makeOutline } from "./outline";
+import { makePlaying } from "./play";
+import { makePlayer } from "./player";
 import { makeSaveMenu } from "./save";
+import { Steps } from "./steps";
 import type { Store } from "./store";
 import { makeTabs } from "./tabs";
+import { makeTensors } from "./tensors";
 import { followTheme } from "./theme";
 import { makeToolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
@@ -47,14 +53,31 @@ export function mountApp(
   const tabs = makeTabs(context, { graph: graph.element, outline });
   const toolbar = makeToolbar(context, graph.viewport, [menu.button, help.button]);
   const bar = html("div", { class: "gradviz-bar" }, tabs.bar, find.element, toolbar, menu.element);
-  const main = html("div", { class: "gradviz-main" }, ...tabs.panels, inspector);
-  root.append(bar, main, makeLegend(context), help.element, tooltip.element, live);
-  listenForKeys(root, context, graph, find, help);
+  const steps = new Steps(store);
+  const playing = makePlaying(context, steps);
+  const code = makeCode(context, steps);
+  const main = html("div", { class: "gradviz-main" }, code, ...tabs.panels, inspector);
+  root.append(
+    makePlayer(context, steps, playing),
+    makeCaption(context, steps),
+    bar,
+    main,
+    makeTensors(context, steps),
+    makeLegend(context),
+    help.element,
+    tooltip.element,
+    live,
+  );
+  listenForKeys(root, context, graph, find, help, steps, playing);
+  store.watch(["timeline"], () => {
+    root.classList.toggle("has-steps", store.get("timeline") !== undefined);
+    root.classList.toggle("has-code", !code.hidden);
+  });
 
   let before: string | undefined;
   store.watch(["selected", "wire"], () => {
     const selected = store.get("selected");
-    const item = store.get("wire").items.find(({ id }) => id === selected);
+    const item = store.get("facts").items.find(({ id }) => id === selected);
     // Python may select in a picture that is still on its way.
     if (selected !== "" && item === undefined) return;
     if (before !== undefined && before !== selected) {

@@ -65,6 +65,14 @@ const ICONS = {
   down: "M5 8l5 5 5-5",
   left: "M12 5l-5 5 5 5",
   right: "M8 5l5 5-5 5",
+  first: "M4.5 4v12M15 4l-7 6 7 6",
+  back: "M13 4l-7 6 7 6",
+  forward: "M7 4l7 6-7 6",
+  last: "M15.5 4v12M5 4l7 6-7 6",
+  play: "M6.5 4l10 6-10 6z",
+  pause: "M7 4.5v11M13 4.5v11",
+  detail: "M4 3v14M4 6h5M4 14h5M12 6h5M12 14h5M12 10h5",
+  error: "M10 3l7.5 13.5h-15zM10 8v4M10 14v.5",
 } as const;
 
 export type Icon = keyof typeof ICONS;
@@ -80,6 +88,15 @@ export function icon(name: Icon): SVGElement {
 /** Half a surrogate pair becomes U+FFFD; encodeURIComponent would throw on it. */
 export function wellFormed(text: string): string {
   return text.toWellFormed?.() ?? text.replace(/[\ud800-\udfff]/gu, "\ufffd");
+}
+
+/** Like scrollIntoView, but only `frame` moves; `above` pixels at its top are covered. */
+export function scrollWithin(frame: HTMLElement, target: HTMLElement, above = 0): void {
+  const start = target.getBoundingClientRect().top - frame.getBoundingClientRect().top;
+  const top = start - frame.clientTop + frame.scrollTop;
+  const bottom = top + target.offsetHeight - frame.clientHeight;
+  if (frame.scrollTop > top - above) frame.scrollTop = top - above;
+  else if (frame.scrollTop < bottom) frame.scrollTop = bottom;
 }
 
 let views = 0;

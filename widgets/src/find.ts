@@ -28,7 +28,7 @@ export function makeFind({ store, announce, prefix }: Context): Find {
   const label = html("label", { for: id, class: "gradviz-hidden" }, "Find in the graph");
   const element = html("div", { class: "gradviz-find" }, icon("find"), label, input, count);
 
-  const matches = () => findItems(store.get("wire").items, store.get("query"));
+  const matches = () => findItems(store.get("facts").items, store.get("query"));
   const place = () => matches().findIndex((item) => item.id === store.get("selected"));
 
   const go = (step: 1 | -1) => {
@@ -58,7 +58,7 @@ export function makeFind({ store, announce, prefix }: Context): Find {
       store.set("query", "");
     }
   });
-  store.watch(["query", "selected", "wire"], () => {
+  store.watch(["query", "selected", "facts"], () => {
     const { length } = matches();
     const at = place();
     const shown = at < 0 ? String(length) : `${at + 1}/${length}`;

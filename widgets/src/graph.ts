@@ -1,12 +1,16 @@
-// The picture: shows it, marks what is selected, found and pointed at, moves the focus.
+// The picture: shows it, follows the steps, marks what is selected, found and pointed at, moves
+// the focus.
 import type { Box } from "./camera";
 import type { Context } from "./context";
-import { focusable, html, svg, take } from "./dom";
+import { html, take } from "./dom";
 import { findItems } from "./find";
 import { type Picture, parsePicture } from "./picture";
 import { flowOf, moveOf, neighbour } from "./roving";
+import { addRing, Shapes } from "./shapes";
+import { lightOf } from "./steps";
+import { lineOf } from "./timeline";
 import { Viewport } from "./viewport";
-import type { Item } from "./wire";
+import type { Facts, Item } from "./wire";
 
 export interface Graph {
   readonly element: HTMLElement;
@@ -21,69 +25,82 @@ export function makeGraph(context: Context): Graph {
   hint.textContent = "Arrow keys follow the edges, Enter selects, question mark lists all keys.";
   const element = html("div", { class: "gradviz-graph" }, viewport.element, hint);
 
+  const shapes = new Shapes();
   let picture: Picture;
-  let items = new Map<string, Item>();
-  let shapes = new Map<string, SVGGElement>();
-  /** Everything that stands for an id, in the order of drawing. */
-  let holders = new Map<string, SVGGElement[]>();
-  /** Tag on a card -> the card. */
-  let owners = new Map<string, string>();
-  const marked = new Map<string, SVGGElement[]>();
+  /** Element -> the variant that stands there. */
+  let variants = new Map<string, number>();
+  let facts: Facts | undefined;
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
 
-  const current = () => trail.at(-1) ?? "";
-  const itemAt = (target: EventTarget | null): string => {
-    let found = target instanceof Element ? target.closest("[data-id]") : null;
-    while (found && !items.has(found.getAttribute("data-id") ?? "")) {
-      found = found.parentElement?.closest("[data-id]") ?? null;
-    }
-    return found?.getAttribute("data-id") ?? "";
+  /** Where the focus enters: what was visited last of what is there. */
+  const current = () =>
+    trail.findLast((id) => shapes.cards.has(id)) ?? [...shapes.cards.keys()][0] ?? "";
+  const setStop = () => {
+    const stop = current();
+    for (const [id, card] of shapes.cards) card.setAttribute("tabindex", id === stop ? "0" : "-1");
   };
-
-  /** The card that an item is, or lies on. */
-  const ownerOf = (id: string) => shapes.get(id) ?? shapes.get(owners.get(id) ?? "");
-  const tagsOn = (id: string) => [...owners.keys()].filter((tag) => owners.get(tag) === id);
-
-  const setCurrent = (id: string) => {
-    shapes.get(current())?.setAttribute("tabindex", "-1");
+  const visit = (id: string) => {
     trail = [...trail.filter((known) => known !== id), id].slice(-50);
-    shapes.get(id)?.setAttribute("tabindex", "0");
+    setStop();
   };
 
   const measure = () => {
-    boxes ??= new Map([...shapes].map(([id, shape]) => [id, viewport.boxOf(shape)]));
+    boxes ??= new Map([...shapes.cards].map(([id, shape]) => [id, viewport.boxOf(shape)]));
     return boxes;
   };
 
   store.watch(["wire"], () => {
-    const wire = store.get("wire");
+    const { svg } = store.get("wire");
     const hadFocus = element.contains(document.activeElement);
-    picture = parsePicture(wire.svg, prefix);
-    items = new Map(wire.items.map((item) => [item.id, item]));
-    shapes = new Map();
-    owners = new Map();
-    holders = new Map();
-    marked.clear();
-    boxes = undefined;
-    for (const holder of picture.svg.querySelectorAll<SVGGElement>("[data-id]")) {
-      const id = holder.dataset.id ?? "";
-      holders.set(id, [...(holders.get(id) ?? []), holder]);
-      // An element with role="img" may hold nothing that takes focus, so a tag in a card does not.
-      const card = holder.parentElement?.closest<SVGGElement>("[role=img][data-id]");
-      if (card && items.has(id)) owners.set(id, card.dataset.id ?? "");
-    }
-    for (const id of items.keys()) {
-      const shape = holders.get(id)?.[0];
-      if (shape && !owners.has(id)) shapes.set(id, focusable(shape, -1));
-    }
-    const root = shapes.has(current()) ? current() : [...shapes.keys()][0];
-    trail = trail.filter((id) => shapes.has(id));
-    viewport.show(picture.svg, () => ownerOf(store.get("selected")) ?? shapes.get(root ?? ""));
-    if (root) setCurrent(root);
-    if (hadFocus) shapes.get(current())?.focus();
+    picture = parsePicture(svg, prefix);
+    const timeline = store.get("timeline");
+    variants = new Map(timeline?.moment(timeline.wire.open).at);
+    facts = undefined;
+    trail = [];
+    refresh();
+    viewport.show(picture.svg, () => goal() ?? shapes.cards.get(current()));
+    if (hadFocus) shapes.cards.get(current())?.focus();
   });
+  store.watch(["facts"], refresh);
 
+  /** Makes the picture that of the current step. */
+  function refresh(): void {
+    if (facts === store.get("facts")) return;
+    facts = store.get("facts");
+    const focused = shapes.at(document.activeElement);
+    const timeline = store.get("timeline");
+    for (const [key, variant] of timeline?.moment(store.get("at")).at ?? []) {
+      if (variants.get(key) === variant) continue;
+      variants.set(key, variant);
+      picture.patch(key, timeline?.wire.elements[key]?.[variant] ?? "");
+    }
+    shapes.read(picture.svg, facts.items);
+    boxes = undefined;
+    tooltip.hide();
+    setStop();
+    // What had the focus may be no more, or be drawn anew.
+    const heir = focused ? shapes.cards.get(current()) : undefined;
+    if (heir && heir !== document.activeElement) heir.focus();
+    else if (heir) addRing(heir);
+  }
+
+  /** What a step is about, or what is selected: the window goes there. */
+  function goal(): SVGGElement | undefined {
+    const timeline = store.get("timeline");
+    if (!timeline) return shapes.ownerOf(store.get("selected"));
+    const view = timeline.view(store.get("at"));
+    const made = timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
+    const about = view.node === null ? made : [view.node];
+    return about.map((id) => shapes.ownerOf(id)).find((shape) => shape !== undefined);
+  }
+
+  let stepped = false;
+  store.watch(["at"], () => {
+    const shape = goal();
+    if (stepped && store.get("timeline") && shape) viewport.reveal(viewport.boxOf(shape));
+    stepped = true;
+  });
   store.watch(["wire", "engine_arrows"], () => {
     picture.svg.classList.toggle("gv-engine", store.get("engine_arrows"));
   });
@@ -92,48 +109,38 @@ export function makeGraph(context: Context): Graph {
     element.style.setProperty("--height", `${height}px`);
     element.classList.toggle("is-fixed", height > 0);
   });
-  store.watch(["wire", "query"], () => {
-    const found = findItems([...items.values()], store.get("query"));
-    mark(
-      "is-match",
-      found.map(({ id }) => id),
-    );
+  store.watch(["facts", "query"], () => {
+    const found = findItems(shapes.items, store.get("query"));
+    const ids = found.map(({ id }) => id);
+    shapes.mark("is-match", ids);
   });
-  store.watch(["wire", "lit"], () => mark("is-lit", [store.get("lit")]));
-  store.watch(["wire", "selected"], () => {
+  store.watch(["facts", "lit"], () => {
+    shapes.mark("is-lit", lightOf(store.get("timeline"), store.get("lit")));
+  });
+  store.watch(["facts", "selected"], () => {
     const selected = store.get("selected");
-    mark("is-selected", [selected]);
+    shapes.mark("is-selected", [selected]);
     for (const edge of picture.svg.querySelectorAll("[data-source]")) {
       const ends = ["source", "target", "tensor"].map((end) => edge.getAttribute(`data-${end}`));
       edge.classList.toggle("is-near", selected !== "" && ends.includes(selected));
     }
-    const shape = ownerOf(selected);
+  });
+  store.watch(["wire", "selected"], () => {
+    const shape = shapes.ownerOf(store.get("selected"));
     if (!shape) return;
-    setCurrent(shape.dataset.id ?? "");
+    visit(shape.dataset.id ?? "");
     viewport.reveal(viewport.boxOf(shape));
   });
-  viewport.onShow = () => {
-    for (const holder of [...marked.values()].flat()) addRing(holder);
-  };
-
-  function mark(name: string, ids: Iterable<string>): void {
-    for (const holder of marked.get(name) ?? []) holder.classList.remove(name);
-    const now = [...ids].flatMap((id) => holders.get(id) ?? []);
-    marked.set(name, now);
-    for (const holder of now) {
-      addRing(holder);
-      holder.classList.add(name);
-    }
-  }
+  viewport.onShow = () => shapes.addRings();
 
   element.addEventListener("click", (event) => {
     if (!(event.target instanceof Element) || !event.target.closest("svg.gradviz-svg")) {
       if (event.target !== viewport.element) return;
     }
-    store.set("selected", itemAt(event.target));
+    store.set("selected", shapes.at(event.target));
   });
   element.addEventListener("pointerover", (event) => {
-    store.set("lit", itemAt(event.target));
+    store.set("lit", shapes.at(event.target));
     const titled = nearestTitle(event.target, picture);
     tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
   });
@@ -142,10 +149,10 @@ export function makeGraph(context: Context): Graph {
     tooltip.point(undefined, "");
   });
   element.addEventListener("focusin", (event) => {
-    const id = itemAt(event.target);
-    const shape = shapes.get(id);
+    const id = shapes.at(event.target);
+    const shape = shapes.cards.get(id);
     if (!shape) return;
-    setCurrent(id);
+    visit(id);
     addRing(shape);
     if (!shape.matches(":focus-visible")) return;
     viewport.reveal(viewport.boxOf(shape));
@@ -159,26 +166,26 @@ export function makeGraph(context: Context): Graph {
   });
 
   element.addEventListener("keydown", (event) => {
-    const item = items.get(itemAt(event.target));
+    const item = shapes.item(shapes.at(event.target));
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
       take(event);
-      const around = [item.id, ...tagsOn(item.id)];
+      const around = [item.id, ...shapes.tagsOn(item.id)];
       store.set("selected", around[around.indexOf(store.get("selected")) + 1] ?? item.id);
       return;
     }
     const goal = goalOf(event, item);
     if (goal === undefined) return;
     take(event);
-    shapes.get(goal)?.focus({ preventScroll: true });
+    shapes.cards.get(goal)?.focus({ preventScroll: true });
   });
 
   /** The id a key leads to, "" when it leads nowhere, undefined when the key is not ours. */
   function goalOf(event: KeyboardEvent, item: Item): string | undefined {
-    const ids = [...shapes.keys()];
+    const ids = [...shapes.cards.keys()];
     if (event.key === "Home") return ids[0] ?? "";
     if (event.key === "End") return ids.at(-1) ?? "";
-    const flow = flowOf([...items.values()], measure());
+    const flow = flowOf(shapes.items, measure());
     const move = moveOf(event.key, flow);
     if (!move || event.shiftKey) return undefined;
     const goal = neighbour(item, move, flow, measure(), trail.slice(0, -1));
@@ -189,30 +196,11 @@ export function makeGraph(context: Context): Graph {
     return goal ?? "";
   }
 
-  return { element, viewport, focus: () => shapes.get(current())?.focus() };
+  return { element, viewport, focus: () => shapes.cards.get(current())?.focus() };
 }
 
 function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
   let found = target instanceof Element ? target : null;
   while (found && !picture.titles.has(found)) found = found.parentElement;
   return found && found !== picture.svg ? found : undefined;
-}
-
-/** The outline that shows focus and marks; it takes part in no measure of its own card. */
-function addRing(shape: SVGGElement): void {
-  if (!shape.getBBox || shape.querySelector(":scope > .gradviz-ring")) return;
-  const { x, y, width, height } = shape.getBBox();
-  if (!width) return;
-  const grow = 4;
-  shape.append(
-    svg("rect", {
-      class: "gradviz-ring",
-      style: "fill:none", // before any rule the picture has for its own rects
-      x: x - grow,
-      y: y - grow,
-      width: width + 2 * grow,
-      height: height + 2 * grow,
-      rx: 9,
-    }),
-  );
 }

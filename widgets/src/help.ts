@@ -3,7 +3,18 @@ import type { Context } from "./context";
 import { focusable, html, icon, take } from "./dom";
 import { makeButton } from "./toolbar";
 
-const KEYS: readonly (readonly [string, string])[] = [
+type Key = readonly [keys: string, what: string];
+
+const STEP_KEYS: readonly Key[] = [
+  ["← →", "a step back, a step forward: on the controls, the code, the caption, the tensors"],
+  ["[ ] or , .", "the same from anywhere, the graph too"],
+  ["Home End", "first and last step"],
+  ["Space", "play and pause, on the time line; a step forward where the system asks for no motion"],
+  ["↑ ↓", "from line to line in the code, from row to row in a table"],
+  ["Enter", "on a line of code: to the step at which it has run"],
+];
+
+const KEYS: readonly Key[] = [
   ["Tab", "tabs, find, tools, graph, details"],
   [
     "↑ ↓ ← →",
@@ -35,9 +46,12 @@ export function makeHelp(context: Context): Help {
   );
   close.append(icon("close"));
   const list = html("dl");
-  for (const [keys, what] of KEYS) {
-    list.append(html("div", {}, html("dt", {}, keys), html("dd", {}, what)));
-  }
+  context.store.watch(["timeline"], () => {
+    const shown = context.store.get("timeline") ? [...STEP_KEYS, ...KEYS] : KEYS;
+    list.replaceChildren(
+      ...shown.map(([keys, what]) => html("div", {}, html("dt", {}, keys), html("dd", {}, what))),
+    );
+  });
   const note = html("p", {}, "Single letters work while the focus is in the graph.");
   element.append(
     html(

@@ -28,22 +28,29 @@ export function makeInspector({ store, prefix, tooltip }: Context): HTMLElement 
   const body = html("div", { class: "gradviz-inspector-body" });
   element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
 
-  store.watch(["wire", "selected"], () => {
-    const wire = store.get("wire");
-    const item = wire.items.find(({ id }) => id === store.get("selected"));
-    element.classList.toggle("is-empty", !item);
-    close.hidden = !item;
-    title.textContent = item ? item.label : wire.title;
-    if (item) {
+  let shown: string | undefined;
+  store.watch(["facts", "selected"], () => {
+    const facts = store.get("facts");
+    const selected = store.get("selected");
+    const item = facts.items.find(({ id }) => id === selected);
+    // Of a recording something may be selected that is not there at this step.
+    const absent = item ? undefined : store.get("timeline")?.labelOf(selected);
+    element.classList.toggle("is-empty", !item && !absent);
+    close.hidden = !item && !absent;
+    title.textContent = item?.label ?? absent ?? facts.title;
+    if (absent) {
+      body.replaceChildren(html("p", {}, "Not there at this step."));
+    } else if (item) {
       body.replaceChildren(
         ...item.details.map((section, i) => show(section, `${prefix}-s${i}`, item.label)),
       );
     } else {
       const hint = "Select a node or a tensor to see what autograd keeps there.";
-      const summary = wire.summary.replace(`${wire.title}: `, "");
+      const summary = facts.summary.replace(`${facts.title}: `, "");
       body.replaceChildren(html("p", {}, summary), html("p", { class: "is-quiet" }, hint));
     }
-    element.scrollTop = 0;
+    if (shown !== selected) element.scrollTop = 0;
+    shown = selected;
   });
   return element;
 }

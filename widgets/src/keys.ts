@@ -4,6 +4,11 @@ import { take } from "./dom";
 import type { Find } from "./find";
 import type { Graph } from "./graph";
 import type { Help } from "./help";
+import type { Playing } from "./play";
+import type { Steps } from "./steps";
+
+/** Where left and right are not taken by something else, they step. */
+const STEPPING = ".gradviz-player, .gradviz-code, .gradviz-caption, .gradviz-tensors";
 
 export function listenForKeys(
   root: HTMLElement,
@@ -11,6 +16,8 @@ export function listenForKeys(
   graph: Graph,
   find: Find,
   help: Help,
+  steps: Steps,
+  playing: Playing,
 ): void {
   const { store } = context;
   const { viewport } = graph;
@@ -33,18 +40,44 @@ export function listenForKeys(
     ArrowLeft: () => viewport.pan("left"),
     ArrowRight: () => viewport.pan("right"),
   };
+  const back = () => steps.take(steps.place - 1);
+  const forward = () => steps.take(steps.place + 1);
+  const anywhere: Record<string, () => void> = {
+    "[": back,
+    ",": back,
+    "]": forward,
+    ".": forward,
+  };
+  const stepping: Record<string, () => void> = {
+    ArrowLeft: back,
+    ArrowRight: forward,
+    Home: () => steps.take(0),
+    End: () => steps.take(steps.last),
+  };
+  const play = () => (playing.allowed() ? playing.toggle() : forward());
+
+  /** What a key does on a recording, beside what it does on every graph. */
+  function stepOf(key: string, target: Element): (() => void) | undefined {
+    if (!store.get("timeline")) return undefined;
+    if (anywhere[key]) return anywhere[key];
+    if (!target.closest(STEPPING)) return undefined;
+    return key === " " && !target.matches("button") ? play : stepping[key];
+  }
+
   root.addEventListener("keydown", (event) => {
     const target = event.target as Element;
-    if (event.altKey || event.ctrlKey || event.metaKey || target.matches("input")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (target.matches("input:not([type=range]), select")) return;
     const inGraph = graph.element.contains(target);
     const act =
       event.key === "?"
         ? help.open
-        : inGraph
-          ? event.shiftKey
-            ? (moves[event.key] ?? letters[event.key])
-            : letters[event.key]
-          : undefined;
+        : (stepOf(event.key, target) ??
+          (inGraph
+            ? event.shiftKey
+              ? (moves[event.key] ?? letters[event.key])
+              : letters[event.key]
+            : undefined));
     if (act) {
       take(event);
       act();

@@ -2,6 +2,8 @@
 import type { Context } from "./context";
 import { focusable, html } from "./dom";
 import { makeSwatch } from "./swatch";
+import { makeTick, TICKS, type TickName } from "./ticks";
+import type { Timeline } from "./timeline";
 
 export function makeLegend({ store }: Context): HTMLElement {
   const list = html("ul");
@@ -9,12 +11,24 @@ export function makeLegend({ store }: Context): HTMLElement {
   const element = html("details", { class: "gradviz-legend", open: true }, summary, list);
   store.watch(["wire"], () => {
     const { legend } = store.get("wire");
-    element.hidden = !legend.length;
+    const timeline = store.get("timeline");
+    element.hidden = !legend.length && !timeline;
     const entries = legend.map((entry) => html("li", {}, makeSwatch(entry.class), entry.label));
-    list.replaceChildren(...entries);
+    list.replaceChildren(...entries, ...(timeline ? ofSteps(timeline) : []));
   });
   store.watch(["engine_arrows"], () => {
     list.classList.toggle("gv-engine", store.get("engine_arrows"));
   });
   return element;
+}
+
+/** The marks on the time line. */
+function ofSteps({ wire }: Timeline): HTMLElement[] {
+  const used = new Set<string>(wire.views.map(({ tick }) => tick));
+  if (wire.stops.length) used.add("stop");
+  const names = (Object.keys(TICKS) as TickName[]).filter((name) => used.has(name));
+  const ticks = names.map((name) => html("li", {}, makeTick(name), TICKS[name].word));
+  if (!wire.views.some(({ saved }) => saved)) return ticks;
+  const bar = html("span", { class: "gradviz-bar-swatch", "aria-hidden": "true" });
+  return [...ticks, html("li", {}, bar, "bytes that saved tensors keep, per step")];
 }

@@ -13,11 +13,51 @@ const LOADS = /url\(|image|@import|@font-face|@namespace|src\(|expression|\\/i;
 export interface Picture {
   readonly svg: SVGSVGElement;
   /** Full texts, taken out of <title>: the browser's own tooltip cannot be dismissed. */
-  readonly titles: ReadonlyMap<Element, string>;
+  readonly titles: WeakMap<Element, string>;
+  /** Makes an element with this id what the markup says; it keeps its place and its focus. */
+  patch(key: string, markup: string): void;
 }
 
 /** Throws when the text is not an SVG. */
 export function parsePicture(source: string, prefix: string): Picture {
+  const svg = parse(source, prefix);
+  const titles = new WeakMap<Element, string>();
+  takeTitles(svg, titles);
+  const known = new Map<string, Element>();
+  const patch = (key: string, markup: string) => {
+    const target = svg.querySelector(`#${CSS.escape(`${prefix}-${key}`)}`);
+    if (!target) return;
+    const text = markup || `<g id="${key}" class="gv-absent"/>`;
+    const made = known.get(text) ?? parse(`<svg xmlns="${SVG}">${text}</svg>`, prefix).children[0];
+    if (!made || made.id !== target.id)
+      throw new Error(`the part ${key} of the picture is damaged`);
+    known.set(text, made);
+    replace(target, made.cloneNode(true) as Element);
+    takeTitles(target, titles);
+  };
+  return { svg, titles, patch };
+}
+
+/** What only this view has put on an element. */
+const OWN = /^(tabindex|data-lm-suppress-shortcuts)$/;
+
+function replace(target: Element, made: Element): void {
+  for (const { name } of [...target.attributes]) {
+    if (!made.hasAttribute(name) && !OWN.test(name)) target.removeAttribute(name);
+  }
+  for (const { name, value } of made.attributes) target.setAttribute(name, value);
+  target.replaceChildren(...made.childNodes);
+}
+
+function takeTitles(within: Element, titles: WeakMap<Element, string>): void {
+  titles.delete(within);
+  for (const title of [...within.querySelectorAll("title")]) {
+    if (title.parentElement) titles.set(title.parentElement, title.textContent ?? "");
+    title.remove();
+  }
+}
+
+function parse(source: string, prefix: string): SVGSVGElement {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
   const root = parsed.documentElement;
   if (
@@ -30,13 +70,7 @@ export function parsePicture(source: string, prefix: string): Picture {
   // Before it becomes part of this page: an <img> starts to load, and to run its onerror, as soon
   // as a live document owns it.
   clean(root, prefix);
-  const svg = document.importNode(root, true) as Element as SVGSVGElement;
-  const titles = new Map<Element, string>();
-  for (const title of [...svg.querySelectorAll("title")]) {
-    if (title.parentElement) titles.set(title.parentElement, title.textContent ?? "");
-    title.remove();
-  }
-  return { svg, titles };
+  return document.importNode(root, true) as Element as SVGSVGElement;
 }
 
 function clean(element: Element, prefix: string): void {

@@ -1,8 +1,9 @@
 // Copy and save: SVG, PNG at twice the size, text, JSON. Works without a kernel and a network.
 import type { Context } from "./context";
 import { html, take, wellFormed } from "./dom";
+import { documentAt } from "./still";
 import { makeButton, rove } from "./toolbar";
-import type { Wire } from "./wire";
+import type { Document } from "./wire";
 
 export type Format = "svg" | "png" | "txt" | "json";
 
@@ -17,7 +18,7 @@ const PNG_SCALE = 2;
 /** Browsers draw nothing on a larger canvas. */
 const CANVAS_LIMIT = 16_000;
 
-export function textOf(wire: Wire, format: Exclude<Format, "png">): string | undefined {
+export function textOf(wire: Document, format: Exclude<Format, "png">): string | undefined {
   return { svg: wire.svg, txt: `${wire.text.trimEnd()}\n`, json: wire.json }[format];
 }
 
@@ -29,7 +30,7 @@ export function fileName(title: string, format: Format): string {
   return `${stem.slice(0, 60) || "graph"}.${format}`;
 }
 
-async function contentOf(wire: Wire, format: Format): Promise<Blob> {
+async function contentOf(wire: Document, format: Format): Promise<Blob> {
   if (format === "png") return paint(wire.svg);
   return new Blob([textOf(wire, format) ?? ""], { type: TYPES[format] });
 }
@@ -57,13 +58,13 @@ async function paint(svg: string): Promise<Blob> {
   });
 }
 
-async function copy(wire: Wire, format: Format): Promise<void> {
+async function copy(wire: Document, format: Format): Promise<void> {
   if (format !== "png") return navigator.clipboard.writeText(textOf(wire, format) ?? "");
   // The promise goes in unresolved: Safari wants the item made within the click.
   await navigator.clipboard.write([new ClipboardItem({ [TYPES.png]: paint(wire.svg) })]);
 }
 
-async function save(wire: Wire, format: Format): Promise<void> {
+async function save(wire: Document, format: Format): Promise<void> {
   const address = URL.createObjectURL(await contentOf(wire, format));
   html("a", { href: address, download: fileName(wire.title, format) }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
@@ -109,10 +110,11 @@ export function makeSaveMenu(context: Context): Menu {
     open(false);
   };
 
+  const now = () => documentAt(store.get("wire"), store.get("timeline"), store.get("at"));
   const act = async (verb: "copy" | "save", format: Format) => {
     close();
     try {
-      await (verb === "copy" ? copy : save)(store.get("wire"), format);
+      await (verb === "copy" ? copy : save)(now(), format);
       announce(verb === "copy" ? `copied as ${NAMES[format]}` : `saved as ${NAMES[format]}`);
     } catch (error) {
       announce(`could not ${verb}: ${error instanceof Error ? error.message : String(error)}`);

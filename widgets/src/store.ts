@@ -1,6 +1,9 @@
-// State: the traits shared with Python and what only this view knows. Beside expanded.ts the only
-// file that touches the model; panels read and watch the store and never talk to each other.
-import { parseWire, type Wire } from "./wire";
+// State: the traits shared with Python, what only this view knows, and what follows from both.
+// Beside expanded.ts the only file that touches the model; panels read and watch the store and
+// never talk to each other.
+import { isRecording, type RecordingWire } from "./recording_wire";
+import { Timeline } from "./timeline";
+import { type Facts, parseWire, type Wire } from "./wire";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -15,11 +18,17 @@ export interface Model {
 
 /** Names are those of the Python traits. */
 export interface Traits {
-  readonly wire: Wire;
+  readonly wire: Wire | RecordingWire;
   readonly selected: string;
   readonly height: number;
   readonly engine_arrows: boolean;
   readonly theme: Theme;
+  /** Step of a recording as Python counts; -1 for the one the recording opens at. */
+  readonly step: number;
+  /** Whether sub-steps are shown. */
+  readonly detail: boolean;
+  /** Steps a second while playing. */
+  readonly speed: number;
 }
 
 export type Panel = "graph" | "outline";
@@ -30,9 +39,20 @@ export interface Local {
   readonly query: string;
   /** Id that the pointer or the focus is on, "" if none. */
   readonly lit: string;
+  readonly playing: boolean;
 }
 
-export type State = Traits & Local;
+/** What follows from the traits; nobody sets it. */
+export interface Derived {
+  /** The steps, undefined when a graph is shown. */
+  readonly timeline: Timeline | undefined;
+  /** Number of the step that is shown: the visible one that `step` is, or is a part of. */
+  readonly at: number;
+  /** What is true of the graph, at this step. */
+  readonly facts: Facts;
+}
+
+export type State = Traits & Local & Derived;
 
 const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = {
   wire: parseWire,
@@ -40,43 +60,57 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   height: (value) => (typeof value === "number" && value > 0 ? value : 0),
   engine_arrows: (value) => value === true,
   theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
+  step: (value) => (Number.isInteger(value) && (value as number) >= 0 ? (value as number) : -1),
+  detail: (value) => value === true,
+  speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+};
+
+const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
+  timeline: ["wire"],
+  at: ["wire", "step", "detail"],
+  facts: ["wire", "step", "detail"],
 };
 
 export class Store {
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
-  #local: Local = { panel: "graph", query: "", lit: "" };
-  #wire: Wire | undefined;
+  #local: Local = { panel: "graph", query: "", lit: "", playing: false };
+  #wire: Wire | RecordingWire | undefined;
+  #timeline: Timeline | undefined;
   #listeners = new Map<keyof State, Set<() => void>>();
+  /** What was derived when listeners were last told. */
+  readonly #told = new Map<keyof Derived, unknown>();
 
   constructor(model: Model, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#model = model;
     this.#signal = signal;
     this.#onError = onError;
+    const heard: [string, () => void][] = [];
     for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
       const changed = () => {
-        if (name === "wire") this.#wire = undefined;
+        if (name === "wire") this.#wire = this.#timeline = undefined;
         this.#notify(name);
       };
       model.on(`change:${name}`, changed);
-      signal.addEventListener("abort", () => model.off?.(`change:${name}`, changed));
+      heard.push([`change:${name}`, changed]);
     }
-    signal.addEventListener("abort", () => this.#listeners.clear());
+    signal.addEventListener("abort", () => {
+      for (const [event, listener] of heard) model.off?.(event, listener);
+      this.#listeners.clear();
+    });
   }
 
   get<K extends keyof State>(name: K): State[K] {
-    if (name === "wire") {
-      this.#wire ??= parseWire(this.#model.get("wire"));
-      return this.#wire as State[K];
-    }
+    if (name === "wire") return this.#document() as State[K];
     if (name in TRAITS) {
       return TRAITS[name as keyof Traits](this.#model.get(name)) as State[K];
     }
+    if (name in FOLLOWS) return this.#derive(name as keyof Derived) as State[K];
     return (this.#local as State)[name];
   }
 
-  set<K extends Exclude<keyof State, "wire">>(name: K, value: State[K]): void {
+  set<K extends Exclude<keyof State, "wire" | keyof Derived>>(name: K, value: State[K]): void {
     if (this.get(name) === value) return;
     if (name in TRAITS) {
       this.#model.set(name, value);
@@ -92,14 +126,38 @@ export class Store {
     for (const name of names) {
       const known = this.#listeners.get(name) ?? new Set();
       this.#listeners.set(name, known.add(listener));
+      if (name in FOLLOWS) this.#told.set(name as keyof Derived, this.get(name));
     }
     listener();
+  }
+
+  #document(): Wire | RecordingWire {
+    this.#wire ??= parseWire(this.#model.get("wire"));
+    return this.#wire;
+  }
+
+  #derive(name: keyof Derived): Derived[keyof Derived] {
+    const wire = this.#document();
+    if (!isRecording(wire)) return { timeline: undefined, at: 0, facts: wire }[name];
+    this.#timeline ??= new Timeline(wire);
+    const timeline = this.#timeline;
+    if (name === "timeline") return timeline;
+    const step = this.get("step");
+    const at = timeline.enclosing(step < 0 ? wire.open : step, this.get("detail"));
+    return name === "at" ? at : timeline.facts(at);
   }
 
   #notify(name: keyof State): void {
     if (this.#signal.aborted) return;
     try {
       for (const listener of this.#listeners.get(name) ?? []) listener();
+      for (const derived of Object.keys(FOLLOWS) as (keyof Derived)[]) {
+        if (!FOLLOWS[derived].includes(name as keyof Traits)) continue;
+        const value = this.#derive(derived);
+        if (this.#told.has(derived) && value === this.#told.get(derived)) continue;
+        this.#told.set(derived, value);
+        for (const listener of this.#listeners.get(derived) ?? []) listener();
+      }
     } catch (error) {
       this.#onError(error);
     }

@@ -1,4 +1,6 @@
 // The JSON that gradviz/view/wire.py writes. tests/golden/wire/*.json binds both sides.
+import { type Check, item, listOf, recordOf, text } from "./checks";
+import { isRecording, type RecordingWire, recordingFields } from "./recording_wire";
 
 export type Kind = "node" | "leaf" | "tensor";
 
@@ -32,58 +34,41 @@ export interface Outline {
   readonly rows: readonly { readonly id: string; readonly cells: readonly string[] }[];
 }
 
-export interface Wire {
+/** What is true of a graph at one moment. */
+export interface Facts {
+  readonly title: string;
+  readonly summary: string;
+  readonly items: readonly Item[];
+  readonly outline: Outline;
+}
+
+/** What a graph and a recording have in common. */
+export interface Document {
   readonly format: 1;
   readonly title: string;
   readonly svg: string;
-  readonly items: readonly Item[];
   readonly legend: readonly LegendEntry[];
-  readonly outline: Outline;
   readonly text: string;
   readonly summary: string;
-  /** The graph as gradviz.Graph.from_json reads it; absent when it would make the state large. */
+  /** What Graph.from_json or Recording.from_json reads; absent when it would be large. */
   readonly json?: string;
 }
 
-type Check = (value: unknown) => boolean;
+export interface Wire extends Document, Facts {}
 
-const text: Check = (value) => typeof value === "string";
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const recordOf =
-  (fields: Record<string, Check>): Check =>
-  (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.entries(fields).every(([name, check]) =>
-      check((value as Record<string, unknown>)[name]),
-    );
-
-const pair: Check = (value) => listOf(text)(value) && (value as unknown[]).length === 2;
 const fields: Record<string, Check> = {
-  title: text,
-  svg: text,
-  text,
-  summary: text,
-  items: listOf(
-    recordOf({
-      id: text,
-      kind: text,
-      label: text,
-      aria: text,
-      find: text,
-      next: listOf(text),
-      prev: listOf(text),
-      details: listOf(recordOf({ heading: text, rows: listOf(pair) })),
-    }),
-  ),
-  legend: listOf(recordOf({ class: text, label: text })),
+  items: listOf(item),
   outline: recordOf({
     columns: listOf(text),
     rows: listOf(recordOf({ id: text, cells: listOf(text) })),
   }),
+};
+const common: Record<string, Check> = {
+  title: text,
+  svg: text,
+  text,
+  summary: text,
+  legend: listOf(recordOf({ class: text, label: text })),
   json: (value) => value === undefined || text(value),
 };
 
@@ -111,7 +96,7 @@ async function inflate(deflated: unknown): Promise<unknown> {
 }
 
 /** Checks everything the panels rely on. Throws a sentence a reader can act on. */
-export function parseWire(value: unknown): Wire {
+export function parseWire(value: unknown): Wire | RecordingWire {
   if (value instanceof Error) throw value;
   const wire = value as Record<string, unknown> | null;
   if (typeof wire !== "object" || wire === null || !("format" in wire)) {
@@ -122,8 +107,9 @@ export function parseWire(value: unknown): Wire {
       `this picture has format ${String(wire.format)}, the front end reads format 1: run the cell again`,
     );
   }
-  for (const [name, check] of Object.entries(fields)) {
+  const own = isRecording(wire) ? recordingFields : fields;
+  for (const [name, check] of Object.entries({ ...common, ...own })) {
     if (!check(wire[name])) throw new Error(`the field "${name}" of this picture is damaged`);
   }
-  return wire as unknown as Wire;
+  return wire as unknown as Wire | RecordingWire;
 }

@@ -62,7 +62,7 @@ describe("widget", () => {
       ".gradviz-viewport > svg",
       ".gradviz-outline",
       "[role=tablist]",
-      "[role=toolbar]",
+      ".gradviz-toolbar",
     ]) {
       expect(el.querySelectorAll(`${part} [tabindex="0"]`), part).toHaveLength(1);
     }

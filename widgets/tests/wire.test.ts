@@ -1,7 +1,7 @@
 /// <reference types="vite/client" />
 import { describe, expect, it } from "vitest";
 import { parsePicture } from "../src/picture";
-import { parseWire } from "../src/wire";
+import { parseWire, type Wire } from "../src/wire";
 import { wire } from "./model";
 
 // The files that Python compares its own output with: neither side can move alone.
@@ -13,7 +13,7 @@ describe("wire", () => {
   });
 
   it.each(Object.entries(golden))("accepts %s and finds what it refers to", async (_, load) => {
-    const read = parseWire((await load()).default);
+    const read = parseWire((await load()).default) as Wire;
     const ids = new Set(read.items.map(({ id }) => id));
     for (const item of read.items) {
       for (const id of [...item.next, ...item.prev]) expect(ids).toContain(id);

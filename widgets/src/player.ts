@@ -1,0 +1,182 @@
+// The controls of a recording: step buttons, play, sub-steps, the way to the error, and in words
+// where we are.
+import type { Context } from "./context";
+import { focusable, html, icon, take } from "./dom";
+import { type Playing, WHY_NOT } from "./play";
+import { makeSlider } from "./slider";
+import type { Steps } from "./steps";
+import { makeButton, type Tool } from "./toolbar";
+
+const SPEEDS = [0.5, 1, 2, 4];
+
+export function makePlayer(context: Context, steps: Steps, playing: Playing): HTMLElement {
+  const { store, announce } = context;
+  const where = html("p", { class: "gradviz-where" });
+  const row = html(
+    "div",
+    { class: "gradviz-controls" },
+    makeStepButtons(context, steps),
+    makePlayButtons(context, playing),
+    where,
+    makeDetailButton(context, steps),
+    makeErrorButton(context, steps),
+  );
+  const props = { class: "gradviz-player", role: "group", "aria-label": "Steps" };
+  const element = html("div", props, row, makeSlider(context, steps, playing));
+
+  let told: number | undefined;
+  store.watch(["timeline"], () => {
+    element.hidden = !store.get("timeline");
+    told = undefined;
+  });
+  store.watch(["at", "detail", "timeline"], () => {
+    const [first, ...rest] = [steps.count, ...steps.where];
+    const words = rest.map((word) => html("span", {}, word));
+    where.replaceChildren(html("strong", {}, first ?? ""), ...words);
+  });
+  store.watch(["at", "detail", "timeline", "playing"], () => {
+    const timeline = store.get("timeline");
+    const at = store.get("at");
+    if (!timeline || at === told || store.get("playing")) return;
+    if (told !== undefined) announce(`${steps.count}: ${timeline.view(at).sentence}`);
+    told = at;
+  });
+  return element;
+}
+
+/** One tab stop, for the arrow keys do the same as the buttons; up and down go between them. */
+function makeStepButtons(context: Context, steps: Steps): HTMLElement {
+  const { store } = context;
+  const ways: readonly (Tool & { readonly at: () => boolean })[] = [
+    {
+      label: "First step",
+      icon: "first",
+      hint: "First step (Home)",
+      at: () => steps.place <= 0,
+      run: () => steps.take(0),
+    },
+    {
+      label: "Back",
+      icon: "back",
+      hint: "Back (←, or [ in the graph)",
+      at: () => steps.place <= 0,
+      run: () => steps.take(steps.place - 1),
+    },
+    {
+      label: "Forward",
+      icon: "forward",
+      words: "Forward",
+      hint: "Forward (→, or ] in the graph)",
+      at: () => steps.place >= steps.last,
+      run: () => steps.take(steps.place + 1),
+    },
+    {
+      label: "Last step",
+      icon: "last",
+      hint: "Last step (End)",
+      at: () => steps.place >= steps.last,
+      run: () => steps.take(steps.last),
+    },
+  ];
+  const buttons = ways.map((way) => makeButton(context, way));
+  const bar = html(
+    "div",
+    {
+      class: "gradviz-group",
+      role: "toolbar",
+      "aria-label": "Step",
+      "aria-orientation": "vertical",
+    },
+    ...buttons,
+  );
+  const setStop = (to: Element | undefined) => {
+    for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
+  };
+  setStop(buttons[2]);
+  bar.addEventListener("focusin", (event) => setStop(event.target as Element));
+  bar.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const from = buttons.indexOf(event.target as HTMLButtonElement);
+    if (by === undefined || from < 0) return;
+    take(event);
+    buttons[(from + by + buttons.length) % buttons.length]?.focus();
+  });
+  store.watch(["at", "detail", "timeline"], () => {
+    // Not `disabled`: a button that is would lose the focus when the last step is reached.
+    ways.forEach((way, i) => {
+      buttons[i]?.setAttribute("aria-disabled", String(way.at()));
+    });
+  });
+  return bar;
+}
+
+function makePlayButtons(context: Context, playing: Playing): HTMLElement {
+  const { store, tooltip } = context;
+  const hint = () =>
+    playing.allowed() ? (store.get("playing") ? "Pause (Space)" : "Play (Space)") : WHY_NOT;
+  const button = focusable(html("button", { type: "button", class: "gradviz-button" }));
+  tooltip.attach(button, hint);
+  button.addEventListener("click", () => {
+    playing.toggle();
+    if (!playing.allowed()) tooltip.show(button, WHY_NOT);
+  });
+  const speed = focusable(html("select", { class: "gradviz-speed", "aria-label": "Speed" }));
+  for (const value of SPEEDS) {
+    speed.append(html("option", { value }, `${value === 0.5 ? "½" : value} × `.trim()));
+  }
+  speed.addEventListener("change", () => store.set("speed", Number(speed.value)));
+  store.watch(["speed"], () => {
+    const now = store.get("speed");
+    speed.value = String(SPEEDS.findLast((value) => value <= now) ?? SPEEDS[0]);
+  });
+  store.watch(["playing"], () => {
+    const on = store.get("playing");
+    button.replaceChildren(icon(on ? "pause" : "play"));
+    button.setAttribute("aria-label", on ? "Pause" : "Play");
+    button.setAttribute("aria-disabled", String(!playing.allowed()));
+  });
+  return html("div", { class: "gradviz-group" }, button, speed);
+}
+
+function makeDetailButton(context: Context, steps: Steps): HTMLElement {
+  const { store, announce } = context;
+  const button = makeButton(context, {
+    label: "Sub-steps",
+    words: "sub-steps",
+    icon: "detail",
+    hint: "Show what happens inside a node: saved tensors read, hooks, accumulation, freeing",
+    run: () => {
+      const at = store.get("at");
+      const detail = !store.get("detail");
+      const goal = store.get("timeline")?.enclosing(at, detail) ?? at;
+      store.set("playing", false);
+      store.set("detail", detail);
+      store.set("step", goal);
+      announce(`sub-steps ${detail ? "shown" : "hidden"}: ${steps.count}`);
+    },
+  });
+  store.watch(["timeline", "detail"], () => {
+    const timeline = store.get("timeline");
+    button.hidden = timeline?.visible(true).length === timeline?.visible(false).length;
+    button.setAttribute("aria-pressed", String(store.get("detail")));
+  });
+  return button;
+}
+
+function makeErrorButton(context: Context, steps: Steps): HTMLElement {
+  const { store } = context;
+  const button = makeButton(context, {
+    label: "Jump to error",
+    words: "jump to error",
+    icon: "error",
+    hint: "To the step at which an exception left the code",
+    run: () => steps.jump(store.get("timeline")?.errorAt ?? 0),
+  });
+  button.classList.add("is-error");
+  store.watch(["timeline", "at"], () => {
+    const error = store.get("timeline")?.errorAt;
+    button.hidden = error === undefined;
+    button.setAttribute("aria-disabled", String(store.get("at") === error));
+  });
+  return button;
+}
