@@ -216,7 +216,7 @@ gradviz.show(tensors["out2"], names=tensors)
 # %% when-run claims=["C38"] refutes=["C38"]
 x = torch.zeros(1024, device=device, requires_grad=True)
 with gradviz.record() as recording:
-    out = x.exp().sin().sum()
+    out = x.exp().tanh().sum()
     out.backward()
 for step in recording.steps:
     if step.level < 2:
@@ -496,7 +496,7 @@ choose(
         "AddBackward0": "Only loss2 goes through it, and an addition saves no tensor.",
         "MulBackward0": "Both losses go through the trunk. The first one emptied it.",
     },
-    right=recording.graph[recording.at_error.node].name,
+    right=recording.graph[recording.at_error.events[-1].node].name,
 )
 
 # %% repair-ask [markdown]
