@@ -120,8 +120,17 @@ def _dot(graph: Graph, options: dict[str, Any]) -> bytes:
     return to_dot(graph, **_without_engine(options)).encode()
 
 
-def _pdf(graph: Graph, options: dict[str, Any]) -> bytes:
+def to_pdf(graph: Graph, **options: Any) -> bytes:
+    """The picture as PDF, drawn by the program ``dot``.
+
+    Raises:
+        GraphvizNotFoundError: If that is not installed.
+    """
     return run_dot(to_dot(graph, **_without_engine(options)), "pdf")
+
+
+def _pdf(graph: Graph, options: dict[str, Any]) -> bytes:
+    return to_pdf(graph, **options)
 
 
 def _json(graph: Graph, options: dict[str, Any]) -> bytes:

@@ -94,19 +94,26 @@ def to_page(graph: Graph, **options: Any) -> str:
     Raises:
         GradvizError: If the front end is not built.
     """
+    wire = to_wire(graph, **options, room=10_000_000)
+    return page_of(wire, {"wire": wire, "engine_arrows": options.get("engine_arrows", False)})
+
+
+def page_of(wire: dict[str, Any], traits: dict[str, Any]) -> str:
+    """The page of a document.
+
+    Args:
+        wire: What is shown.
+        traits: Values of the widget's traits, the wire as it is to lie in the page.
+
+    Raises:
+        GradvizError: If the front end is not built.
+    """
     try:
         code = (STATIC / "widget.js").read_text(encoding="utf-8")
         css = (STATIC / "widget.css").read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
-    wire = to_wire(graph, **options, room=10_000_000)
-    state = {
-        "wire": wire,
-        "selected": "",
-        "height": 0,
-        "engine_arrows": options.get("engine_arrows", False),
-        "theme": "auto",
-    }
+    state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"} | traits
     return _PAGE.substitute(
         title=xml(wire["title"]),
         summary=xml(wire["summary"].removeprefix(f"{wire['title']}: ")),

@@ -1,0 +1,166 @@
+"""The stops of a recording side by side, each with its number and caption: for paper and slides."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from textwrap import wrap
+from typing import Final
+
+from gradviz.model.errors import OptionError
+from gradviz.view.layout import Point
+from gradviz.view.stage import Stage
+from gradviz.view.style import SIZES, css
+from gradviz.view.text import EM, px, xml
+
+WIDTH: Final = 1200.0
+"""Width of the strip in pixels."""
+GAP: Final = 24.0
+LINE: Final = 15.0
+MOST: Final = 60
+"""Pictures of one strip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture of a strip."""
+
+    step: int
+    caption: str
+
+
+class Filmstrip:
+    """Steps of a recording as small pictures with number and caption.
+
+    In a notebook it shows itself; :meth:`save` writes ``.svg``, ``.png`` or ``.html``.
+
+    Args:
+        stage: The pictures.
+        frames: Which steps, with their captions.
+        columns: How many stand side by side.
+        title: What the strip shows, for a screen reader.
+        engine_arrows: Arrows along ``next_functions``.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        frames: Sequence[Frame],
+        columns: int,
+        title: str,
+        engine_arrows: bool = False,
+    ) -> None:
+        self._stage = stage
+        self._frames = tuple(frames)
+        self._columns = columns
+        self._title = title
+        self._engine_arrows = engine_arrows
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the strip to a file; the ending says what: ``.svg``, ``.png``, ``.html``.
+
+        Raises:
+            OptionError: If the ending is none of these.
+        """
+        ending = Path(path).suffix.lower()
+        writers: dict[str, Callable[[], bytes]] = {
+            ".svg": lambda: self._repr_svg_().encode(),
+            ".png": self._png,
+            ".html": lambda: self._page().encode(),
+        }
+        if ending not in writers:
+            raise OptionError(
+                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+                f"a filmstrip can be saved as {', '.join(writers)}"
+            )
+        Path(path).write_bytes(writers[ending]())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{frame.step:>3}  {frame.caption}" for frame in self._frames)
+
+    def __repr__(self) -> str:
+        return f"<Filmstrip of {len(self._frames)} steps>"
+
+    def _repr_svg_(self) -> str:
+        return self._svg()
+
+    def _repr_html_(self) -> str:
+        return f'<figure aria-label="{escape(self._title)}">{self._svg()}</figure>'
+
+    def _png(self) -> bytes:
+        from gradviz.view.export import svg_to_png
+
+        return svg_to_png(self._svg(variables=False))
+
+    def _page(self) -> str:
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f"<title>{escape(self._title)}</title>\n"
+            "<style>svg{max-width:100%;height:auto}figure{margin:0}</style>\n</head>\n"
+            f"<body>\n{self._repr_html_()}\n</body>\n</html>\n"
+        )
+
+    def _svg(self, variables: bool = True) -> str:
+        cell = (WIDTH - GAP * (self._columns - 1)) / self._columns
+        box, scale = _crop(self._stage, cell)
+        words = [_words(frame, cell) for frame in self._frames]
+        sheet = css(variables=variables, engine_arrows=self._engine_arrows, steps=True)
+        drawn, top = [f"<style>{sheet}</style>"], 0.0
+        for start in range(0, len(self._frames), self._columns):
+            row = range(start, min(start + self._columns, len(self._frames)))
+            said = max(len(words[i]) for i in row) * LINE + 8
+            for place, i in enumerate(row):
+                at = place * (cell + GAP), top
+                drawn.append(self._cell(i, words[i], at, said, (box, scale)))
+            top += said + box[1] * scale + GAP
+        name = "gradviz-svg gv-engine" if self._engine_arrows else "gradviz-svg"
+        height = px(max(1.0, top - GAP))
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" '
+                f'viewBox="0 0 {px(WIDTH)} {height}" width="{px(WIDTH)}" height="{height}" '
+                f'role="group" aria-label="{xml(self._title)}">',
+                *drawn,
+                "</svg>\n",
+            )
+        )
+
+    def _cell(
+        self, i: int, words: list[str], at: Point, said: float, size: tuple[Point, float]
+    ) -> str:
+        """One picture below its caption."""
+        (width, height), scale = size
+        x, y = at
+        text = "".join(
+            f'<text x="{px(x)}" y="{px(y + LINE * (n + 1) - 3)}"'
+            f">{xml(line)}</text>"
+            for n, line in enumerate(words)
+        )
+        inside = "".join(_without_ids(item) for item in self._stage.drawn(self._frames[i].step))
+        return (
+            f'<g role="img" aria-label="{xml(self._frames[i].caption)}">{text}'
+            f'<svg x="{px(x)}" y="{px(y + said)}" width="{px(width * scale)}" '
+            f'height="{px(height * scale)}" viewBox="0 0 {px(width)} {px(height)}">{inside}</svg></g>'
+        )
+
+
+def _crop(stage: Stage, cell: float) -> tuple[Point, float]:
+    """Size of one picture and how far it is made smaller; never larger than it is."""
+    width, height = stage.size
+    return (width, height), min(1.0, cell / width)
+
+
+def _words(frame: Frame, cell: float) -> list[str]:
+    """The caption in lines, its number first."""
+    room = max(12, int(cell / (EM * SIZES["text"])))
+    lines = wrap(f"{frame.step}  {frame.caption}", room, break_on_hyphens=False)
+    return lines if len(lines) <= 6 else [*lines[:5], lines[5][: room - 1] + "…"]
+
+
+def _without_ids(markup: str) -> str:
+    """Ids stay unique: the same element is in every picture of the strip."""
+    return re.sub(r' id="gv-[^"]*"', "", markup)
