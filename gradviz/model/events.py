@@ -251,7 +251,7 @@ class Died(Event):
 
 @dataclass(frozen=True, slots=True)
 class Raised(Event):
-    """An exception left the recorded code."""
+    """An exception left the recorded code; or a line of it, and was caught by another."""
 
     kind: ClassVar[str] = "error"
     type: str

@@ -15,7 +15,7 @@ from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.disguise import Disguise, caller_of
 
 LEAVES_TORCH: Final = frozenset(
-    [
+    {
         "item",
         "tolist",
         "numpy",
@@ -28,52 +28,52 @@ LEAVES_TORCH: Final = frozenset(
         "__dlpack__",
         "__contains__",
         "__format__",
-    ]
+    }
 )
 """Functions whose result is not a tensor of torch any more."""
 _GETTERS: Final = frozenset({"data", "T", "H", "mT", "mH", "real", "imag"})
 """Properties of a tensor that are operations."""
 _NO_OPERATION: Final = frozenset(
-    [
-        "backward",
-        "register_hook",
-        "register_post_accumulate_grad_hook",
-        "retain_grad",
-        "requires_grad_",
-        "grad",
+    {
+        "__deepcopy__",
+        "__dir__",
+        "__hash__",
+        "__iter__",
+        "__len__",
+        "__reduce_ex__",
         "__repr__",
         "__str__",
-        "__hash__",
-        "__len__",
-        "__dir__",
-        "__iter__",
-        "__deepcopy__",
-        "__reduce_ex__",
-        "size",
-        "dim",
-        "stride",
-        "numel",
-        "nelement",
-        "ndimension",
-        "storage_offset",
-        "element_size",
-        "data_ptr",
-        "get_device",
-        "type",
-        "untyped_storage",
         "_is_view",
-        "share_memory_",
-        "has_names",
         "allclose",
+        "backward",
+        "data_ptr",
+        "dim",
+        "element_size",
         "equal",
-        "is_floating_point",
+        "get_device",
+        "grad",
+        "has_names",
         "is_complex",
         "is_contiguous",
-        "is_pinned",
-        "is_shared",
-        "is_same_size",
+        "is_floating_point",
         "is_nonzero",
-    ]
+        "is_pinned",
+        "is_same_size",
+        "is_shared",
+        "ndimension",
+        "nelement",
+        "numel",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "requires_grad_",
+        "retain_grad",
+        "share_memory_",
+        "size",
+        "storage_offset",
+        "stride",
+        "type",
+        "untyped_storage",
+    }
 )
 """Methods that make no tensor, or whose effect is read from the state afterwards."""
 

@@ -68,6 +68,8 @@ def clean(traceback: TracebackType | None) -> None:
     while traceback is not None:
         entries.append(traceback)
         traceback = traceback.tb_next
+    if not entries or _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
+        return  # the detour is not over yet; it is taken out where the caller's frame stands first
     kept: list[TracebackType] = []
     removed = False
     for entry in entries:

@@ -324,8 +324,10 @@ class Engine:
     def _summary(self, value: Any) -> ValueSummary | None:
         if not is_tensor(value):
             return None
+        if not self._values:
+            return summarise(value, False)
         with autograd.arithmetic():
-            return summarise(value, self._values)
+            return summarise(value)
 
     def _step(
         self,

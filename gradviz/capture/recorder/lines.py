@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FrameType
+from typing import Any
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source
@@ -13,12 +14,14 @@ from gradviz.capture.recorder.source import Source, Spans
 class _Level:
     """One frame whose lines are followed."""
 
-    __slots__ = ("frame", "line", "place")
+    __slots__ = ("error", "frame", "line", "place")
 
     def __init__(self, frame: FrameType, place: int) -> None:
         self.frame: FrameType | None = frame
         self.place = place
         self.line: int | None = None
+        self.error: Any = None
+        """What the line has raised, until it is handled."""
 
 
 class Lines:
@@ -26,11 +29,12 @@ class Lines:
 
     Args:
         first: Source of the cell or block.
-        ended: Called when a statement has run completely; :attr:`line` is still its line.
+        ended: Called when a statement has run, with what it has raised and a handler in the
+            recorded code has caught, else ``None``; :attr:`line` is still its line.
         file: File name of the cell; ``""`` for a block.
     """
 
-    def __init__(self, first: Source, ended: Callable[[], None], file: str) -> None:
+    def __init__(self, first: Source, ended: Callable[[Any], None], file: str) -> None:
         self.sources: list[Source] = [first]
         self._file = file
         self._ended = ended
@@ -38,6 +42,8 @@ class Lines:
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
         self._block_file = ""
+        self._failed: tuple[int | None, int] | None = None
+        """Line and source of the innermost line that an exception has left."""
 
     # ------------------------------------------------------- where the code is
 
@@ -83,8 +89,10 @@ class Lines:
         level = self._level(frame)
         piece = self.sources[level.place]
         if not piece.covers(line):
-            self._end(level)
+            if level.error is None:
+                self._end(level)
             return
+        self._failed = None
         statement = piece.statement(line)
         if statement == level.line and (line != statement or piece.spans_lines(statement)):
             return
@@ -92,23 +100,30 @@ class Lines:
         level.line = statement
         self._mark()
 
-    def left(self, frame: FrameType) -> None:
-        """A followed frame is left."""
+    def raised(self, frame: FrameType, error: Any) -> None:
+        """A line of a followed frame has raised."""
         if self._levels and self._levels[-1].frame is frame:
-            self._end(self._levels[-1])
-            self._levels.pop().frame = None
-            self._mark()
+            self._levels[-1].error = error
 
-    def stop(self, completely: bool) -> None:
-        """The recording ends; unless ``completely``, the line that runs has failed."""
+    def left(self, frame: FrameType, failed: bool) -> None:
+        """A followed frame is left, by an exception or not."""
+        if not self._levels or self._levels[-1].frame is not frame:
+            return
+        if failed:
+            self._failed = self._failed or (self.line, self.code)
+        else:
+            self._end(self._levels[-1])
+        self._levels.pop().frame = None
+        self._mark()
+
+    def stop(self, error: BaseException | None) -> tuple[int | None, int]:
+        """The recording ends; returns line and source of what ran last, or has failed."""
+        last = self._failed or (self.line, self.code)
         while self._levels:
-            level = self._levels[-1]
-            if not completely:
-                for other in self._levels:
-                    other.frame = None
-                return
-            self._end(level)
+            if error is None:
+                self._end(self._levels[-1])
             self._levels.pop().frame = None
+        return last
 
     def _level(self, frame: FrameType) -> _Level:
         # A frame that was left by an exception or a generator may lie above.
@@ -140,8 +155,8 @@ class Lines:
     def _end(self, level: _Level) -> None:
         if level.line is None or level is not self._levels[-1]:
             return
-        self._ended()
-        level.line = None
+        self._ended(level.error)
+        level.line = level.error = None
 
     def _mark(self) -> None:
         level = self._levels[-1] if self._levels else None

@@ -92,11 +92,7 @@ class Operations:
         self, by: str, tensor: torch.Tensor, storage: int | None, before: int, after: int
     ) -> Write:
         entry = self._world.find(tensor)
-        on_it = [
-            (other, t)
-            for other, t in self._world.alive()
-            if storage is not None and self._world.storage(t) == storage
-        ]
+        on_it = self._world.on_storage(storage)
         way, reference = self._ways.get(id(tensor), ("", None))
         if reference is None or reference() is not tensor:
             way = ""

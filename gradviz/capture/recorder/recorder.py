@@ -64,6 +64,7 @@ class Recorder:
         self._quiet = 0
         self._frame: FrameType | None = None
         self._file = ""
+        self._last_frame: FrameType | None = None
 
     # ------------------------------------------------------------ start, stop
 
@@ -113,7 +114,12 @@ class Recorder:
         self._begin_number = autograd.sequence_number()
         self._steps.step("start", 0, None, 0)
         listener = Listener(
-            self._role_of, self._lines.line_event, self._lines.left, disguise.clean, self._failed
+            self._role_of,
+            self._lines.line_event,
+            self._lines.left,
+            self._lines.raised,
+            disguise.clean,
+            self._failed,
         )
         self._tracer: Tracer = make_tracer(listener, frame)
         self._mode = CallMode(self)
@@ -145,7 +151,7 @@ class Recorder:
             if world is not None:
                 self._unmark()
                 world.forget()
-            self._frame = None
+            self._frame = self._last_frame = None
         if self._problem is not None and error is None:
             raise RecordingError(
                 f"the recording failed ({type(self._problem).__name__}: {self._problem}). The "
@@ -154,14 +160,13 @@ class Recorder:
         return recording
 
     def _finish(self, error: BaseException | None) -> Recording:
-        self._lines.stop(error is None)
+        self._last_frame = self._lines.frame
+        line, code = self._lines.stop(error)
         if error is not None:
             disguise.clean(error.__traceback__)
             self._read_state()
-            self._steps.add(
-                Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error)), *self._engine.failure)
-            )
-            self._steps.step("error", 0, self._lines.line, self._lines.code)
+            self._steps.add(self._raised(error))
+            self._steps.step("error", 0, line, code)
         elif self._steps.events or self._steps.is_full:
             self._read_state()
             self._steps.step("end", 0, None, 0)
@@ -171,6 +176,12 @@ class Recorder:
             [piece.code for piece in self._lines.sources],
             self._label,
         )
+
+    def _raised(self, error: Any) -> Raised:
+        """An exception, or its class, as data."""
+        kind = error if isinstance(error, type) else type(error)
+        text = "" if isinstance(error, type) else _ADDRESS.sub("0x…", str(error))
+        return Raised(kind.__name__, text, *self._engine.failure)
 
     def _unmark(self) -> None:
         """Take the numbers out of all nodes that can be found."""
@@ -204,6 +215,8 @@ class Recorder:
         self._is_dirty = True
         if self._steps.is_full:
             return False
+        if self._quiet:  # inside an optimizer, which tells of itself
+            return False
         operation = is_operation(call)
         if operation or not call.is_getter:
             self._touch([*tensors_in(call.args), *tensors_in(call.kwargs)])
@@ -221,10 +234,7 @@ class Recorder:
     def after_call(self, call: Call) -> None:
         """Write down what a call of torch did."""
         for write in self._operations.writes(call):
-            if not self._quiet:
-                self._steps.add(write)
-        if self._quiet:
-            return
+            self._steps.add(write)
         self._operations_in_step += 1
         if self._operations_in_step > MOST_EVENTS:
             return
@@ -243,12 +253,14 @@ class Recorder:
 
     # ------------------------------------------------------------------- lines
 
-    def _line_ended(self) -> None:
-        """A line has run completely."""
+    def _line_ended(self, error: Any) -> None:
+        """A line has run; an exception that it raised has been caught by the recorded code."""
         if self._steps.is_full:
             self._steps.step("line", 0, self._lines.line, self._lines.code)
             return
         self._read_state()
+        if error is not None:
+            self._steps.add(self._raised(error))
         lines = self._lines
         self._steps.step("line", 0, lines.line, lines.code)
         self._operations_in_step = 0
@@ -256,8 +268,9 @@ class Recorder:
             self._progress(len(self._steps.made))
 
     def _read_state(self) -> None:
+        frame = self._lines.frame or self._last_frame or self._frame
         with autograd.unseen():
-            renamed = self._world.name(self._names(self._lines.frame or self._frame))
+            renamed = self._world.name(self._names(frame))
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
             self._steps.add(Note(f"and {left} more operations", (left,)))

@@ -70,7 +70,7 @@ class SilentWrites:
         for entry, tensor in self._world.alive():
             if tensor.device.type != "cpu" or not autograd.is_plain(tensor):
                 continue
-            number = self._world.storage(tensor)
+            number = entry.storage = self._world.storage(tensor)
             if number is not None:
                 groups.setdefault(number, []).append((entry, tensor))
                 sizes[number] = tensor.untyped_storage().nbytes()

@@ -181,6 +181,7 @@ class State:
         node_ids = [f"n{self.world.node_number(node)}" for node in nodes]
         tensor_ids = {one.id: self.world.know(one.tensor).id for one in tensors.shown}
         for one in tensors.shown:
+            self.world.know(one.tensor).storage = self.world.storage(one.tensor)
             if one.grad is not None:
                 self.world.storage(one.grad)
         node_rows = [

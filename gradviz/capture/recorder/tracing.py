@@ -41,9 +41,12 @@ class Listener:
     """What a code object is to the recording; asked once per code object."""
     line: Callable[[FrameType, int], None]
     """A line is about to run."""
-    line_frame_left: Callable[[FrameType], None]
-    raised: Callable[[Any], None]
-    """An exception has come to a frame; its traceback."""
+    line_frame_left: Callable[[FrameType, bool], None]
+    """A frame whose lines are told is left; whether by an exception."""
+    line_raised: Callable[[FrameType, Any], None]
+    """A line of such a frame has raised: the exception or its class."""
+    clean: Callable[[Any], None]
+    """Takes the recorder out of a traceback that a frame is about to see."""
     failed: Callable[[BaseException], None]
     """A bug in one of the above."""
 
@@ -116,9 +119,12 @@ class FrameTracer(_Tracer):
                     value = _object(argument)
                     role.left(frame, value, argument is not None)
                 elif self.is_line_frame(frame):
-                    self.listener.line_frame_left(frame)
+                    self.listener.line_frame_left(frame, argument is None)
             elif what == _EXCEPTION and argument is not None:
-                self.listener.raised(_object(argument)[2])
+                kind, error, traceback = _object(argument)
+                self.listener.clean(traceback)
+                if self.is_line_frame(frame):
+                    self.listener.line_raised(frame, kind if error is None else error)
         except KeyboardInterrupt:
             _thread.interrupt_main()
         except BaseException as error:
@@ -235,10 +241,16 @@ class MonitoringTracer(_Tracer):
         if isinstance(role, Watch):
             role.left(frame, value, is_known)
         elif self.is_line_frame(frame):
-            self.listener.line_frame_left(frame)
+            self.listener.line_frame_left(frame, not is_known)
 
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
-        self._guarded(lambda: self.listener.raised(error.__traceback__))
+        frame = sys._getframe(1)
+        self._guarded(lambda: self._clean(frame, error))
+
+    def _clean(self, frame: FrameType, error: BaseException) -> None:
+        self.listener.clean(error.__traceback__)
+        if self.is_line_frame(frame):
+            self.listener.line_raised(frame, error)
 
 
 Tracer: TypeAlias = "FrameTracer | MonitoringTracer"

@@ -24,6 +24,8 @@ class Entry:
     name: str | None
     was_there: bool
     """Whether it existed before the recording began."""
+    storage: int | None
+    """Number of its storage when it was last looked at."""
     is_named: bool = False
     """Whether the name is one that it has now."""
 
@@ -79,7 +81,7 @@ class World:
             self.dead_tensors.append(number)
 
         ref = autograd.TensorRef(tensor, died)
-        entry = Entry(number, ref, name or before, before is not None)
+        entry = Entry(number, ref, name or before, before is not None, self.storage(tensor))
         self.entries[key] = entry
         return entry
 
@@ -96,6 +98,14 @@ class World:
             tensor = entry.ref()
             if tensor is not None:
                 yield entry, tensor
+
+    def on_storage(self, number: int | None) -> list[tuple[Entry, torch.Tensor]]:
+        """Tensors of the recording that share a storage, by number."""
+        if number is None:
+            return []
+        found = [e for e in self.entries.values() if e.storage == number]
+        alive = [(e, e.ref()) for e in sorted(found, key=lambda e: e.number)]
+        return [(entry, tensor) for entry, tensor in alive if tensor is not None]
 
     def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
         """Give tensors the names they have now; new ones become part of the recording.
