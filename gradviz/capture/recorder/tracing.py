@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Literal, TypeAlias
 
+from gradviz.capture import autograd
 from gradviz.model import RecordingError
 
 Role: TypeAlias = "Literal['lines'] | Watch | None"
@@ -106,25 +107,29 @@ class FrameTracer(_Tracer):
         try:
             if what == _LINE:
                 if self.is_line_frame(frame):
-                    self.listener.line(frame, frame.f_lineno)
+                    with autograd.unseen():
+                        self.listener.line(frame, frame.f_lineno)
             elif what == _CALL:
                 role = self.role(frame.f_code)
                 if role != "lines" and frame is not self.first:
                     frame.f_trace_lines = False
                 if isinstance(role, Watch):
-                    role.entered(frame)
+                    with autograd.unseen():
+                        role.entered(frame)
             elif what == _RETURN:
                 role = self.roles.get(frame.f_code)
                 if isinstance(role, Watch):
-                    value = _object(argument)
-                    role.left(frame, value, argument is not None)
+                    with autograd.unseen():
+                        role.left(frame, _object(argument), argument is not None)
                 elif self.is_line_frame(frame):
-                    self.listener.line_frame_left(frame, argument is None)
+                    with autograd.unseen():
+                        self.listener.line_frame_left(frame, argument is None)
             elif what == _EXCEPTION and argument is not None:
                 kind, error, traceback = _object(argument)
                 self.listener.clean(traceback)
                 if self.is_line_frame(frame):
-                    self.listener.line_raised(frame, kind if error is None else error)
+                    with autograd.unseen():
+                        self.listener.line_raised(frame, kind if error is None else error)
         except KeyboardInterrupt:
             _thread.interrupt_main()
         except BaseException as error:
@@ -200,7 +205,8 @@ class MonitoringTracer(_Tracer):
         if threading.get_ident() != self.thread:
             return
         try:
-            tell()
+            with autograd.unseen():
+                tell()
         except KeyboardInterrupt:
             raise
         except BaseException as error:
