@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from torch import Tensor
 
@@ -13,6 +13,7 @@ from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, OptionError, Recording
 from gradviz.view.picture import Look, Picture
+from gradviz.view.player import Player
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
@@ -57,9 +58,22 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
     return snapshot_of(outputs, names, naming.caller())
 
 
-_OPTIONS: Final = ("names", "direction", "engine_arrows", "height", "show", "hide")
+_OPTIONS: Final = (
+    "names",
+    "direction",
+    "engine_arrows",
+    "height",
+    "show",
+    "hide",
+    "step",
+    "stops",
+)
 
 
+@overload
+def show(what: Recording, /, **options: Any) -> Player: ...
+@overload
+def show(*what: Any, **options: Any) -> Picture: ...
 def show(
     *what: Any,
     names: Mapping[str, Tensor] | None = None,
@@ -68,16 +82,18 @@ def show(
     height: int = 0,
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
+    step: int | None = None,
+    stops: Iterable[int] | None = None,
     **unknown: Any,
-) -> Picture:
-    """Show the autograd graph behind tensors, as it stands now.
+) -> Picture | Player:
+    """Show the autograd graph behind tensors, as it stands now, or a recording, step by step.
 
     Reads like :func:`snapshot` and draws what it returned. In a notebook the result is an
     interactive widget; ``print`` gives the outline, ``.save("graph.svg")`` writes a file.
 
     Args:
         what: Tensors that require grad, with a module among them if its parameters should be
-            shown too; or one :class:`Graph`.
+            shown too; or one :class:`Graph`; or one :class:`Recording`.
         names: Names that come before those found in your variables.
         direction: ``"TB"``: data flows from top to bottom, like the code; ``"LR"``: to the
             right.
@@ -88,10 +104,14 @@ def show(
             ``"formula"``, ``"shapes"``, ``"hooks"``, ``"constants"``, ``"tags"``, ``"source"``,
             ``"versions"``.
         hide: Parts to leave out.
+        step: Step of a recording that is shown first, counted from the end if negative; if not
+            given the one at which an error was raised, else the first.
+        stops: Steps of a recording that matter; they are marked on its timeline.
         unknown: Nothing; any other option is an error.
 
     Returns:
-        A widget with the traits ``selected`` and ``engine_arrows``, ``.graph`` and ``.save()``.
+        A widget with the traits ``selected`` and ``engine_arrows``, ``.graph`` and ``.save()``;
+        for a recording the trait ``step``, ``.recording``, ``.save()`` and ``.filmstrip()``.
 
     Raises:
         OptionError: If an option does not exist or has a value it cannot take; the message
@@ -116,6 +136,19 @@ def show(
             raise OptionError(
                 f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
             )
+    look = Look(direction, bool(engine_arrows), show, hide or ())
+    if any(isinstance(one, Recording) for one in what):
+        if len(what) > 1 or names is not None:
+            raise OptionError(
+                "a recording is shown alone, and its tensors have the names they had while it "
+                "ran: gradviz.show(recording)"
+            )
+        return Player(what[0], look, step, stops, height)
+    if step is not None or stops is not None:
+        raise OptionError(
+            "step= and stops= are for recordings; a graph is one moment: "
+            "with gradviz.record() as recording: ... and then gradviz.show(recording, step=3)"
+        )
     if len(what) == 1 and isinstance(what[0], Graph):
         if names is not None:
             raise OptionError(
@@ -125,7 +158,7 @@ def show(
         graph = what[0]
     else:
         graph = snapshot_of(what, names, naming.caller())
-    return Picture(graph, Look(direction, bool(engine_arrows), show, hide or ()), height)
+    return Picture(graph, look, height)
 
 
 def record(

@@ -51,17 +51,33 @@ def namespace(frame: FrameType) -> list[tuple[str, Any]]:
     it every value it had: a tensor the caller deletes later would stay alive. So the dict is
     emptied again, unless the caller holds it too (having called ``locals()``).
     """
-    variables = frame.f_locals
-    # A copy is one step for other threads; these dictionaries may change at any time.
-    found = [(name, value) for name, value in dict(variables).items() if isinstance(name, str)]
-    if variables is frame.f_globals:
+    found = local_variables(frame)
+    if not is_function_frame(frame) and frame.f_locals is frame.f_globals:
         return found
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        if sys.getrefcount(variables) <= _REFERENCES_TO_OWN_LOCALS:
-            variables.clear()
     seen = {name for name, _ in found}
     found.extend((n, v) for n, v in frame.f_globals.copy().items() if n not in seen)
     return found
+
+
+def local_variables(frame: FrameType) -> list[tuple[str, Any]]:
+    """Local variables of a frame, without prolonging any value's life: NOTE [Frame locals]."""
+    variables = frame.f_locals
+    found = text_keys(variables)
+    if sys.version_info < (3, 13) and is_function_frame(frame):
+        if sys.getrefcount(variables) <= _REFERENCES_TO_OWN_LOCALS:
+            variables.clear()
+    return found
+
+
+def is_function_frame(frame: FrameType) -> bool:
+    """Whether a frame runs a function; the variables of others are a dictionary anyway."""
+    return bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+
+
+def text_keys(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Variables of a namespace; some put keys there that are no text."""
+    # A copy is one step for other threads; these dictionaries may change at any time.
+    return [(name, value) for name, value in dict(variables).items() if isinstance(name, str)]
 
 
 def _references_to_own_locals() -> int:

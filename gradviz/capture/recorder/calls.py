@@ -170,7 +170,7 @@ class CallMode(TorchFunctionMode):
             call = Call(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
             if not self._listener.before_call(call):
                 return None
-            with torch._C.DisableTorchFunction():
+            with autograd.unseen():
                 call.tensors = [*tensors_in(args), *tensors_in(kwargs)]
                 call.versions = [autograd.version_of(t) for t in call.tensors]
             return call

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -62,9 +64,10 @@ class Recorder:
         self._operations_in_step = 0
         self._is_dirty = False
         self._quiet = 0
+        self._world = World()
         self._frame: FrameType | None = None
+        self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
-        self._last_frame: FrameType | None = None
 
     # ------------------------------------------------------------ start, stop
 
@@ -96,13 +99,15 @@ class Recorder:
 
     def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
         self._frame, self._file = frame, file
-        first = (
-            source.of_cell(text or "", self._label or "cell")
-            if frame is None
-            else (source.of_block(frame))
-        )
+        if frame is None:
+            if text is None:
+                text = "".join(linecache.getlines(file))
+            first = source.of_cell(text, self._label or "cell")
+            self._variables_of_cell = _globals_of(file)
+        else:
+            first = source.of_block(frame)
         self._lines = Lines(first, self._line_ended, file)
-        self._world = World(self._names(frame))
+        self._world = World(self._names(None))
         self._modules = Modules(self._variables)
         self._state = State(self._world, self._values, self._place)
         self._steps = Steps(self._state)
@@ -147,11 +152,9 @@ class Recorder:
         try:
             recording = self._finish(error)
         finally:
-            world = getattr(self, "_world", None)
-            if world is not None:
-                self._unmark()
-                world.forget()
-            self._frame = self._last_frame = None
+            self._unmark()
+            self._world.forget()
+            self._frame = self._variables_of_cell = None
         if self._problem is not None and error is None:
             raise RecordingError(
                 f"the recording failed ({type(self._problem).__name__}: {self._problem}). The "
@@ -160,7 +163,6 @@ class Recorder:
         return recording
 
     def _finish(self, error: BaseException | None) -> Recording:
-        self._last_frame = self._lines.frame
         line, code = self._lines.stop(error)
         if error is not None:
             disguise.clean(error.__traceback__)
@@ -268,9 +270,8 @@ class Recorder:
             self._progress(len(self._steps.made))
 
     def _read_state(self) -> None:
-        frame = self._lines.frame or self._last_frame or self._frame
         with autograd.unseen():
-            renamed = self._world.name(self._names(frame))
+            renamed = self._world.name(self._names(self._lines.frame))
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
             self._steps.add(Note(f"and {left} more operations", (left,)))
@@ -288,18 +289,21 @@ class Recorder:
         self._steps.memory = memory_of(self._state)
 
     def _variables(self) -> list[tuple[str, Any]]:
-        frame = self._lines.frame or self._frame
-        found: list[tuple[str, Any]] = [] if frame is None else naming.namespace(frame)
-        if self._frame is not None and frame is not self._frame:
-            found = [*naming.namespace(self._frame), *found]
-        return found
+        return [pair for space in self._spaces(self._lines.frame) for pair in space]
 
-    def _names(self, frame: FrameType | None) -> list[naming.Named]:
-        if frame is None:
-            return []
-        found = list(naming.named_tensors(naming.namespace(frame)))
-        if self._frame is not None and frame is not self._frame:
-            found = [*naming.named_tensors(naming.namespace(self._frame)), *found]
+    def _names(self, inner: FrameType | None) -> list[naming.Named]:
+        spaces = self._spaces(inner)
+        return [named for space in spaces for named in naming.named_tensors(space)]
+
+    def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:
+        """Variables of the block or cell itself, then those of a function that it runs."""
+        found = []
+        if self._variables_of_cell is not None:
+            found.append(naming.text_keys(self._variables_of_cell))
+        elif self._frame is not None:
+            found.append(naming.namespace(self._frame))
+        if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
+            found.append(naming.local_variables(inner))
         return found
 
     def _place(self, node: Any) -> tuple[str | None, str | None]:
@@ -347,6 +351,16 @@ def _codes_of(one: Any) -> Iterable[CodeType]:
         code = autograd.code_of(one)
         if code is not None:
             yield code
+
+
+def _globals_of(file: str) -> dict[str, Any] | None:
+    """Variables of the cell that runs now."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            return frame.f_globals
+        frame = frame.f_back
+    return None
 
 
 def _anomaly() -> Any:
