@@ -155,8 +155,9 @@ out = z.sum()
 out.backward()
 
 # %% backward-watch [markdown]
-# **Watch.** Press <kbd>→</kbd> in the player. The first lines build the graph. Then
-# `out.backward()` goes back through it, and this is all that back propagation is:
+# **Watch.** This is a *player*. Press **Forward**, and **Back** to see something again; the line or
+# the node that has just run is marked. The first lines build the graph. Then `out.backward()` goes
+# back through it, and this is all of back propagation, with which nearly every network is trained:
 #
 # - `SumBackward0` is given a 1, and hands on a 1 for each number of `z`,
 # - `AddBackward0` hands on what it gets,
@@ -307,17 +308,22 @@ print("retains_grad:", tensors["out1"].retains_grad, "  .grad:", read_grad(tenso
 # **Predict.** Here the function returns something, ten times the gradient.
 
 
+# %% hook-program
+def tenfold(gradient):
+    return gradient * 10
+
+
 # %% hook-predict tags=["hide-input"]
 # question
 def grads_with_a_hook():
     tensors = five()
-    tensors["out1"].register_hook(lambda gradient: gradient * 10)
+    tensors["out1"].register_hook(tenfold)
     tensors["out2"].backward()
     return "a.grad {:.0f}, c.grad {:.0f}".format(*(tensors[name].grad for name in "ac"))
 
 
 choose(
-    "A hook on `out1` returns `gradient * 10`. What do the leaves get?",
+    "`out1.register_hook(tenfold)`, then `out2.backward()`. What do the leaves get?",
     {
         "a.grad 3, c.grad 1": "A hook that returns a gradient replaces the one that passes.",
         "a.grad 30, c.grad 1": "What the hook returns travels on to a and b. c is on another way.",
@@ -332,7 +338,7 @@ a = torch.tensor(2.0, device=device, requires_grad=True)
 b = torch.tensor(3.0, device=device, requires_grad=True)
 c = torch.tensor(5.0, device=device, requires_grad=True)
 out1 = a * b
-handle = out1.register_hook(lambda gradient: gradient * 10)
+out1.register_hook(tenfold)
 out2 = out1 + c
 out2.backward()
 
@@ -363,7 +369,7 @@ print("after handle.remove(): ", seen)
 
 tensors = five()
 tensors["out1"].retain_grad()
-tensors["out1"].register_hook(lambda gradient: gradient * 10)
+tensors["out1"].register_hook(tenfold)
 tensors["out2"].backward()
 print("gradient * 10 is kept: ", read_grad(tensors["out1"])[0])
 
@@ -626,7 +632,7 @@ def middle(a, b, retain_grad=False, hook=False):
     if retain_grad:
         out1.retain_grad()
     if hook:
-        out1.register_hook(lambda gradient: gradient * 10)
+        out1.register_hook(tenfold)
     out2 = out1 + a
     out2.backward()
     return out2
@@ -699,15 +705,15 @@ print("b.grad has shape", tuple(b.grad.shape))
 
 # %% others-run claims=["C17"] refutes=["C17"]
 x, y = torch.ones(5, device=device), torch.zeros(3, device=device)
-ways = {}
+ways, seen = {}, []
 with gradviz.record() as recording:
     z = x @ w + b
     loss = binary_cross_entropy_with_logits(z, y)
     (ways["autograd.grad"],) = torch.autograd.grad(loss, z, retain_graph=True)
     z.retain_grad()
-    z.register_hook(lambda gradient: ways.update(hook=gradient.clone()))
+    z.register_hook(seen.append)
     loss.backward()
-ways["retain_grad"] = z.grad
+ways.update({"retain_grad": z.grad, "a hook": seen[0]})
 for way, gradient in ways.items():
     print(f"{way:14}", [round(number, 4) for number in gradient.tolist()])
 

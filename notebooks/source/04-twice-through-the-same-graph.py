@@ -131,10 +131,10 @@ print("y.grad:                ", y.grad.tolist())
 gradviz.show(recording)
 
 # %% twice-watch [markdown]
-# **Watch.** The player opens where it went wrong. Go back to the first backward: `MulBackward0` has
-# a pocket. In it is the number 2, which it needs in order to multiply. When the node has run, the
-# pocket is *freed*. The second time the node is there, its arrows are there, and the pocket is
-# empty.
+# **Watch.** The player opens where it went wrong. Go to the first line and forward from there:
+# `MulBackward0` has a pocket. In it is `other`, the number 2 as a tensor, which it needs in order
+# to multiply. As soon as the node has run, the pocket is *freed*. The second time the node is
+# there, its arrows are there, and the pocket is empty.
 #
 # The message says which remedy torch knows: `retain_graph=True`. Before you use it, see what it
 # does.
