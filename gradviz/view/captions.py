@@ -36,7 +36,7 @@ def captions(recording: Recording) -> tuple[Words, ...]:
         found.append(_caption(step, parts, since, story))
         if step.level < 2:
             parts = []
-        if step.level < 1:
+        if step.level < 1 and step.facts.backward is None:
             since = []
     return tuple(found)
 
@@ -90,7 +90,7 @@ def _line(step: Step, events: list[Event], story: Story) -> Words:
         events = list(step.events)
     things = [*lines.made(story), *lines.ran_backward(events, story), *lines.told(events, story)]
     if error is not None:
-        things = things[:1] if not step.node else []
+        things = [] if error.node else [*lines.made(story)]
     words = list(lead)
     for place, thing in enumerate(things[:MOST]):
         verb = place == 0 and thing[0] == "made " and error is None

@@ -82,6 +82,9 @@ def about_to_run(step: Step, story: Story) -> Words:
     words: Words = ("gradients have arrived at ", *story.node(node.id))
     if not slots:
         return (*words, ", which saved nothing")
+    if any(slot.state == "freed" for slot in slots):
+        names = listed([(clean(slot.name),) for slot in slots], 3)
+        return (*words, ", which needs saved ", *names, f", but {_is(slots)} freed")
     return (*words, ", which reads saved ", *listed([story.slot(slot) for slot in slots], 3))
 
 
@@ -173,6 +176,10 @@ def _product(
 def _number(values: tuple[object, ...] | None) -> float | None:
     one = values[0] if values is not None and len(values) == 1 else None
     return one if isinstance(one, float) else None
+
+
+def _is(slots: list[SavedTensor]) -> str:
+    return "it is" if len(slots) == 1 else "they are"
 
 
 def _there(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gradviz.model.events import (
     Accumulated,
@@ -20,14 +21,23 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
-from gradviz.model.facts import Node
+from gradviz.model.facts import Node, SavedTensor
 from gradviz.view import phrases
 from gradviz.view.captions_backward import gradient
 from gradviz.view.cuts import CALLS, call_words
 from gradviz.view.story import Story, Words, listed
 from gradviz.view.text import clean
 
-FEW = 3
+FEW: Final = 3
+WHY: Final = {
+    "no_grad": "no_grad is on",
+    "inference mode": "inference mode is on",
+    "detach": "the graph ends here",
+    ".data": "the graph ends here",
+    "not differentiable": "it has no derivative",
+    "left torch": "the value left torch",
+}
+"""Why an operation on a tensor that requires grad is not recorded."""
 
 
 def made(story: Story) -> Iterator[Words]:
@@ -35,9 +45,12 @@ def made(story: Story) -> Iterator[Words]:
     nodes = [story.nodes[key] for key in story.fresh if key[0] == "n"]
     nodes = [node for node in nodes if node.variable is None]
     if len(nodes) > FEW:
-        yield (f"made {len(nodes)} nodes, the last ", *story.node(nodes[-1].id))
+        yield (f"made {len(nodes)} nodes", *_result(nodes, story))
+    elif len(nodes) == 1:
+        yield ("made ", *_with_saved(nodes[0], ", which saved ", story))
     elif nodes:
-        yield ("made ", *listed([_with_saved(node, story) for node in nodes]))
+        yield ("made ", *listed([story.node(node.id) for node in nodes]))
+        yield from (_with_saved(node, " saved ", story) for node in nodes if _kept(node))
     infos = [story.tensors[key] for key in story.fresh if key[0] == "t"]
     for requires, words in ((True, "a new leaf that requires grad"), (False, "new and does not")):
         news = [i for i in infos if i.is_leaf and i.requires_grad is requires and i.name]
@@ -93,7 +106,8 @@ def ran_backward(events: list[Event], story: Story) -> Iterator[Words]:
         yield listed(grads, 4, "other .grad")
     empty = sum(isinstance(event, Freed) for event in events)
     if empty:
-        yield (f"{phrases.plural(empty, 'node')} freed what {'it' if empty == 1 else 'they'} saved",)
+        they = "it" if empty == 1 else "they"
+        yield (f"{phrases.plural(empty, 'node')} freed what {they} saved",)
 
 
 def raised(event: Raised, story: Story) -> Words:
@@ -103,21 +117,37 @@ def raised(event: Raised, story: Story) -> Words:
     if node is None:
         return words
     words += (" while ", *story.node(node.id), " ran")
-    modified = [slot for slot in node.saved if slot.state == "modified"]
-    if modified:
-        now = f", which has been written since: it is at v{modified[0].current_version} now"
-        return (*words, ": it had saved ", *story.slot(modified[0]), now)
+    modified = next((slot for slot in node.saved if slot.state == "modified"), None)
+    if modified is not None:
+        by = story.written.get(modified.tensor or modified.view_of or "")
+        writer = (" wrote it and", f" it is at v{modified.current_version} now")
+        who = (*by, *writer) if by else (f"it is at v{modified.current_version} now",)
+        return (*words, ": it had saved ", *story.slot(modified), "; ", *who)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
-        return (*words, ": what it saved has been freed")
+        by = story.freed.get(node.id)
+        return (*words, ": what it saved was freed", *((" by ", *by) if by else ()))
     return words
 
 
-def _with_saved(node: Node, story: Story) -> Words:
-    slots = [slot for slot in node.saved if slot.state in ("held", "modified", "packed")]
+def _kept(node: Node) -> list[SavedTensor]:
+    return [slot for slot in node.saved if slot.state in ("held", "modified", "packed")]
+
+
+def _with_saved(node: Node, verb: str, story: Story) -> Words:
+    slots = [story.slot(slot) for slot in _kept(node)]
     words = story.node(node.id)
-    if not slots:
-        return words
-    return (*words, ", which saved ", *listed([story.slot(slot) for slot in slots], FEW, "saved tensor"))
+    return (*words, verb, *listed(slots, FEW, "saved tensor")) if slots else words
+
+
+def _result(nodes: list[Node], story: Story) -> Words:
+    """Which tensor came out of many nodes."""
+    made = {node.id for node in nodes}
+    infos = [story.tensors[key] for key in {*story.fresh, *story.earlier} if key[0] == "t"]
+    infos = [info for info in infos if info.node in made and info.name]
+    if not infos:
+        return ()
+    last = min(infos, key=lambda info: int(info.id[1:]))
+    return ("; ", *story.tensor(last.id), " is the output of ", *story.node(last.node or ""))
 
 
 def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
@@ -130,7 +160,7 @@ def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
         first, more = found[0], len(found) - 1
         others = f" and {phrases.plural(more, 'other call')}" if more else ""
         if reason in ("no input requires grad", "unknown"):
-            if len(reasons) == 1 and not story.fresh:
+            if len(reasons) == 1 and not story.fresh and not _writes(events):
                 why = "no input requires grad" if reason[0] == "n" else "torch does not say why"
                 verb = "are" if more else "is"
                 yield (f"{clean(first.name)}{others} {verb} not recorded: {why}",)
@@ -138,32 +168,55 @@ def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
             made = {operand.tensor for operand in first.outputs}
             from_ = [o for o in first.inputs if o.tensor in story.tensors and o.tensor not in made]
             source = (" of ", *story.tensor(from_[0].tensor)) if from_ else ()
-            yield (call_words(first), *source, f"{others} is not recorded: {_why(reason)}")
+            verb = "are" if more else "is"
+            yield (call_words(first), *source, f"{others} {verb} not recorded: {WHY[reason]}")
 
 
-def _why(reason: str) -> str:
-    return {
-        "no_grad": "recording is off",
-        "inference mode": "recording is off",
-        "detach": "the graph ends here",
-        ".data": "the graph ends here",
-        "not differentiable": "no gradient could come back",
-        "left torch": "the value left torch",
-    }[reason]
+def _writes(events: list[Event]) -> bool:
+    return any(isinstance(event, Write) for event in events)
+
+
+def _savers(event: Write, story: Story) -> Words:
+    """Nodes that had saved what was written."""
+    found: list[Words] = []
+    for key in story.changed:
+        node = story.nodes[key]
+        for slot in node.saved:
+            known = slot.tensor or slot.view_of
+            if slot.state == "modified" and known in event.tensors:
+                found.append((*story.node(key), f" had saved it at v{slot.saved_version}"))
+                break
+    return ("; ", *listed(found, FEW, "other node")) if found else ()
 
 
 def _written(event: Write, story: Story) -> Words:
     through = f" through {event.through}" if event.through else ""
     words: Words = (f"{clean(event.by)} wrote {clean(event.name)} in place{through}",)
-    known = [key for key in event.tensors if key in story.tensors]
-    others = [key for key in known if story.tensors[key].name != event.name]
-    if len(others) and len(known) > 1:
-        words += (", memory that ", *listed([story.tensor(key) for key in others]), " uses too")
-    if event.before is None or event.after is None:
-        return words
-    if event.before == event.after:
-        return (*words, f"; the version stays {event.after}: backward cannot notice")
-    return (*words, f": version {event.before} became {event.after}")
+    if event.before is not None and event.after is not None and event.before != event.after:
+        words += (f": version {event.before} became {event.after}",)
+    others = [key for key in event.tensors if key in story.tensors]
+    others = [key for key in others if story.tensors[key].name != event.name]
+    unaware = [key for key in others if _same_version(key, story)]
+    aware = [key for key in others if key not in unaware]
+    if aware:
+        names = listed([story.tensor(key) for key in aware])
+        words += ("; ", *names, f" share{'s' * (len(aware) == 1)} that memory and version")
+    if unaware:
+        names = listed([story.tensor(key) for key in unaware])
+        verb = "shares that memory but keeps its version" if len(unaware) == 1 else (
+            "share that memory but keep their version")  # fmt: skip
+        words += ("; ", *names, f" {verb}: backward cannot notice")
+    elif event.before is not None and event.before == event.after:
+        words += (f"; the version stays {event.after}: backward cannot notice",)
+    return words + _savers(event, story)
+
+
+def _same_version(key: str, story: Story) -> bool:
+    """Whether the last step left the version of a tensor as it was."""
+    earlier = story.earlier.get(key)
+    return key not in story.fresh and (
+        earlier is None or earlier.version == story.tensors[key].version
+    )
 
 
 def _stepped(event: OptimizerStepped, story: Story) -> Iterator[Words]:
@@ -195,11 +248,11 @@ def _died(events: list[Event], story: Story) -> Iterator[Words]:
     nodes = [key for event in dead for key in event.nodes if key in story.nodes]
     inner = [key for key in nodes if story.nodes[key].variable is None]
     if named:
-        yield ("the old " if _is_bound_again(tensors, story) else "", *listed(named), " died")
+        old = ("the old ",) if _is_bound_again(tensors, story) else ()
+        yield (*old, *listed(named), " died")
     if inner:
-        verb = "dies" if len(inner) == 1 else "die"
-        yield ("with no tensor to hold them, " if False else "", *listed(
-            [story.node(key) for key in inner], FEW, "other node"), f" {verb}")
+        verb = "died too" if named else "died"
+        yield (*listed([story.node(key) for key in inner], FEW, "other node"), f" {verb}")
 
 
 def _is_bound_again(tensors: list[str], story: Story) -> bool:

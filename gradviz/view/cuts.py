@@ -19,12 +19,17 @@ ROOM: Final = 36
 CALLS: Final = {
     "detach": "detach()",
     ".data": ".data",
-    "no_grad": "{name} under no_grad",
-    "inference mode": "{name} in inference mode",
-    "not differentiable": "{name}, not differentiable",
+    "no_grad": "{name}",
+    "inference mode": "{name}",
+    "not differentiable": "{name}",
     "left torch": "{name}()",
 }
-"""What a cut is called, by the reason that the recording gives."""
+"""What a call that cut is called, by the reason that the recording gives."""
+WHERE: Final = {
+    "no_grad": " under no_grad",
+    "inference mode": " in inference mode",
+    "not differentiable": ", no derivative",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ def cuts(events: tuple[Event, ...], moment: Moment) -> Iterator[Cut]:
         if isinstance(event, Operation) and event.reason in CALLS:
             made = {operand.tensor for operand in event.outputs}
             results = [shorten(operand.text, 14) for operand in event.outputs]
-            call = call_words(event)
+            call = call_words(event) + WHERE.get(event.reason, "")
             words = f"{call} → {', '.join(results)}" if results else call
             for key in dict.fromkeys(operand.tensor for operand in event.inputs):
                 info = moment.tensors.get(key or "")

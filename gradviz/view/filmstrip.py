@@ -136,15 +136,19 @@ class Filmstrip:
         (width, height), scale = size
         x, y = at
         text = "".join(
-            f'<text x="{px(x)}" y="{px(y + LINE * (n + 1) - 3)}"'
-            f">{xml(line)}</text>"
-            for n, line in enumerate(words)
+            f'<text x="{px(x)}" y="{px(y + LINE * (n + 1) - 3)}">{line}</text>'
+            for n, line in enumerate(_marked(words))
+        )
+        frame = (
+            f'<rect x="{px(x)}" y="{px(y + said)}" width="{px(width * scale)}" '
+            f'height="{px(height * scale)}" rx="4" class="gv-frame"/>'
         )
         inside = "".join(_without_ids(item) for item in self._stage.drawn(self._frames[i].step))
         return (
-            f'<g role="img" aria-label="{xml(self._frames[i].caption)}">{text}'
+            f'<g role="img" aria-label="{xml(self._frames[i].caption)}">{text}{frame}'
             f'<svg x="{px(x)}" y="{px(y + said)}" width="{px(width * scale)}" '
-            f'height="{px(height * scale)}" viewBox="0 0 {px(width)} {px(height)}">{inside}</svg></g>'
+            f'height="{px(height * scale)}" viewBox="0 0 {px(width)} {px(height)}">'
+            f"{inside}</svg></g>"
         )
 
 
@@ -159,6 +163,13 @@ def _words(frame: Frame, cell: float) -> list[str]:
     room = max(12, int(cell / (EM * SIZES["text"])))
     lines = wrap(f"{frame.step}  {frame.caption}", room, break_on_hyphens=False)
     return lines if len(lines) <= 6 else [*lines[:5], lines[5][: room - 1] + "…"]
+
+
+def _marked(words: list[str]) -> list[str]:
+    """The lines as markup, the number of the step heavier."""
+    number, _, rest = words[0].partition(" ")
+    first = f'<tspan class="gv-name">{xml(number)}</tspan> {xml(rest.strip())}'
+    return [first, *map(xml, words[1:])]
 
 
 def _without_ids(markup: str) -> str:

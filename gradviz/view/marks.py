@@ -172,8 +172,7 @@ def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[str]:
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
         elif line.icon == "cut":
             yield (
-                f'<path class="gv-cut-sign" d="M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9'
-                f'm3,-9v9"/>'
+                f'<path class="gv-cut-sign" d="M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9"/>'
             )
         yield _line(line, start, baseline)
         top += line.height

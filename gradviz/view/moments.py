@@ -40,7 +40,8 @@ class Moment(Context):
         self.saved_by = {}
         self.sharing = {}
         self.consumers = {}
-        self.counts = Counter[str]()
+        self._counted = Counter[str]()
+        self.counts = self._counted
         self.saved_bytes = 0
         self._sources: dict[str, set[str]] = {}
         self._savers: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -74,13 +75,13 @@ class Moment(Context):
         before, self.roots = self.roots, {}
         for node_id, output_nr in changes.roots:
             self.roots.setdefault(node_id, []).append(output_nr)
-        self.counts["roots"] = len(changes.roots)
+        self._counted["roots"] = len(changes.roots)
         return {key for key in (*before, *self.roots) if before.get(key) != self.roots.get(key)}
 
     def _put_node(self, key: str, node: Node | None) -> set[str]:
         old, touched = self.rows.get(key), {key}
-        self.counts.subtract(_count(old))
-        self.counts.update(_count(node))
+        self._counted.subtract(_count(old))
+        self._counted.update(_count(node))
         if node is None:
             self.rows.pop(key, None)
         else:

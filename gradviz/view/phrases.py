@@ -51,13 +51,22 @@ def summary(found: ValueSummary | None) -> str:
     if found.values is not None:
         text = numbers(found.values, found.shape)
     else:
-        pairs = (("min", found.min), ("mean", found.mean), ("max", found.max))
+        pairs = (("min", found.min), ("mean", _mean(found)), ("max", found.max))
         text = " ".join(f"{word} {number(v)}" for word, v in pairs if v is not None)
         text = text or f"values not read, {shape(found.shape)}"
     bad = " and ".join(
         w for w, is_there in (("nan", found.has_nan), ("inf", found.has_inf)) if is_there
     )
     return f"{text} (has {bad})" if bad else text
+
+
+def _mean(found: ValueSummary) -> Number | None:
+    """The mean; what is only the rounding of a sum, which differs between devices, is 0."""
+    parts = (found.min, found.mean, found.max)
+    if not all(isinstance(part, float) for part in parts):
+        return found.mean
+    low, mean, high = (float(part) for part in parts if part is not None)
+    return 0.0 if abs(mean) < 1e-6 * max(abs(low), abs(high)) else found.mean
 
 
 def dtype(name: str | None) -> str:

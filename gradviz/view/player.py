@@ -73,9 +73,7 @@ class Player(GraphWidget):
         options = self._look.options()
         arrows = options.pop("engine_arrows")
         self._stage = Stage(recording, **options)
-        wire = recording_to_wire(
-            recording, step, marked, **self._look.options(), stage=self._stage
-        )
+        wire = recording_to_wire(recording, step, marked, **self._look.options(), stage=self._stage)
         super().__init__(wire=wire, step=wire["open"], engine_arrows=arrows, height=height)
 
     @property
@@ -109,7 +107,9 @@ class Player(GraphWidget):
             )
         Path(path).write_bytes(writers[ending]())
 
-    def filmstrip(self, stops: Iterable[int] | None = None, columns: int | None = None) -> Filmstrip:
+    def filmstrip(
+        self, stops: Iterable[int] | None = None, columns: int | None = None
+    ) -> Filmstrip:
         """Steps side by side, small, each with number and caption: for paper and slides.
 
         Args:

@@ -77,7 +77,7 @@ def _in_order(recording: Recording) -> list[Step]:
     block: list[Step] = []
 
     def close() -> None:
-        blocks.sort(key=lambda steps: (-int((steps[-1].node or "n0")[1:])))
+        blocks.sort(key=lambda steps: -int((steps[-1].node or "n0")[1:]))
         found.extend(step for steps in blocks for step in steps)
         found.extend(block)
         blocks.clear()

@@ -24,7 +24,15 @@ from gradviz.view.sentences import of_tensor
 from gradviz.view.stage import Stage
 from gradviz.view.story import Words, said
 from gradviz.view.text import clean
-from gradviz.view.wire import FORMAT, LARGE, legend, node_item, sections_of, tensor_item, words_to_find
+from gradviz.view.wire import (
+    FORMAT,
+    LARGE,
+    legend,
+    node_item,
+    sections_of,
+    tensor_item,
+    words_to_find,
+)
 
 TENSOR_COLUMNS: Final = (
     "name",
@@ -215,9 +223,7 @@ class _Describer:
         return None if info is None or key in moment.leaf_node else list(tensor_cells(info, moment))
 
 
-def _put(
-    known: dict[str, Any], keys: Iterable[str], make: Callable[[str], Any]
-) -> dict[str, Any]:
+def _put(known: dict[str, Any], keys: Iterable[str], make: Callable[[str], Any]) -> dict[str, Any]:
     """What is different of these keys; ``None`` for what is gone."""
     changed = {}
     for key in keys:

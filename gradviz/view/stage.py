@@ -142,7 +142,7 @@ class Stage:
         groups: dict[str, list[Card]] = {}
         for key, track in self._cards.items():
             groups.setdefault(self._place[key], []).extend(track.looks)
-        found = {}
+        found: dict[Card, Frame] = {}
         for place, group in groups.items():
             frames = [measure(card, self.direction, spine.get(place, -1)) for card in group]
             found.update(zip(group, together(frames), strict=True))
@@ -157,8 +157,9 @@ class Stage:
         links = list(dict.fromkeys(map(self._link, self._links)))
         if not boxes:
             return EMPTY, {}
-        flows = any(look.flow for track in self._links.values() for look in track.looks)
-        gap = stage_marks.GAP[self.direction] if flows else 0.0
+        looks = (look for track in self._links.values() for look in track.looks)
+        flows = [look.flow for look in looks if look.flow is not None]
+        gap = stage_marks.rank_gap(flows, self.direction)
         layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
         return layout, dict(zip(links, layout.paths, strict=True))
 

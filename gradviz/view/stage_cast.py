@@ -15,6 +15,7 @@ from gradviz.view.cuts import Cut
 from gradviz.view.drawing import OUTSIDE
 from gradviz.view.moments import LIMIT, Moment, moments
 from gradviz.view.progress import Flow, Progress, progress
+from gradviz.view.stage_places import Life
 from gradviz.view.text import shorten
 
 MORE: Final = "more"
@@ -44,7 +45,7 @@ class Track(Generic[Look]):
             self.looks.setdefault(look, len(self.looks))
         self.turns.append((step, look))
 
-    def life(self, steps: int) -> tuple[int, int]:
+    def life(self, steps: int) -> Life:
         """First and last step at which it exists, of so many steps."""
         there = [i for i, (_, look) in enumerate(self.turns) if look is not None]
         last = there[-1] + 1
@@ -196,9 +197,10 @@ def _outside(
     saves: dict[tuple[str, str], str] = {}
     for step in recording.facts:
         for key, info in step.changes.tensors:
-            if info is not None and info.node is None and key not in leaves:
-                if "constants" in parts or info.requires_grad:
-                    shown[key] = None
+            if info is None or info.node is not None or key in leaves:
+                continue
+            if "constants" in parts or info.requires_grad:
+                shown[key] = None
         for key, node in step.changes.nodes:
             for slot in node.saved if node else ():
                 known = slot.tensor or slot.view_of
@@ -226,7 +228,9 @@ def _ways_in(
     return {key: tuple(row) for key, row in ports.items()}, entries
 
 
-def lives_of(tracks: Mapping[str, Track[Card]], steps: int) -> Iterator[tuple[str, tuple[int, int]]]:
+def lives_of(
+    tracks: Mapping[str, Track[Card]], steps: int
+) -> Iterator[tuple[str, tuple[int, int]]]:
     """When each card is there."""
     for key, track in tracks.items():
         if track.looks:

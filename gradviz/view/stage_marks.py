@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from gradviz.view.geometry import Frame, port_place
@@ -13,9 +14,7 @@ from gradviz.view.text import EM, px, width_of, xml
 HEIGHT: Final = 15.0
 AWAY: Final = 10.0
 """Pixels between a port and the gradient that leaves through it: the arrow head is there."""
-GAP: Final[dict[Direction, float]] = {"TB": 46.0, "LR": 150.0}
-"""Pixels between ranks, with room for gradients."""
-MOST: Final = 26
+MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
 """Cells of the longest gradient."""
 SIGN: Final = 11.0
 
@@ -25,14 +24,28 @@ def absent(key: str) -> str:
     return f'<g id="{key}" class="gv-absent"></g>'
 
 
+def rank_gap(flows: Iterable[Flow], direction: Direction) -> float:
+    """Pixels between ranks, with room for gradients; 0 if there are none."""
+    widths = [_width(gradient_words(flow.gradient, MOST[direction])) for flow in flows]
+    if not widths:
+        return 0.0
+    return 46.0 if direction == "TB" else max(widths) + 46.0
+
+
+def _width(words: str) -> float:
+    return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
+
+
 def gradient(flow: Flow, frame: Frame, place: Point, port: int, direction: Direction) -> str:
     """A gradient at the port through which it leaves its node, with a sign where it goes."""
     at = port_place(frame, port, True, direction)
     x, y = place[0] + at[0], place[1] + at[1]
-    space = frame.box.width / frame.box.inputs - 4 if direction == "TB" else GAP["LR"] - 34
-    room = min(MOST, int((space - SIGN - 8) / (EM * SIZES["small"])))
+    room = MOST[direction]
+    if direction == "TB":
+        space = frame.box.width / frame.box.inputs - 4
+        room = min(room, int((space - SIGN - 8) / (EM * SIZES["small"])))
     words = gradient_words(flow.gradient, room) if room > 2 else ""
-    width = width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
+    width = _width(words)
     if direction == "TB":
         left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"
     else:

@@ -43,9 +43,7 @@ def share_nodes(
     return found
 
 
-def share_tensors(
-    forms: Mapping[str, object | None], lives: Mapping[str, Life]
-) -> dict[str, str]:
+def share_tensors(forms: Mapping[str, object | None], lives: Mapping[str, Life]) -> dict[str, str]:
     """The same for tensors outside the graph; a form of ``None`` shares with nobody."""
     found = {key: key for key in forms}
     taken: dict[object, list[tuple[str, int]]] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from gradviz.model.events import Freed, Write
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.recording import Recording, Step
 from gradviz.view import phrases
@@ -21,6 +22,7 @@ class Term:
     text: str
 
 
+Row = TypeVar("Row")
 Words: TypeAlias = tuple["str | Term", ...]
 """A part of a caption."""
 
@@ -62,20 +64,44 @@ class Story:
         self.alive: set[str] = set()
         self.fresh: list[str] = []
         """Ids that began to exist at the last step."""
+        self.earlier: dict[str, TensorInfo] = {}
+        """Tensors that the last step changed, as they were before."""
+        self.changed: list[str] = []
+        """Nodes that the last step changed."""
+        self.freed: dict[str, Words] = {}
+        """What freed the saved tensors of a node."""
+        self.written: dict[str, Words] = {}
+        """What wrote a tensor last."""
 
     def go_on(self, step: Step) -> None:
         """Take in what a step changed."""
         changes = step.facts.changes
         self.fresh = []
-        for rows, known in ((changes.nodes, self.nodes), (changes.tensors, self.tensors)):
-            for key, row in rows:
-                if row is None:
-                    self.alive.discard(key)
-                    continue
-                if key not in self.alive:
-                    self.fresh.append(key)
-                known[key] = row  # type: ignore[index]  # pairs of rows and their index
-                self.alive.add(key)
+        self.changed = [k for k, node in changes.nodes if node is not None and k in self.alive]
+        self.earlier = {
+            key: self.tensors[key]
+            for key, info in changes.tensors
+            if info is not None and key in self.alive
+        }
+        self._take(changes.nodes, self.nodes)
+        self._take(changes.tensors, self.tensors)
+        for event in step.events:
+            if isinstance(event, Freed):
+                number = step.facts.backward or 1
+                self.freed[event.node] = (f"backward {number} in ", *self.line(step))
+            elif isinstance(event, Write):
+                by: Words = (f"{clean(event.by)} in ", *self.line(step))
+                self.written |= dict.fromkeys(event.tensors, by)
+
+    def _take(self, rows: Sequence[tuple[str, Row | None]], known: dict[str, Row]) -> None:
+        for key, row in rows:
+            if row is None:
+                self.alive.discard(key)
+                continue
+            if key not in self.alive:
+                self.fresh.append(key)
+            known[key] = row
+            self.alive.add(key)
 
     def tensor(self, key: str | None, otherwise: str = "a tensor") -> Words:
         """A tensor by its name, else by its id."""

@@ -176,6 +176,7 @@ _STAGE_RULES: Final = """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
 .gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
+.gv-frame{fill:none;stroke:$line;stroke-width:0.6}
 .gv-now>.gv-card{stroke:$now;stroke-width:3;stroke-dasharray:none}
 .gv-now>.gv-band{fill:$now-fill}
 .gv-next>.gv-card{stroke:$now;stroke-width:1.8;stroke-dasharray:7 3}

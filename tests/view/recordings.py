@@ -50,7 +50,7 @@ class Script:
     ) -> None:
         """One more step: rows that are new or have changed, and ids that ceased to exist."""
         for row in rows:
-            (self.nodes if isinstance(row, Node) else self.tensors)[row.id] = row  # type: ignore[index,assignment]
+            (self.nodes if isinstance(row, Node) else self.tensors)[row.id] = row  # type: ignore[assignment]
         for key in gone:
             (self.nodes if key[0] == "n" else self.tensors).pop(key)
         nodes = [(r.id, r) for r in rows if isinstance(r, Node)]
