@@ -1,0 +1,5 @@
+"""Questions and experiments for lessons."""
+
+from gradviz.teach.exploring import Explorer, explore
+
+__all__ = ["Explorer", "explore"]

@@ -1,0 +1,274 @@
+"""One control per parameter of a function: what is set on screen, and what the function gets."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from math import isfinite, log10
+from typing import Any, Final
+
+import ipywidgets as widgets
+import torch
+
+from gradviz.model import OptionError
+from gradviz.view.text import clean
+
+SWITCHES: Final = {
+    "requires_grad": "Whether autograd records what is computed from it",
+    "retain_grad": "Keep .grad of a tensor that is not a leaf",
+    "hook": "Register a hook, a function that backward calls",
+    "detach": "Cut the graph here with detach()",
+    "detach_here": "Cut the graph here with detach()",
+    "no_grad": "Compute under torch.no_grad()",
+    "retain_graph": "Keep what is saved for a second backward",
+}
+"""Parameters with these names are switches, off unless something else is given."""
+MOST_FIELDS: Final = 4
+"""Numbers of a tensor that can be set; tensors with more are given to the function as they are."""
+_SLIDER: Final = {"width": "min(22rem, 100%)"}
+_FIELD: Final = {"width": "9.5rem"}
+_BOX: Final = {"width": "auto", "margin": "2px 16px 2px 2px"}
+
+
+class Control:
+    """A control; subclasses say how it looks and what comes out.
+
+    Args:
+        name: Name of the parameter.
+        parts: The widgets it is made of.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Any]) -> None:
+        self.name = name
+        self.parts = list(parts)
+        self._first = [part.value for part in self.parts]
+
+    def argument(self) -> Any:
+        """What the function gets; what can be changed is made anew for every run."""
+        return self.parts[0].value
+
+    @property
+    def words(self) -> str:
+        """Name and value for the outline."""
+        return f"{self.name} = {clean(repr(self.argument()))}"
+
+    def code(self) -> str:
+        """A line of Python that makes the argument under the name of the parameter."""
+        return f"{self.name} = {self.argument()!r}"
+
+    def reset(self) -> None:
+        """Back to where it was in the beginning."""
+        for part, value in zip(self.parts, self._first, strict=True):
+            part.value = value
+
+    def watch(self, call: Callable[[Any], None]) -> None:
+        """Call something whenever the value changes."""
+        for part in self.parts:
+            part.observe(call, "value")
+
+    def widget(self) -> Any:
+        """The widgets in a row that breaks where there is no room."""
+        return widgets.Box(self.parts, layout={"flex_flow": "row wrap", "align_items": "center"})
+
+
+class Switch(Control):
+    """A bool."""
+
+    def __init__(self, name: str, value: bool) -> None:
+        super().__init__(name, [_switch(name, value, SWITCHES.get(name, ""))])
+
+    @property
+    def words(self) -> str:
+        """The name with a box that is ticked or not."""
+        return f"[{'x' if self.argument() else ' '}] {self.name}"
+
+
+class Choice(Control):
+    """One of several values."""
+
+    def __init__(self, name: str, options: Sequence[Any], value: Any) -> None:
+        labelled = [(clean(str(option)), option) for option in options]
+        if len(dict(labelled)) < len(labelled) or not labelled:
+            raise OptionError(
+                f"explore(): {name}={list(options)!r:.80} must be several options that read "
+                f'differently, such as {name}=("relu", "tanh")'
+            )
+        super().__init__(
+            name,
+            [widgets.Dropdown(options=labelled, value=value, description=name, layout=_SLIDER)],
+        )
+
+
+class Number(Control):
+    """An int, or a float that stays a number."""
+
+    def __init__(self, name: str, value: float) -> None:
+        super().__init__(name, [_slider(name, value)])
+
+    def argument(self) -> Any:
+        """The number, without the last digits that a slider's steps leave."""
+        return _tidy(self.parts[0].value)
+
+
+class Text(Control):
+    """A str."""
+
+    def __init__(self, name: str, value: str) -> None:
+        super().__init__(name, [widgets.Text(value, description=name, layout=_SLIDER)])
+
+
+class Leaf(Control):
+    """A leaf tensor, made anew for every run, with a switch for ``requires_grad``.
+
+    Args:
+        name: Name of the parameter, which is the tensor's name in the picture.
+        tensor: What it begins with; up to four numbers of it can be set.
+    """
+
+    def __init__(self, name: str, tensor: torch.Tensor) -> None:
+        self._tensor = tensor.detach().clone()
+        self._is_float = tensor.is_floating_point()
+        self._fields = self._make_fields(name)
+        parts = [*self._fields]
+        if self._is_float or tensor.is_complex():
+            label = f"{name} requires_grad"
+            parts.append(_switch(label, tensor.requires_grad, SWITCHES["requires_grad"]))
+        super().__init__(name, parts)
+
+    def _make_fields(self, name: str) -> list[Any]:
+        tensor = self._tensor
+        is_number = self._is_float or (
+            tensor.dtype != torch.bool and not tensor.is_complex() and not tensor.is_quantized
+        )
+        if not is_number or not 0 < tensor.numel() <= MOST_FIELDS:
+            return []
+        values = tensor.flatten().tolist()
+        if not all(map(isfinite, values)):
+            return []
+        if tensor.dim() == 0:
+            return [_slider(name, values[0])]
+        places = torch.ones_like(tensor, dtype=torch.bool).nonzero().tolist()
+        return [
+            _field(f"{name}[{', '.join(map(str, place))}]", value)
+            for place, value in zip(places, values, strict=True)
+        ]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the switch is on."""
+        return len(self.parts) > len(self._fields) and bool(self.parts[-1].value)
+
+    def argument(self) -> torch.Tensor:
+        """A leaf of its own for this run."""
+        leaf = self._tensor.clone()
+        if self._fields:
+            leaf = torch.tensor(self._data(), dtype=leaf.dtype, device=leaf.device)
+        return leaf.requires_grad_(self.requires_grad)
+
+    def _data(self) -> Any:
+        """The numbers as nested lists, as ``torch.tensor`` takes them."""
+        numbers: list[Any] = [_tidy(field.value) for field in self._fields]
+        for size in reversed(self._tensor.shape[1:]):
+            numbers = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+        return numbers if self._tensor.dim() else numbers[0]
+
+    @property
+    def words(self) -> str:
+        """Name, value and whether it requires grad."""
+        value = f"= {self._data()}" if self._fields else f"{self._shape}, fixed"
+        return f"{self.name} {value}{' · requires_grad' if self.requires_grad else ''}"
+
+    @property
+    def _shape(self) -> str:
+        return f"{tuple(self._tensor.shape)} {str(self._tensor.dtype).removeprefix('torch.')}"
+
+    def code(self) -> str:
+        """``a = torch.tensor(2.0, requires_grad=True)``."""
+        switch = "requires_grad=True" if self.requires_grad else ""
+        if not self._fields:
+            made = f"{self.name}.detach().clone().requires_grad_({self.requires_grad})"
+            return f"{self.name} = {made}  # the tensor you gave, {self._shape}"
+        options = [repr(self._data())]
+        if self._tensor.dtype not in (torch.float32, torch.int64):
+            options.append(f"dtype={self._tensor.dtype}")
+        if self._tensor.device.type != "cpu":
+            options.append(f"device={str(self._tensor.device)!r}")
+        return f"{self.name} = torch.tensor({', '.join(filter(None, (*options, switch)))})"
+
+    def widget(self) -> Any:
+        """Fields and switch, or for a tensor with many numbers its shape and the switch."""
+        row = super().widget()
+        if not self._fields:
+            label = widgets.Label(f"{self.name}: {self._shape}, fixed", layout=_BOX)
+            row.children = (label, *row.children)
+        return row
+
+
+class Fixed(Control):
+    """What has no control: the function gets it as it is, modules as a copy for each run."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self._value = value
+        super().__init__(name, [])
+
+    def argument(self) -> Any:
+        """The value; a copy if running the function could change it."""
+        if isinstance(self._value, torch.nn.Module):
+            return copy.deepcopy(self._value)
+        return self._value
+
+    @property
+    def words(self) -> str:
+        """Name and kind of thing."""
+        return f"{self.name}: {type(self._value).__name__}, fixed"
+
+    def code(self) -> str:
+        """A remark, for what cannot be written down."""
+        if self._value is None:
+            return f"{self.name} = None"
+        return f"# {self.name}: the {type(self._value).__name__} you gave"
+
+    def widget(self) -> Any:
+        """The name, and that it is fixed."""
+        return widgets.Label(self.words, layout=_BOX)
+
+
+def _switch(label: str, value: bool, tooltip: str) -> Any:
+    return widgets.Checkbox(
+        bool(value), description=label, tooltip=tooltip or label, indent=False, layout=_BOX
+    )
+
+
+def _slider(name: str, value: float) -> Any:
+    span = _span(value)
+    kind = widgets.IntSlider if isinstance(value, int) else widgets.FloatSlider
+    how = {"step": 1} if isinstance(value, int) else {"step": span / 50, "readout_format": ".4g"}
+    return kind(
+        value=value,
+        min=-span,
+        max=span,
+        description=name,
+        continuous_update=False,
+        layout=_SLIDER,
+        **how,
+    )
+
+
+def _field(name: str, value: float) -> Any:
+    kind = widgets.IntText if isinstance(value, int) else widgets.FloatText
+    step = 1 if isinstance(value, int) else _span(value) / 50
+    return kind(value=value, step=step, description=name, layout=_FIELD)
+
+
+def _span(value: float) -> Any:
+    """A round number at least two and a half times as large, 5 for small whole numbers and 0."""
+    wanted = 2.5 * abs(value) if value else 5.0
+    if isinstance(value, int):
+        wanted = max(wanted, 10.0)
+    power: float = 10.0 ** int(log10(wanted) // 1)
+    span = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted * 0.999)
+    return int(span) if isinstance(value, int) else _tidy(span)
+
+
+def _tidy(value: Any) -> Any:
+    return float(f"{value:.10g}") if isinstance(value, float) else value
