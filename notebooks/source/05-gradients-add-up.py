@@ -224,9 +224,9 @@ loss = 2 * w
 loss.backward()
 
 # %% twice-watch [markdown]
-# **Watch.** There are two `MulBackward0`, one for each time the line `loss = 2 * w` ran. There is
-# one `AccumulateGrad`, for `w`. The first time it finds `None` there and writes 2. The second time
-# it finds 2, and adds.
+# **Watch.** Each time `loss = 2 * w` runs it makes a `MulBackward0`; the second time, the old one
+# dies. The `AccumulateGrad` of `w` stays. In the first backward it finds `None`, and puts 2 there.
+# In the second it finds 2, and adds.
 #
 # **In a sentence:** graphs come and go; `.grad` stays with the leaf, and every backward adds to
 # it.
@@ -449,8 +449,8 @@ for _ in range(2):
 
 # %% order-watch [markdown]
 # **Watch** `q` and its gradient, one below the other: this is the last order, without `zero_grad`.
-# `step()` reads the gradient and writes `q`, in place: the version of `q` goes up by one. It
-# neither uses nor empties the gradient. So the second step takes off 4 × 0.1.
+# `step()` reads the gradient and writes `q`, in place: the version of `q` goes up by one. The
+# gradient stays as it is. So the second step sees 4, and takes off 0.4.
 #
 # **In a sentence:** `zero_grad` may stand anywhere except between `backward` and `step`.
 #
@@ -495,7 +495,7 @@ def three_passes(q, zero_grad=True, step=True):
         loss = q * q
         if zero_grad:
             q.grad = None
-        loss.backward(retain_graph=True)
+        loss.backward()
         if step:
             with torch.no_grad():
                 q -= 0.1 * q.grad
@@ -564,8 +564,8 @@ print(" q.grad:", [round(v, 4) for v in q.grad.tolist()])
 
 # %% inside [markdown]
 # And a step can be taken **inside backward**, as soon as a gradient is complete. Then the gradient
-# can be dropped at once, and never are all gradients in memory together. In the recording, look
-# for the moment at which `p` changes: `q` has no gradient yet.
+# can be dropped at once, and the gradients of a large network are never in memory together. In the
+# recording, look for the moment at which `p` changes: `q` has no gradient yet.
 
 # %% inside-show claims=["X7"]
 p, q = (nn.Parameter(torch.ones(1, device=device)) for _ in range(2))

@@ -164,9 +164,9 @@ later = first * 3  # after backward, and still the old graph is continued
 print("continues the old one:", later.grad_fn.next_functions[0][0] is first.grad_fn)
 
 # %% life-peak [markdown]
-# One more thing is in the recording. While the *right* side of line 4 runs for the second time, the
-# name `loss` still means the old loss, with its whole graph. For a moment there are two. `del loss`
-# at the end of a pass avoids that.
+# One more thing happens inside line 4. While its *right* side runs for the second time, the name
+# `loss` still means the old loss, with its whole graph. For a moment there are two. `del loss` at
+# the end of a pass avoids that.
 
 
 # %% life-peak-run claims=["E19"]
@@ -375,15 +375,22 @@ loss1 = h.sum()
 loss2 = (3 * h).sum()
 loss1.backward(retain_graph=True)
 loss2.backward()
-w.grad = None
+
+# %% losses-watch [markdown]
+# **Watch.** The `MulBackward0` of `h = w * w` runs in both backwards. The first leaves `w` in its
+# pockets, since it was told to, and the second empties them. `w.grad` is added to twice. Now the
+# sum:
+
+# %% losses-sum-show claims=["C44"]
+# %%gradviz
+w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
 h = w * w
 loss = h.sum() + (3 * h).sum()
 loss.backward()
 
-# %% losses-watch [markdown]
-# **Watch.** First two backwards, one for each loss: `MulBackward0` of `h` runs in both, and so does
-# the `AccumulateGrad` of `w`. Then one backward for the sum: at `h` the two gradients meet, 1 and
-# 3, and 4 goes on. The result is the same.
+# %% losses-explain [markdown]
+# One backward. At `h` two gradients meet, 1 and 3; the node of `h` waits for both, and runs once,
+# with 4. The gradient of `w` is the same.
 #
 # **Heard in the wild, and half right:** "for several losses use `retain_graph=True`." Only if they
 # share saved tensors, and the sum is the better way even then: the trunk runs once.
@@ -574,28 +581,28 @@ for cut in (0, 1, 2, 3):
 # answer.
 
 # %% new-data-run claims=["C51"] refutes=["C51"]
-model = nn.Linear(3, 1).to(device)
-X = torch.ones(1, 3, device=device)
+w = torch.tensor(2.0, device=device, requires_grad=True)
+X = torch.tensor(3.0, device=device)
 for _ in range(3):
-    loss = model(X).pow(2).sum()
+    loss = (w * X) ** 2
     loss.backward()
-print("same X, model(X) in the loop:   three backwards, no error")
+print("same X, forward in the loop:    three backwards, no error")
 
 with gradviz.record() as recording:
     try:
-        loss = model(X).pow(2).sum()
+        loss = (w * X) ** 2
         for _ in range(3):
-            X = torch.ones(1, 3, device=device)
+            X = torch.tensor(3.0, device=device)
             loss.backward()
     except RuntimeError as error:
-        print("new X, model(X) before the loop:", type(error).__name__)
+        print("new X, forward before the loop:", type(error).__name__)
 
 # %% new-data-show refutes=["C51"]
 gradviz.show(recording)
 
 # %% new-data-explain [markdown]
 # **False.** The second backward fails, at the node that saved a tensor for the square. The new `X`
-# has nothing to do with the graph: nothing leads to it. A graph is made when `model(X)` *runs*,
+# has nothing to do with the graph: nothing leads to it. A graph is made when the forward *runs*,
 # with old data or new. So if a loop stops with "backward through the graph a second time", look
 # for a forward, or a state, that was computed outside of it.
 
