@@ -8,7 +8,7 @@ another thread runs backward over the graph).
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -72,8 +72,14 @@ def no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def walk(roots: Sequence[Any]) -> tuple[list[Any], Entries, dict[Any, int]]:
+def walk(
+    roots: Sequence[Any], ends_at: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], Entries, dict[Any, int]]:
     """All nodes behind ``roots``, breadth-first, with their ``next_functions`` as places.
+
+    Args:
+        roots: Nodes, each as often as wanted.
+        ends_at: Nodes behind which the walk does not go; their entries are empty.
 
     Returns:
         The nodes, per node its entries as ``(place, output number)`` or ``None``, and the place
@@ -92,6 +98,9 @@ def walk(roots: Sequence[Any]) -> tuple[list[Any], Entries, dict[Any, int]]:
     try:
         for node in nodes:
             row: list[tuple[int, int] | None] = []
+            if ends_at is not None and ends_at(node):
+                entries.append(())
+                continue
             for following, number in node.next_functions:
                 if following is None:
                     row.append(None)

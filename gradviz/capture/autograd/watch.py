@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
+
 from torch.autograd.function import _HookMixin
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import (
@@ -25,6 +27,24 @@ sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 """Number that the next node made in this thread will have (F6.03)."""
 
 
+def _skip(code: CodeType) -> None:
+    compiler: Any = torch._C._dynamo.eval_frame
+    if hasattr(compiler, "skip_code"):
+        compiler.skip_code(code)
+    else:
+        skip, default = compiler._FrameAction.SKIP, compiler._FrameAction.DEFAULT
+        compiler.set_code_exec_strategy(code, compiler._FrameExecStrategy(skip, default))
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def never_compiled(function: Function) -> Function:
+    """Keep ``torch.compile`` away from a function that may run while a compiled one does."""
+    _skip(function.__code__)
+    return function
+
+
 class Mark:
     """Lies in a node's own dictionary: says which node it is, and when it dies (F1.04)."""
 
@@ -35,6 +55,7 @@ class Mark:
         self.number = number
         self.died = died
 
+    @never_compiled
     def __del__(self) -> None:
         self.died(self.number)
 
@@ -110,18 +131,39 @@ def mode_on(mode: TorchFunctionMode) -> Iterator[None]:
     try:
         yield
     finally:
-        _remove(mode)
+        take_mode_off(mode)
 
 
-def _remove(mode: TorchFunctionMode) -> None:
-    above: list[TorchFunctionMode] = []
-    while stack := _get_current_function_mode_stack():
+def take_mode_off(mode: TorchFunctionMode) -> int | None:
+    """Take a mode off, wherever in the stack it is; gives its place, ``None`` if it is not on."""
+    stack = _get_current_function_mode_stack()
+    place = next((i for i in reversed(range(len(stack))) if stack[i] is mode), None)
+    if place is not None:
+        for _ in stack[place:]:
+            _pop_mode()
+        for other in stack[place + 1 :]:
+            _push_mode(other)
+    return place
+
+
+def put_mode_on(mode: TorchFunctionMode, place: int) -> None:
+    """Put a mode on again where it was."""
+    above = _get_current_function_mode_stack()[place:]
+    for _ in above:
         _pop_mode()
-        if stack[-1] is mode:
-            break
-        above.append(stack[-1])
-    for other in reversed(above):
+    for other in (mode, *above):
         _push_mode(other)
+
+
+def is_compiled_call(code: CodeType) -> bool:
+    """Whether code is what calls of ``torch.compile``'s functions, and their backwards, run in.
+
+    What compiles looks at the modes that are on, and would take them into what it makes.
+    """
+    folder, name = os.path.split(code.co_filename)
+    if name == "eval_frame.py" and folder.endswith("_dynamo"):
+        return code.co_name in ("compile_wrapper", "_fn")
+    return folder.endswith("_aot_autograd") and code.co_name == "backward"
 
 
 def code_of(function: Any) -> CodeType | None:

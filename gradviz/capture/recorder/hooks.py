@@ -78,12 +78,14 @@ class Hooks:
     def _entered(self, frame: FrameType) -> None:
         found = self._known.get(frame.f_code)
         if found is not None and self._engine.is_running and autograd.backward_is_running():
-            self._engine.hook_entered(found[0])
+            with autograd.unseen():
+                self._engine.hook_entered(found[0])
 
     def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         found = self._known.get(frame.f_code)
         if found is not None and self._engine.is_running and autograd.backward_is_running():
-            self._engine.hook_left(found[0], found[1], value, is_known)
+            with autograd.unseen():
+                self._engine.hook_left(found[0], found[1], value, is_known)
 
 
 def _may_be_hook(code: CodeType) -> bool:

@@ -59,7 +59,8 @@ class Modules:
     def _path(self, module: Any) -> str:
         path = self._paths.get(id(module))
         if path is None:
-            self._learn()
+            with autograd.unseen():
+                self._learn()
             path = self._paths.setdefault(id(module), type(module).__name__)
         return path
 

@@ -52,15 +52,19 @@ class Optimizers:
     def _entered(self, frame: FrameType) -> None:
         variables = frame.f_locals
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
-        before: _Before = []
-        parameters = _parameters(owner)
+        with autograd.unseen():
+            before = self._before(_parameters(owner))
+        self._running.append((frame, type(owner).__name__, before))
+        self._quieten(1)
+
+    def _before(self, parameters: list[torch.Tensor]) -> _Before:
         self._touch(parameters)
+        before: _Before = []
         for tensor in parameters:
             version = autograd.version_of(tensor)
             entry = self._world.know(tensor)
             before.append((entry.id, entry.ref, version, tensor.grad is not None))
-        self._running.append((frame, type(owner).__name__, before))
-        self._quieten(1)
+        return before
 
     def _end(self, frame: FrameType) -> tuple[str, _Before] | None:
         while self._running:

@@ -16,6 +16,7 @@ import torch
 from gradviz.capture import autograd, naming
 from gradviz.capture.recorder import disguise, source
 from gradviz.capture.recorder.calls import Call, CallMode, is_operation, tensors_in
+from gradviz.capture.recorder.compiled import CompiledCalls
 from gradviz.capture.recorder.engine import Engine, memory_of
 from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.hooks import Hooks
@@ -26,12 +27,14 @@ from gradviz.capture.recorder.optimizers import Optimizers
 from gradviz.capture.recorder.silent import SilentWrites
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
-from gradviz.capture.recorder.tracing import Listener, Role, Tracer, make_tracer
+from gradviz.capture.recorder.tracing import NO_ROLE, Listener, Role, Tracer, make_tracer
 from gradviz.capture.recorder.world import World
 from gradviz.model import Recording, RecordingError
-from gradviz.model.events import Died, Note, Raised
+from gradviz.model.events import BackwardEnded, Died, Note, OptimizerStepped, Raised, Write
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+_SMALL: Final = 300
+"""Nodes up to which a graph is read whole after every line."""
 _active = threading.Lock()
 
 
@@ -120,7 +123,7 @@ class Recorder:
         self._steps.step("start", 0, None, 0)
         listener = Listener(
             self._role_of,
-            self._lines.line_event,
+            self._line,
             self._lines.left,
             self._lines.raised,
             disguise.clean,
@@ -128,6 +131,7 @@ class Recorder:
         )
         self._tracer: Tracer = make_tracer(listener, frame)
         self._mode = CallMode(self)
+        self._compiled = CompiledCalls(self._mode)
         if self._anomaly:
             self._exit.enter_context(_anomaly())
         self._exit.enter_context(autograd.backwards_observed(self._backward))
@@ -200,12 +204,17 @@ class Recorder:
 
     def _role_of(self, code: CodeType) -> Role:
         if code.co_name == disguise.NAME:
-            return None
-        if code in self._into or (self._file and code.co_filename == self._file):
-            return "lines"
-        if self._lines.is_inside(code):
-            return "lines"
-        return self._modules.watch(code) or self._optimizers.watch(code) or self._hooks.watch(code)
+            return NO_ROLE
+        is_of_cell = bool(self._file) and code.co_filename == self._file
+        has_lines = is_of_cell or code in self._into or self._lines.is_inside(code)
+        watches = (self._compiled, self._modules, self._optimizers, self._hooks)
+        watch = next((w for one in watches if (w := one.watch(code)) is not None), None)
+        return Role(has_lines, watch) if has_lines or watch is not None else NO_ROLE
+
+    def _line(self, frame: FrameType, line: int) -> None:
+        """A line is about to run; those of hooks are part of the backward that runs them."""
+        if not self._engine.is_running:
+            self._lines.line_event(frame, line)
 
     def _backward(self, run: Callable[[], Any], call: autograd.BackwardCall) -> Any:
         """Called in place of the engine for every backward of this thread."""
@@ -279,7 +288,7 @@ class Recorder:
         if self._is_dirty or renamed or self._world.dead_nodes or self._world.dead_tensors:
             self._is_dirty = False
             tensors, nodes = self._state.bury()
-            for event in self._state.read():
+            for event in self._state.read(everything=self._may_have_changed()):
                 self._steps.add(event)
             more_tensors, more_nodes = self._state.bury()
             if tensors or nodes or more_tensors or more_nodes:
@@ -287,6 +296,18 @@ class Recorder:
         for write in self._silent.find(self._state, self._steps.events):
             self._steps.add(write)
         self._steps.memory = memory_of(self._state)
+
+    def _may_have_changed(self) -> bool:
+        """Whether rows of nodes can have changed: by a write in place, or by a backward.
+
+        Small graphs are read again anyway: names of saved tensors may be new.
+        """
+        if len(self._state.nodes) <= _SMALL:
+            return True
+        return any(
+            isinstance(event, (Write, BackwardEnded, OptimizerStepped))
+            for event in self._steps.events
+        )
 
     def _variables(self) -> list[tuple[str, Any]]:
         return [pair for space in self._spaces(self._lines.frame) for pair in space]

@@ -57,6 +57,10 @@ class State:
         self.roots: tuple[tuple[str, int], ...] = ()
         self._place = place
         self._places: dict[str, tuple[str | None, str | None]] = {}
+        self._uses: Counter[str] = Counter()
+        """How many entries of ``next_functions`` point to each node."""
+        self._unused: dict[str, None] = {}
+        """Nodes that none points to."""
         self._changed_nodes: dict[str, None] = {}
         self._changed_tensors: dict[str, None] = {}
         self._told_roots: tuple[tuple[str, int], ...] | None = None
@@ -78,13 +82,30 @@ class State:
         before = self.nodes.get(key)
         if before == row:
             return
+        self._put(key, before, row)
+        self._changed_nodes[key] = None
+
+    def _put(self, key: str, before: Node | None, row: Node | None) -> None:
         self._held.replace(before, row)
         if row is None:
             del self.nodes[key]
+            self._unused.pop(key, None)
         else:
             self.nodes[key] = row
             self.devices.update(s.device for s in row.saved if s.device is not None)
-        self._changed_nodes[key] = None
+            if not self._uses[key]:
+                self._unused[key] = None
+        if before is not None and row is not None and before.next_functions == row.next_functions:
+            return
+        for entry in () if before is None else before.next_functions:
+            if entry is not None:
+                self._uses[entry[0]] -= 1
+                if not self._uses[entry[0]] and entry[0] in self.nodes:
+                    self._unused[entry[0]] = None
+        for entry in () if row is None else row.next_functions:
+            if entry is not None:
+                self._uses[entry[0]] += 1
+                self._unused.pop(entry[0], None)
 
     def set_tensor(self, key: str, row: TensorInfo | None) -> None:
         """Replace the row of a tensor, or take it away."""
@@ -112,14 +133,18 @@ class State:
 
     # ---------------------------------------------------------------- reading
 
-    def read(self, extra_roots: Sequence[tuple[Any, int]] = ()) -> list[Event]:
-        """Read everything that is alive; returns flags and hooks that have changed.
+    def read(
+        self, extra_roots: Sequence[tuple[Any, int]] = (), everything: bool = True
+    ) -> list[Event]:
+        """Read what is alive; returns flags and hooks that have changed.
 
         Args:
             extra_roots: Nodes, with output numbers, that no known tensor leads to.
+            everything: Whether nodes that have been read before are read again. Their rows
+                change only by writes in place and by backward.
         """
         with autograd.unseen(), no_collection():
-            return self._read(extra_roots)
+            return self._read(extra_roots, everything)
 
     def read_existing(self, tensors: Sequence[torch.Tensor]) -> None:
         """Read tensors from before the recording, and their graphs, before they are first used.
@@ -135,24 +160,30 @@ class State:
                 make_safe_to_free(nodes, entries)
         for row in node_rows:
             if row.id not in self.nodes:
-                self._held.replace(None, row)
-                self.nodes[row.id] = self.first_nodes[row.id] = row
+                self._put(row.id, None, row)
+                self.first_nodes[row.id] = row
         for info in tensor_rows:
             if info.id not in self.tensors:
                 self.tensors[info.id] = self.first_tensors[info.id] = info
                 self.devices.add(info.device)
 
-    def _read(self, extra_roots: Sequence[tuple[Any, int]]) -> list[Event]:
+    def _read(self, extra_roots: Sequence[tuple[Any, int]], everything: bool) -> list[Event]:
         alive = list(self.world.alive())
         starts = [node for node, _ in extra_roots]
         starts += [node for _, tensor in alive for node in _nodes_behind(tensor)]
-        nodes, entries, index = walk(starts)
+        if everything:
+            nodes, entries, index = walk(starts)
+        else:
+            nodes, entries, index = walk(starts, self._has_row)
         try:
             node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
             roots = [(f"n{self.world.node_number(node)}", nr) for node, nr in extra_roots]
         finally:
             make_safe_to_free(nodes, entries)
         del nodes, index
+        if not everything:
+            node_rows = [row for row in node_rows if row.id not in self.nodes]
+            tensor_rows = [self._at_leaf(info) for info in tensor_rows]
         events: list[Event] = []
         for row in node_rows:
             self.set_node(row.id, row)
@@ -165,6 +196,18 @@ class State:
             self.set_tensor(key, None)
         self.roots = tuple(roots) or self._heads()
         return events
+
+    def _has_row(self, node: Any) -> bool:
+        """Whether a node was read before; an AccumulateGrad costs nothing to read again."""
+        return self.world.known_node(node) in self.nodes
+
+    def _at_leaf(self, info: TensorInfo) -> TensorInfo:
+        """A leaf with its AccumulateGrad, where the walk did not come to that."""
+        if info.node is None and info.requires_grad and info.is_leaf:
+            key = self.world.leaf_node_of(info.id)
+            if key is not None and self._uses[key]:
+                return replace(info, node=key)
+        return info
 
     def _rows(
         self,
@@ -223,20 +266,17 @@ class State:
 
     def _drop_unused_leaves(self, seen: set[str]) -> None:
         """Take away rows of AccumulateGrads that no row points to any more."""
-        used = {e[0] for row in self.nodes.values() for e in row.next_functions if e is not None}
-        for key in [k for k, row in self.nodes.items() if row.variable is not None]:
-            if key not in seen and key not in used:
+        for key in list(self._unused):
+            if self.nodes[key].variable is not None and key not in seen:
                 self.set_node(key, None)
 
     def _heads(self) -> tuple[tuple[str, int], ...]:
         """Nodes that no other points to."""
-        used = {e[0] for row in self.nodes.values() for e in row.next_functions if e is not None}
         outputs: dict[str, int] = {}
         for info in self.tensors.values():
             if info.node is not None:
                 outputs.setdefault(info.node, info.output_nr)
-        heads = sorted((key for key in self.nodes if key not in used), key=_number)
-        return tuple((key, outputs.get(key, 0)) for key in heads)
+        return tuple((key, outputs.get(key, 0)) for key in sorted(self._unused, key=_number))
 
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
@@ -257,13 +297,13 @@ class State:
         gone_nodes = [key for key in nodes if key in self.nodes]
         for key in gone_nodes:
             self.set_node(key, None)
-        before = set(self.nodes)
-        self._drop_unused_leaves({k for k in self.nodes if self.nodes[k].variable is None})
-        held = {row.variable for row in self.nodes.values()}
+        unused = [key for key in self._unused if self.nodes[key].variable is not None]
+        self._drop_unused_leaves(set())
         for key in gone_tensors:
-            if key not in held:
+            node = self.world.leaf_node_of(key)
+            if node is None or node not in self.nodes:
                 self.set_tensor(key, None)
-        gone_nodes += sorted(before - set(self.nodes), key=_number)
+        gone_nodes += sorted(unused, key=_number)
         if gone_nodes:
             self._forget_places(set(gone_nodes))
         return gone_tensors, tuple(gone_nodes)

@@ -17,12 +17,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gradviz.capture import autograd
 from gradviz.model import RecordingError
-
-Role: TypeAlias = "Literal['lines'] | Watch | None"
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,20 @@ class Watch:
     entered: Callable[[FrameType], None]
     left: Callable[[FrameType, Any, bool], None]
     """Frame, returned value, and whether it is known."""
+    rests: bool = False
+    """Whether nothing is told while the function runs."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a code object is to the recording."""
+
+    has_lines: bool = False
+    """Whether its lines are told."""
+    watch: Watch | None = None
+
+
+NO_ROLE: Final = Role()
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,8 @@ class _Tracer:
         self.first = first
         self.thread = threading.get_ident()
         self.roles: dict[CodeType, Role] = {}
+        self.resting: FrameType | None = None
+        """Frame that must return before anything is told again."""
 
     def role(self, code: CodeType) -> Role:
         """Role of a code object, asked for once."""
@@ -71,7 +85,7 @@ class _Tracer:
 
     def is_line_frame(self, frame: FrameType) -> bool:
         """Whether the lines of a frame are told."""
-        return frame is self.first or self.role(frame.f_code) == "lines"
+        return frame is self.first or self.role(frame.f_code).has_lines
 
 
 _CALL: Final = 0
@@ -102,7 +116,10 @@ class FrameTracer(_Tracer):
         sys.settrace(self._before)
         self._before = self.first = None
 
+    @autograd.never_compiled
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
+        if self.resting is not None and (what != _RETURN or frame is not self.resting):
+            return 0
         # An exception cannot leave this function: ctypes would print and drop it.
         try:
             if what == _LINE:
@@ -111,17 +128,20 @@ class FrameTracer(_Tracer):
                         self.listener.line(frame, frame.f_lineno)
             elif what == _CALL:
                 role = self.role(frame.f_code)
-                if role != "lines" and frame is not self.first:
+                if not role.has_lines and frame is not self.first:
                     frame.f_trace_lines = False
-                if isinstance(role, Watch):
+                if role.watch is not None:
                     with autograd.unseen():
-                        role.entered(frame)
+                        role.watch.entered(frame)
+                    if role.watch.rests:
+                        self.resting = frame
             elif what == _RETURN:
-                role = self.roles.get(frame.f_code)
-                if isinstance(role, Watch):
+                self.resting = None
+                watch = self.role(frame.f_code).watch
+                if watch is not None:
                     with autograd.unseen():
-                        role.left(frame, _object(argument), argument is not None)
-                elif self.is_line_frame(frame):
+                        watch.left(frame, _object(argument), argument is not None)
+                if self.is_line_frame(frame):
                     with autograd.unseen():
                         self.listener.line_frame_left(frame, argument is None)
             elif what == _EXCEPTION and argument is not None:
@@ -212,44 +232,65 @@ class MonitoringTracer(_Tracer):
         except BaseException as error:
             self.listener.failed(error)
 
+    @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
-        if threading.get_ident() != self.thread:
+        if self.resting is not None or threading.get_ident() != self.thread:
             return None
         role = self.role(code)
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
-        if role is None:
+        if role == NO_ROLE:
             return monitoring.DISABLE
         events = monitoring.events
         if code not in self._codes:
-            lines = events.LINE if role == "lines" else 0
+            lines = events.LINE if role.has_lines else 0
             self._add(code, lines | events.PY_RETURN)
-        if isinstance(role, Watch):
+        watch = role.watch
+        if watch is not None:
             frame = sys._getframe(1)
-            self._guarded(lambda: role.entered(frame))
+            self._guarded(lambda: watch.entered(frame))
+            if watch.rests:
+                self.resting = frame
         return None
 
+    @autograd.never_compiled
     def _line(self, code: CodeType, line: int) -> None:
+        if self.resting is not None:
+            return
         frame = sys._getframe(1)
         if self.is_line_frame(frame):
             self._guarded(lambda: self.listener.line(frame, line))
 
+    @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
         frame = sys._getframe(1)
+        if self._rests(frame):
+            return
         self._guarded(lambda: self._left(frame, value, True))
 
+    @autograd.never_compiled
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
-        if code in self._codes:
-            frame = sys._getframe(1)
+        frame = sys._getframe(1)
+        if code in self._codes and not self._rests(frame):
             self._guarded(lambda: self._left(frame, None, False))
 
+    @autograd.never_compiled
+    def _rests(self, frame: FrameType) -> bool:
+        """Whether the event of this frame's end is not to be told."""
+        if self.resting is frame:
+            self.resting = None
+        return self.resting is not None
+
     def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
-        role = self.role(frame.f_code)
-        if isinstance(role, Watch):
-            role.left(frame, value, is_known)
-        elif self.is_line_frame(frame):
+        watch = self.role(frame.f_code).watch
+        if watch is not None:
+            watch.left(frame, value, is_known)
+        if self.is_line_frame(frame):
             self.listener.line_frame_left(frame, not is_known)
 
+    @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        if self.resting is not None:
+            return
         frame = sys._getframe(1)
         self._guarded(lambda: self._clean(frame, error))
 

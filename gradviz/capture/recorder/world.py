@@ -74,6 +74,7 @@ class World:
         key, number = id(tensor), self._tensors
         self._tensors += 1
 
+        @autograd.never_compiled
         def died(_: object) -> None:
             found = self.entries.get(key)
             if found is not None and found.number == number:
@@ -156,9 +157,9 @@ class World:
             number = autograd.mark_of(node, self)
         return None if number is None else f"n{number}"
 
-    def leaf_node(self, entry: Entry) -> str | None:
+    def leaf_node_of(self, tensor_id: str) -> str | None:
         """Id of the AccumulateGrad of a leaf, if there ever was one."""
-        number = self._leaf_nodes.get(entry.number)
+        number = self._leaf_nodes.get(int(tensor_id[1:]))
         return None if number is None else f"n{number}"
 
     def _new_node(self) -> int:

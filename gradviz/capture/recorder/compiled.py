@@ -1,0 +1,39 @@
+"""Lets ``torch.compile`` compile as if nothing was recorded."""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.tracing import Watch
+
+
+class CompiledCalls:
+    """Takes the mode that sees operations off while a compiled function runs.
+
+    The compiler would follow calls into the mode, and compile anew once it is gone. So nothing
+    is told of what runs inside a compiled function; the node it leaves is in the graph.
+    """
+
+    def __init__(self, mode: TorchFunctionMode) -> None:
+        self._mode = mode
+        self._watch = Watch(self._entered, self._left, rests=True)
+        self._places: list[tuple[FrameType, int | None]] = []
+
+    def watch(self, code: CodeType) -> Watch | None:
+        """What to do when a function runs."""
+        return self._watch if autograd.is_compiled_call(code) else None
+
+    def _entered(self, frame: FrameType) -> None:
+        self._places.append((frame, autograd.take_mode_off(self._mode)))
+
+    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        while self._places:
+            entered, place = self._places.pop()
+            if place is not None:
+                autograd.put_mode_on(self._mode, place)
+            if entered is frame:
+                return
