@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.view.change_marks import CHANGE_MARKS, mark_svg, mark_wire
+from gradviz.view.changes import Changes, changes_between
+from gradviz.view.drawing import draw
+from gradviz.view.matching import match_nodes
+from gradviz.view.wire import to_wire
+
+
+def graph_of(
+    a: float = 2.0,
+    b_requires_grad: bool = True,
+    detach: bool = False,
+    retain_grad: bool = False,
+    hook: bool = False,
+    exp: bool = False,
+    backward: bool = False,
+    add_: bool = False,
+) -> gradviz.Graph:
+    """The graph of (a * b) + c, in many variants."""
+    tensors = {
+        "a": torch.tensor(a, requires_grad=True),
+        "b": torch.tensor(3.0, requires_grad=b_requires_grad),
+        "c": torch.tensor(1.0, requires_grad=True),
+    }
+    y = tensors["a"] * tensors["b"]
+    if detach:
+        y = y.detach()
+    if retain_grad:
+        y.retain_grad()
+    if hook:
+        y.register_hook(double)
+    out = y + tensors["c"]
+    if exp:
+        out = out.exp()
+    if add_:
+        with torch.no_grad():
+            tensors["b"].add_(1)
+    if backward:
+        out.backward()
+    return gradviz.snapshot(out, names={**tensors, "y": y, "out": out})
+
+
+def double(gradient: torch.Tensor) -> torch.Tensor:
+    return gradient * 2
+
+
+BEFORE = graph_of()
+
+
+def test_the_same_program_leaves_nothing_to_tell() -> None:
+    changes = changes_between(BEFORE, graph_of())
+    assert not changes
+    assert changes.marks == {}
+
+
+def test_a_new_leaf_is_told_with_the_edge_to_it_and_what_is_saved_for_it() -> None:
+    changes = changes_between(graph_of(b_requires_grad=False), BEFORE)
+    assert changes.sentences == [
+        "new: n4 leaf b",
+        "n1 MulBackward0: other leads to None → leaf b; saved self nothing → held v0 a",
+        "b: requires_grad False → True; place outside the graph → in the graph",
+    ]
+    saved = BEFORE["n1"].saved
+    place = next(i for i, slot in enumerate(saved) if slot.name == "self")
+    b = BEFORE.tensor("b").id
+    assert changes.marks == {
+        "n4": "new",
+        "n1.1": "new",
+        "n1": "changed",
+        f"n1.saved.{place}": "new",
+        b: "changed",
+    }
+
+
+def test_what_is_gone_is_told() -> None:
+    changes = changes_between(BEFORE, graph_of(detach=True))
+    assert changes.sentences[:4] == [
+        "gone: MulBackward0",
+        "gone: leaf a",
+        "gone: leaf b",
+        "n0 AddBackward0: self leads to MulBackward0 → None",
+    ]
+    assert "new" not in changes.marks.values()
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (graph_of(hook=True), "y: hooks none → hook double"),
+        (graph_of(retain_grad=True), "y: retains_grad False → True"),
+        (graph_of(a=2.5), "a: value 2.0 → 2.5"),
+        (graph_of(backward=True), "a: .grad None → 3.0"),
+        (
+            graph_of(backward=True),
+            "n1 MulBackward0: state holds → freed; saved other held v0 b → freed; "
+            "saved self held v0 a → freed",
+        ),
+        (graph_of(add_=True), "b: version 0 → 1; value 3.0 → 4.0"),
+        (
+            graph_of(add_=True),
+            "n1 MulBackward0: saved other held v0 b → modified ⚠ saved v0, now v1 b",
+        ),
+        (graph_of(exp=True), "new: n0 ExpBackward0"),
+        (graph_of(exp=True), "n1 AddBackward0: root output 0 → none"),
+    ],
+)
+def test_a_change_is_told_in_a_sentence(changed: gradviz.Graph, sentence: str) -> None:
+    assert sentence in changes_between(BEFORE, changed).sentences
+
+
+def test_whatever_is_different_is_told_in_both_directions() -> None:
+    variants = [
+        graph_of(**{option: True})
+        for option in ("detach", "retain_grad", "hook", "exp", "backward", "add_")
+    ]
+    for variant in variants:
+        assert changes_between(BEFORE, variant)
+        assert changes_between(variant, BEFORE)
+        assert set(changes_between(BEFORE, variant).marks) <= known_places(variant)
+
+
+def known_places(graph: gradviz.Graph) -> set[str]:
+    edges = {f"{edge.source}.{edge.slot}" for edge in graph.edges}
+    saved = {f"{n.id}.saved.{i}" for n in graph.nodes for i in range(len(n.saved))}
+    return edges | saved | {n.id for n in graph.nodes} | {t.id for t in graph.tensors}
+
+
+def test_nodes_are_paired_by_what_is_below_them_when_something_is_put_above() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    before = gradviz.snapshot(x.sin().sin().cos())
+    after = gradviz.snapshot(x.sin().sin().cos().sin())
+    assert match_nodes(before, after) == {"n1": "n0", "n2": "n1", "n3": "n2", "n4": "n3"}
+
+
+def test_nodes_are_paired_by_their_neighbours_when_something_is_put_between() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    before = gradviz.snapshot(x.sin() * x.cos())
+    after = gradviz.snapshot(x.exp().sin() * x.cos())
+    paired = match_nodes(before, after)
+    assert [node.name for node in after.nodes if node.id not in paired] == ["ExpBackward0"]
+
+
+def test_a_deep_graph_is_compared() -> None:
+    def chain(length: int) -> gradviz.Graph:
+        x = torch.tensor(1.0, requires_grad=True)
+        for _ in range(length):
+            x = x * 1.0
+        return gradviz.snapshot(x)
+
+    changes = changes_between(chain(3000), chain(3001))
+    assert sum(s.startswith("new: ") for s in changes.sentences) == 1
+
+
+def groups(svg: str) -> dict[str, ElementTree.Element]:
+    tree = ElementTree.fromstring(svg)
+    return {e.get("id") or e.get("data-id") or "": e for e in tree.iter() if e.get("class")}
+
+
+def test_marks_are_a_class_a_glyph_and_a_word_and_nothing_moves() -> None:
+    after = graph_of(retain_grad=True, backward=True)
+    changes = changes_between(graph_of(b_requires_grad=False), after)
+    plain = draw(after)
+    svg = mark_svg(plain, changes.marks)
+    found = groups(svg)
+    for key, mark in changes.marks.items():
+        element = found.get(f"gv-{key}") if re.fullmatch(r"n\d+(\.\d+)?", key) else found.get(key)
+        if element is None:  # a leaf's tensor is drawn as its node
+            assert changes.marks[after.tensor(key).node or ""]
+            continue
+        word = CHANGE_MARKS[mark].word
+        text = "".join(element.itertext())
+        assert CHANGE_MARKS[mark].css in (element.get("class") or "").split()
+        assert word[0] in text
+        if re.fullmatch(r"n\d+", key):
+            assert word in text
+            assert (element.get("aria-label") or "").endswith(f", {mark}")
+    bare = re.sub(r'<g class="gv-badge">.*?</g>| gv-(new|changed)\b', "", svg)
+    bare = re.sub(r'(aria-label="[^"]*?), (new|changed)"', r'\1"', bare)
+    assert bare[bare.index("</style>") :] == plain[plain.index("</style>") :]
+
+
+def test_without_changes_the_picture_is_the_same_bytes() -> None:
+    assert mark_svg(draw(BEFORE), {}) == draw(BEFORE)
+    assert mark_wire(to_wire(BEFORE), Changes()) == to_wire(BEFORE)
+
+
+def test_the_document_tells_changes_in_legend_and_details() -> None:
+    after = graph_of(backward=True)
+    wire = mark_wire(to_wire(after), changes_between(BEFORE, after))
+    assert wire["legend"][0] == {
+        "class": "gv-changed",
+        "label": "Δ changed since the run before",
+    }
+    node = next(item for item in wire["items"] if item["id"] == "n1")
+    assert node["aria"].endswith(", changed")
+    assert node["details"][0]["heading"] == "Δ changed"
+    assert ["saved self", "held v0 a → freed"] in node["details"][0]["rows"]
+
+
+def test_names_are_data_in_marks_too() -> None:
+    hostile = '"><script>alert(1)</script>'
+    x = torch.tensor(1.0, requires_grad=True)
+    before = gradviz.snapshot(x * 2, names={hostile: x})
+    out = x * 2
+    out.backward()
+    after = gradviz.snapshot(out, names={hostile: x})
+    svg = mark_svg(draw(after), changes_between(before, after).marks)
+    assert "<script" not in svg
+    ElementTree.fromstring(svg)
