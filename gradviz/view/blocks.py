@@ -25,9 +25,9 @@ PARTS: Final = (
 """What ``show`` and ``hide`` can name."""
 
 Icon: TypeAlias = Literal["", "pin", "bar", "cut"]
-Status: TypeAlias = Literal["", "done", "now", "next"]
+Status: TypeAlias = Literal["", "done", "now", "next", "raised"]
 """Where backward is, at one step of a recording."""
-STATUSES: Final = ("done", "now", "next")
+STATUSES: Final = ("done", "now", "next", "raised")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.events import Event, Operation
+from gradviz.model.events import Event, Operand, Operation
 from gradviz.view.blocks import Block, Line
 from gradviz.view.moments import Moment
 from gradviz.view.phrases import plural
 from gradviz.view.text import clean, shorten
 
-FEW: Final = 3
+FEW: Final = 4
 """Cuts that a card lists before it counts them."""
 ROOM: Final = 36
 
@@ -47,13 +47,18 @@ def cuts(events: tuple[Event, ...], moment: Moment) -> Iterator[Cut]:
     for event in events:
         if isinstance(event, Operation) and event.reason in CALLS:
             made = {operand.tensor for operand in event.outputs}
-            results = [shorten(operand.text, 14) for operand in event.outputs]
+            results = [_name(operand, moment) for operand in event.outputs]
             call = call_words(event) + WHERE.get(event.reason, "")
             words = f"{call} → {', '.join(results)}" if results else call
             for key in dict.fromkeys(operand.tensor for operand in event.inputs):
                 info = moment.tensors.get(key or "")
                 if info is not None and info.requires_grad and key not in made:
                     yield Cut(info.id, words)
+
+
+def _name(result: Operand, moment: Moment) -> str:
+    """A result by the name it has at the end of the step."""
+    return shorten(moment.names.get(result.tensor or "", result.text), 14)
 
 
 def call_words(event: Operation) -> str:

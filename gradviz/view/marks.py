@@ -17,8 +17,9 @@ GLYPHS: Final = {
     "done": "l2.5,3 4.5,-6",
     "now": "m0,-4l7,4 -7,4z",
     "next": "m0.5,-3.2l5.6,3.2 -5.6,3.2z",
+    "raised": "m0.5,-3.2l6.4,6.4m0,-6.4l-6.4,6.4",
 }
-"""A tick, a filled and an open triangle, from the middle of their left side."""
+"""A tick, a filled and an open triangle and a cross, from the middle of their left side."""
 
 
 def card(frame: Frame, place: Point, direction: Direction) -> str:

@@ -54,7 +54,9 @@ def progress(recording: Recording) -> Iterator[Progress]:
     ran: dict[int, dict[str, None]] = {}
     edges: dict[int, dict[Edge, ValueSummary | None]] = {}
     for step, upcoming in zip(recording.facts, following, strict=True):
-        number = step.backward
+        number, broken = step.backward, _broken(step)
+        if broken is not None:
+            number = broken.backward or number
         for event in step.events:
             if isinstance(event, NodeRan):
                 ran.setdefault(event.backward, {})[event.node] = None
@@ -69,7 +71,7 @@ def progress(recording: Recording) -> Iterator[Progress]:
         if upcoming:
             nodes[upcoming] = "next"
         if now := _now(step):
-            nodes[now] = "now"
+            nodes[now] = "now" if broken is None else "raised"
         done = ran.get(number, {})
         yield Progress(
             nodes,
@@ -100,8 +102,14 @@ def gradient_words(gradient: ValueSummary | None, room: int) -> str:
 
 
 def _now(step: StepFacts) -> str | None:
-    raised = (event.node for event in step.events if isinstance(event, Raised))
-    return step.node or next(filter(None, raised), None)
+    broken = _broken(step)
+    return step.node if broken is None else broken.node
+
+
+def _broken(step: StepFacts) -> Raised | None:
+    """The error that a node raised."""
+    raised = (event for event in step.events if isinstance(event, Raised))
+    return next((event for event in raised if event.node is not None), None)
 
 
 def _following(steps: tuple[StepFacts, ...]) -> list[str | None]:

@@ -109,6 +109,7 @@ MARKS: Final = {
         Mark("gv-cut", "cut", "cut: the value went on, the graph did not"),
         Mark("gv-now", "now", "now: the node that backward runs"),
         Mark("gv-next", "next", "next: the node that ran after it"),
+        Mark("gv-raised", "raised", "raised: the error came from this node"),
         Mark("gv-done", "done", "done: ran in this backward"),
         Mark("gv-flow", "gradient", "gradient on its way along the edge"),
         Mark("gv-flowed", "handed on", "gradient that has arrived", drawn="gv-flowed"),
@@ -179,6 +180,8 @@ _STAGE_RULES: Final = """
 .gv-frame{fill:none;stroke:$line;stroke-width:0.6}
 .gv-now>.gv-card{stroke:$now;stroke-width:3;stroke-dasharray:none}
 .gv-now>.gv-band{fill:$now-fill}
+.gv-raised>.gv-card{stroke:$modified;stroke-width:3;stroke-dasharray:none}
+.gv-raised>.gv-band{fill:$modified-fill}
 .gv-next>.gv-card{stroke:$now;stroke-width:1.8;stroke-dasharray:7 3}
 .gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
 .gv-now-chip>rect{fill:$now;stroke:$now}
@@ -187,6 +190,9 @@ _STAGE_RULES: Final = """
 .gv-next-chip>rect{stroke:$now}
 .gv-next-chip>path{stroke:$now}
 .gv-next-chip>text{fill:$now}
+.gv-raised-chip>rect{stroke:$modified}
+.gv-raised-chip>path{stroke:$modified}
+.gv-raised-chip>text{fill:$modified;font-weight:600}
 .gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
 .gv-gradient>path{fill:$muted}
 .gv-gradient>text{font-size:10px;fill:$muted}

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from gradviz.view.drawing import draw
+from gradviz.view.stage import Stage
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, product_and_sum
+from tests.view.recordings import ALL
 
 WIDGET_CSS = Path(__file__).parents[2] / "widgets" / "src" / "widget.css"
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
@@ -31,6 +33,8 @@ def contrast(one: str, other: str) -> float:
         *(("ink", paper) for paper in ("card", "head", *FILLS)),
         *(("muted", paper) for paper in ("card", "head", "tag-fill")),
         ("modified", "modified-fill"),
+        ("now", "card"),
+        ("card", "now"),
         ("root-ink", "root"),
     ],
 )
@@ -53,7 +57,7 @@ def test_edges_of_a_static_picture_can_be_seen_on_white_and_on_dark(page: str) -
 
 def test_all_themes_have_the_same_colours() -> None:
     assert set(LIGHT) == set(DARK) == set(FORCED)
-    assert set(re.findall(r"var\(--gv-([a-z-]+)", css())) == set(LIGHT)
+    assert set(re.findall(r"var\(--gv-([a-z-]+)", css(steps=True))) == set(LIGHT)
 
 
 def test_sheet_follows_print_and_forced_colours() -> None:
@@ -66,14 +70,21 @@ def test_sheet_can_load_nothing() -> None:
 
 
 def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
-    classes = re.findall(r'class="([^"]*)"', draw(every_mark()) + draw(product_and_sum()))
+    svg = draw(every_mark()) + draw(product_and_sum()) + steps()
+    classes = re.findall(r'class="([^"]*)"', svg)
     drawn = {name for names in classes for name in names.split()} - {"gradviz-svg"}
-    told = {"gv-holds", "gv-saves-nothing", "gv-extra", "gv-formula", "gv-source"}
-    assert drawn - set(re.findall(r"\.(gv-[a-z-]+)", css())) - set(MARKS) - told == set()
+    told = {"gv-holds", "gv-saves-nothing", "gv-extra", "gv-formula", "gv-source", "gv-done-chip"}
+    styled = set(re.findall(r"\.(gv-[a-z-]+)", css(steps=True)))
+    assert drawn - styled - set(MARKS) - told == set()
+
+
+def steps() -> str:
+    stages = [Stage(recording) for recording in ALL.values()]
+    return "".join(look for stage in stages for looks in stage.elements.values() for look in looks)
 
 
 def test_every_mark_of_the_table_can_be_drawn() -> None:
-    svg = draw(every_mark()) + draw(chain(401))
+    svg = draw(every_mark()) + draw(chain(401)) + steps()
     classes = [mark.drawn or mark.css for mark in MARKS.values()]
     assert [name for name in classes if not re.search(rf'class="[^"]*\b{name}\b', svg)] == []
 
