@@ -148,16 +148,17 @@ tick(
 )
 
 # %% backward-show tags=["hide-output"] claims=["C1", "C31", "E18"]
-# %%gradviz
+# %%gradviz --step 4
 y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device, requires_grad=True)
 z = 2 * y + 1
 out = z.sum()
 out.backward()
 
 # %% backward-watch [markdown]
-# **Watch.** This is a *player*. Press **Forward**, and **Back** to see something again; the line or
-# the node that has just run is marked. The first lines build the graph. Then `out.backward()` goes
-# back through it, and this is all of back propagation, with which nearly every network is trained:
+# **Watch.** This is a *player*, and it stands where backward begins; the words `--step 4` say so.
+# Press **Back** to see how the lines built the graph. Press **Forward** to go through
+# `out.backward()` node by node. This is all of back propagation, with which nearly every network is
+# trained:
 #
 # - `SumBackward0` is given a 1, and hands on a 1 for each number of `z`,
 # - `AddBackward0` hands on what it gets,
@@ -252,7 +253,7 @@ choose(
 )
 
 # %% retain-show tags=["hide-output"] claims=["A16"]
-# %%gradviz
+# %%gradviz --step 5
 y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device, requires_grad=True)
 z = 2 * y + 1
 z.retain_grad()
@@ -333,7 +334,7 @@ choose(
 )
 
 # %% hook-show tags=["hide-output"] claims=["A18", "A20"]
-# %%gradviz
+# %%gradviz --step 7
 a = torch.tensor(2.0, device=device, requires_grad=True)
 b = torch.tensor(3.0, device=device, requires_grad=True)
 c = torch.tensor(5.0, device=device, requires_grad=True)
@@ -522,7 +523,7 @@ tick(
 )
 
 # %% end-show tags=["hide-output"] claims=["C33", "X20"]
-# %%gradviz
+# %%gradviz --step 4
 w = torch.tensor(2.0, device=device, requires_grad=True)
 b = torch.tensor(1.0, device=device, requires_grad=True)
 out = w * 3 + b
@@ -567,7 +568,7 @@ print("MulBackward0 hands on             ", (w * x).grad_fn(torch.ones_like(w)))
 # hand: that of `b` is `(sigmoid(z) - y) / 3`.
 
 # %% layer-show claims=["C15"]
-# %%gradviz
+# %%gradviz --step 7
 torch.manual_seed(1)
 x = torch.ones(5, device=device)
 y = torch.zeros(3, device=device)
@@ -705,6 +706,7 @@ print("b.grad has shape", tuple(b.grad.shape))
 
 # %% others-run claims=["C17"] refutes=["C17"]
 x, y = torch.ones(5, device=device), torch.zeros(3, device=device)
+w.grad = b.grad = None
 ways, seen = {}, []
 with gradviz.record() as recording:
     z = x @ w + b
@@ -718,7 +720,7 @@ for way, gradient in ways.items():
     print(f"{way:14}", [round(number, 4) for number in gradient.tolist()])
 
 # %% others-show refutes=["C17"]
-gradviz.show(recording)
+gradviz.show(recording, step=3)
 
 # %% others-explain [markdown]
 # **False.** They can be had, if you ask before backward runs. That torch keeps only those of leaves

@@ -324,7 +324,7 @@ choose(
 )
 
 # %% retain-show tags=["hide-output"] claims=["A26"]
-# %%gradviz
+# %%gradviz --step 6
 a = torch.tensor(2.0, device=device, requires_grad=True)
 b = torch.tensor(3.0, device=device, requires_grad=True)
 c = torch.tensor(5.0, device=device, requires_grad=True)
