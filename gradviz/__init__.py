@@ -30,6 +30,7 @@ from gradviz.model import (
     UnsupportedTorchError,
     ValueSummary,
 )
+from gradviz.teach import explore
 
 _warn_of_namesake()
 
@@ -69,6 +70,7 @@ __all__ = [
     "UnsupportedTorchError",
     "ValueSummary",
     "__version__",
+    "explore",
     "record",
     "show",
     "snapshot",

@@ -145,6 +145,7 @@ class Leaf(Control):
         values = tensor.flatten().tolist()
         if not all(map(isfinite, values)):
             return []
+        values = [_shortest(value, tensor.dtype) for value in values]
         if tensor.dim() == 0:
             return [_slider(name, values[0])]
         places = torch.ones_like(tensor, dtype=torch.bool).nonzero().tolist()
@@ -268,6 +269,16 @@ def _span(value: float) -> Any:
     power: float = 10.0 ** int(log10(wanted) // 1)
     span = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted * 0.999)
     return int(span) if isinstance(value, int) else _tidy(span)
+
+
+def _shortest(value: Any, dtype: torch.dtype) -> Any:
+    """The shortest number that is the same in this dtype: ``0.1`` for ``0.10000000149``."""
+    if isinstance(value, float):
+        for digits in range(1, 17):
+            short = float(f"{value:.{digits}g}")
+            if torch.tensor(short, dtype=dtype).item() == value:
+                return short
+    return value
 
 
 def _tidy(value: Any) -> Any:

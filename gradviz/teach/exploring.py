@@ -211,14 +211,14 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The widget, and for readers without a kernel the picture and everything as text."""
         own = super()._repr_mimebundle_(**kwargs)
-        data = {_VIEW: own[_VIEW], "text/plain": str(self)}
-        if self._shown:
-            picture = self.picture._repr_mimebundle_(**kwargs)
-            still = picture[0] if isinstance(picture, tuple) else picture
-            inputs = ", ".join(control.words for control in self.controls.values())
-            head = f"<div><b>{escape(self._title)}</b> {escape(inputs)}</div>"
-            parts = (head, self._message.value, self._printed.value, still["text/html"])
-            data["text/html"] = "\n".join(filter(None, (*parts, self._told.value)))
-            if not self.outcome.error:  # alone it would not say that it is old
-                data["image/svg+xml"] = still["image/svg+xml"]
+        picture = self.picture._repr_mimebundle_(**kwargs)
+        still = picture[0] if isinstance(picture, tuple) else picture
+        inputs = ", ".join(control.words for control in self.controls.values())
+        parts = [f"<div><b>{escape(self._title)}</b> {escape(inputs)}</div>"]
+        parts += [self._message.value, self._printed.value]
+        parts += [still["text/html"]] if self._shown else []
+        html = "\n".join(filter(None, (*parts, self._told.value)))
+        data = {_VIEW: own[_VIEW], "text/plain": str(self), "text/html": html}
+        if self._shown and not self.outcome.error:  # alone it would not say that it is old
+            data["image/svg+xml"] = still["image/svg+xml"]
         return data

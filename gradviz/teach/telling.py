@@ -114,11 +114,26 @@ def code_for(
     inputs = "\n".join(control.code() for control in controls.values())
     arguments = ", ".join(_argument(key, signature) for key in controls)
     shown = ", ".join(f"{result}{place}" for place in outcome.shown)
-    names = f", names={result}" if outcome.names else ""
+    names = _names_option(result, controls, outcome)
     return (
         f"import torch, gradviz\n\n{source}\n\n{inputs}\n"
         f"{result} = {name}({arguments})\ngradviz.show({shown}{names})\n"
     )
+
+
+def _names_option(result: str, controls: Mapping[str, Control], outcome: Outcome) -> str:
+    """What ``show`` has to be told: names in a dict, and tensors that no node leads to."""
+    outside: list[str] = []
+    if outcome.graph is not None:
+        nodes = outcome.graph.nodes
+        saved = {slot.tensor or slot.view_of for node in nodes for slot in node.saved}
+        unseen = [t for t in outcome.graph.tensors if t.node is None and t.id not in saved]
+        outside = [info.name for info in unseen if info.name and info.name in controls]
+    entries = [f'"{name}": {name}' for name in outside]
+    if outcome.names and not entries:
+        return f", names={result}"
+    entries += [f"**{result}"] if outcome.names else []
+    return f", names={{{', '.join(entries)}}}" if entries else ""
 
 
 def _argument(name: str, signature: inspect.Signature) -> str:

@@ -110,8 +110,9 @@ class _Comparison:
         for info, old in self._tensor_pairs():
             leaf = _leaf_of(info, self._new)
             if old is None:
-                self.found.marks[info.id] = "new"
-                if not leaf:
+                if info.name or leaf:
+                    self.found.marks[info.id] = "new"
+                if info.name and not leaf:
                     self.found.sentences.append(f"new: tensor {phrases.tensor_name(info)}")
                 continue
             kept.add(old.id)
@@ -121,7 +122,7 @@ class _Comparison:
                 self.found.marks.setdefault(leaf, "changed")
             self._say(info.id, phrases.tensor_name(info))
         for old in self._old.graph.tensors:
-            if old.id not in kept and not _leaf_of(old, self._old):
+            if old.id not in kept and old.name and not _leaf_of(old, self._old):
                 self.found.sentences.append(f"gone: tensor {phrases.tensor_name(old)}")
 
     def _tensor_pairs(self) -> Iterator[tuple[TensorInfo, TensorInfo | None]]:

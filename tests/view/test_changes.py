@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 import torch
@@ -159,8 +159,8 @@ def test_a_deep_graph_is_compared() -> None:
     assert sum(s.startswith("new: ") for s in changes.sentences) == 1
 
 
-def groups(svg: str) -> dict[str, ElementTree.Element]:
-    tree = ElementTree.fromstring(svg)
+def groups(svg: str) -> dict[str, ET.Element]:
+    tree = ET.fromstring(svg)
     return {e.get("id") or e.get("data-id") or "": e for e in tree.iter() if e.get("class")}
 
 
@@ -214,4 +214,4 @@ def test_names_are_data_in_marks_too() -> None:
     after = gradviz.snapshot(out, names={hostile: x})
     svg = mark_svg(draw(after), changes_between(before, after).marks)
     assert "<script" not in svg
-    ElementTree.fromstring(svg)
+    ET.fromstring(svg)

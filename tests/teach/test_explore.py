@@ -1,0 +1,431 @@
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, Literal, cast
+from xml.etree import ElementTree as ET
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.teach import Explorer, explore
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def program(
+    a: Any,
+    b: Any,
+    retain_grad: bool = False,
+    detach_here: bool = False,
+    no_grad: bool = False,
+) -> dict[str, torch.Tensor]:
+    with torch.set_grad_enabled(not no_grad):
+        y = a * b
+    if retain_grad:
+        y.retain_grad()
+    if detach_here:
+        y = y.detach()
+    loss = y + a
+    loss.backward()
+    return {"y": y, "loss": loss}
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    return explore(program, a=2.0, b=3.0)
+
+
+def switch(explorer: Explorer, name: str, on: bool = True) -> None:
+    explorer.controls[name].parts[-1].value = on
+
+
+def names_in(graph: gradviz.Graph) -> set[str | None]:
+    return {tensor.name for tensor in graph.tensors}
+
+
+def gradient(explorer: Explorer, name: str) -> object:
+    found = explorer.graph.tensor(name).grad
+    return found and found.values
+
+
+def test_a_float_is_a_leaf_with_the_name_of_its_parameter(explorer: Explorer) -> None:
+    a = explorer.graph.tensor("a")
+    assert (a.is_leaf, a.requires_grad, a.values, a.is_view) == (True, True, (2.0,), False)
+    assert gradient(explorer, "b") == (2.0,)
+    assert names_in(explorer.graph) == {"a", "b", "y", "loss"}
+
+
+def test_moving_a_slider_runs_the_function_again(explorer: Explorer) -> None:
+    explorer.controls["a"].parts[0].value = 4.0
+    assert gradient(explorer, "b") == (4.0,)
+    assert "b: .grad 2.0 → 4.0" in explorer.changes.sentences
+
+
+def test_requires_grad_switched_off_takes_a_leaf_out_and_says_so(explorer: Explorer) -> None:
+    switch(explorer, "b", False)
+    assert "gone: leaf b" in explorer.changes.sentences
+    assert not explorer.graph.tensor("b").requires_grad
+    switch(explorer, "b")
+    assert any(re.fullmatch(r"new: n\d leaf b", line) for line in explorer.changes.sentences)
+    assert 'class="gv-node gv-leaf gv-saves-nothing gv-new"' in explorer.picture.wire["svg"]
+    assert "+ new" in explorer.picture.wire["svg"]
+    assert explorer.picture.wire["legend"][0]["class"] == "gv-new"
+
+
+def test_the_first_picture_has_no_marks(explorer: Explorer) -> None:
+    assert not explorer.changes
+    assert "gv-badge" not in explorer.picture.wire["svg"]
+    assert "What changed" not in str(explorer)
+
+
+@pytest.mark.parametrize("name", ["retain_grad", "detach_here", "no_grad"])
+def test_what_the_function_asks_for_is_a_switch_that_is_off(explorer: Explorer, name: str) -> None:
+    box = explorer.controls[name].parts[0]
+    assert type(box).__name__ == "Checkbox"
+    assert box.value is False
+    switch(explorer, name)
+    assert explorer.changes.sentences
+    assert not explorer.outcome.error
+    switch(explorer, name, False)
+    assert explorer.graph == explore(program, a=2.0, b=3.0).graph
+
+
+def test_only_the_last_of_the_returned_tensors_is_a_root(explorer: Explorer) -> None:
+    (root,) = explorer.graph.roots
+    assert explorer.graph.tensor("loss").node == root[0]
+    assert len(explore(lambda a: (a * 2, a * 3), a=1.0).graph.roots) == 2
+
+
+def test_each_run_has_tensors_of_its_own(explorer: Explorer) -> None:
+    first = explorer.graph
+    explorer.run()
+    assert explorer.graph == first
+    assert "Nothing changed in the graph since the run before." in str(explorer)
+
+
+def test_reset_goes_back_and_runs_once(explorer: Explorer, monkeypatch: Any) -> None:
+    first = explorer.graph
+    explorer.controls["a"].parts[0].value = 5.0
+    switch(explorer, "b", False)
+    runs: list[int] = []
+    monkeypatch.setattr(explorer, "_show_words", lambda: runs.append(1))
+    explorer.reset()
+    assert explorer.graph == first
+    assert len(runs) == 1
+
+
+def test_an_error_is_shown_with_its_line_and_the_picture_is_marked_as_old(
+    explorer: Explorer,
+) -> None:
+    shown = explorer.graph
+    switch(explorer, "no_grad")
+    switch(explorer, "retain_grad")
+    text = str(explorer)
+    assert "RuntimeError: can't retain_grad on Tensor that has requires_grad=False" in text
+    assert re.search(r"^line \d+ of program: y\.retain_grad\(\)$", text, re.MULTILINE)
+    assert "The picture is old: it is that of the last run that worked: a = 2.0" in text
+    assert "What changed" not in text
+    assert explorer.graph != shown  # no_grad alone worked
+    bundle = explorer._repr_mimebundle_()
+    assert "image/svg+xml" not in bundle
+    assert "The picture is old" in bundle["text/html"]
+    assert 'role="alert"' in bundle["text/html"]
+    switch(explorer, "no_grad", False)
+    assert not explorer.outcome.error
+    assert "The picture is old" not in str(explorer)
+
+
+def test_an_error_in_the_first_run_leaves_no_picture() -> None:
+    def fails(a: torch.Tensor) -> torch.Tensor:
+        raise ValueError(f"a is <b>{a.item()}</b>")
+
+    explorer = explore(fails, a=1.0)
+    assert "ValueError: a is <b>1.0</b>" in str(explorer)
+    assert "old" not in str(explorer)
+    assert explorer.picture.layout.display == "none"
+    assert set(explorer._repr_mimebundle_()) == {VIEW, "text/plain", "text/html"}
+    assert "<b>1.0</b>" not in explorer._repr_mimebundle_()["text/html"]
+
+
+def test_a_function_that_returns_no_tensor_is_told() -> None:
+    assert "NotATensorError: the function returned None" in str(explore(lambda a: None, a=1.0))
+    assert "returned a float" in str(explore(lambda a: a.item(), a=1.0))
+
+
+def test_a_result_without_a_graph_shows_the_tensors_and_says_why() -> None:
+    def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        out = a * b
+        return out
+
+    explorer = explore(product, a=2.0, b=3.0)
+    switch(explorer, "a", False)
+    switch(explorer, "b", False)
+    assert "No graph: the result does not require a gradient" in str(explorer)
+    assert len(explorer.graph) == 0
+    assert names_in(explorer.graph) == {"a", "b", "out"}
+    assert "gone: MulBackward0" in explorer.changes.sentences
+    assert "image/svg+xml" in explorer._repr_mimebundle_()
+
+
+def test_what_is_printed_and_warned_is_shown_and_not_printed(capsys: Any) -> None:
+    def talks(a: torch.Tensor) -> torch.Tensor:
+        print("hello <script>\x1b[31m")
+        warnings.warn("careful", UserWarning, stacklevel=1)
+        return a * 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        explorer = explore(talks, a=1.0)
+    assert "printed\n  hello <script>\\x1b[31m\n  UserWarning: careful" in str(explorer)
+    assert "<script>" not in explorer._repr_mimebundle_()["text/html"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_same_random_numbers_are_drawn_in_every_run_and_none_outside() -> None:
+    def noisy(a: torch.Tensor) -> torch.Tensor:
+        return a * torch.randn(3)
+
+    torch.manual_seed(7)
+    explorer = explore(noisy, a=1.0)
+    first = explorer.graph
+    explorer.run()
+    assert explorer.graph == first
+    after = torch.randn(2)
+    torch.manual_seed(7)
+    assert torch.equal(after, torch.randn(2))
+
+
+def test_grad_mode_set_by_the_function_does_not_stay() -> None:
+    def off(a: torch.Tensor) -> torch.Tensor:
+        out = a * 2
+        torch.set_grad_enabled(False)
+        return out
+
+    explore(off, a=1.0)
+    assert torch.is_grad_enabled()
+
+
+def kinds(explorer: Explorer) -> dict[str, list[str]]:
+    return {n: [type(part).__name__ for part in c.parts] for n, c in explorer.controls.items()}
+
+
+def test_what_an_input_is_decides_its_control() -> None:
+    def many(
+        scalar: Any,
+        vector: Any,
+        large: Any,
+        numbers: Any,
+        rate: float = 0.1,
+        count: int = 2,
+        on: bool = True,
+        kind: Literal["sum", "mean"] = "mean",
+        option: Any = ("relu", "tanh"),
+        text: str = "x",
+        nothing: Any = None,
+        module: Any = torch.nn.Linear(5, 1),  # noqa: B008
+    ) -> torch.Tensor:
+        assert isinstance(rate, float)
+        assert isinstance(count, int)
+        out: torch.Tensor = module(large).sum() * scalar * vector.sum() * numbers.sum() * count
+        out.backward()
+        return out
+
+    explorer = explore(
+        many,
+        scalar=torch.tensor(2.0, dtype=torch.float64),
+        vector=torch.tensor([1.0, 2.0], requires_grad=True),
+        large=torch.ones(1, 5),
+        numbers=torch.tensor([1, 2]),
+    )
+    assert kinds(explorer) == {
+        "scalar": ["FloatSlider", "Checkbox"],
+        "vector": ["FloatText", "FloatText", "Checkbox"],
+        "large": ["Checkbox"],
+        "numbers": ["IntText", "IntText"],
+        "rate": ["FloatSlider"],
+        "count": ["IntSlider"],
+        "on": ["Checkbox"],
+        "kind": ["Dropdown"],
+        "option": ["Dropdown"],
+        "text": ["Text"],
+        "nothing": [],
+        "module": [],
+    }
+    assert "large (1, 5) float32, fixed" in str(explorer)
+    assert "module: Linear, fixed" in str(explorer)
+    assert [c.parts[0].value for n, c in explorer.controls.items() if n in ("kind", "option")] == [
+        "mean",
+        "relu",
+    ]
+    assert {"module.weight", "module.bias", "scalar", "vector"} <= names_in(explorer.graph)
+    assert explorer.graph.tensor("scalar").dtype == "float64"
+    explorer.controls["vector"].parts[1].value = 7.0
+    assert explorer.graph.tensor("vector").values == (1.0, 7.0)
+    before = gradient(explorer, "module.bias")
+    explorer.run()
+    assert gradient(explorer, "module.bias") == before  # not added to in the next run
+
+
+def test_every_control_has_a_label(explorer: Explorer) -> None:
+    labels = [p.description for c in explorer.controls.values() for p in c.parts]
+    assert labels == [
+        "a",
+        "a requires_grad",
+        "b",
+        "b requires_grad",
+        "retain_grad",
+        "detach_here",
+        "no_grad",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "span", "step"),
+    [(2.0, 5, 0.1), (0.1, 0.5, 0.01), (-3.0, 10, 0.2), (0.0, 5, 0.1), (1234.5, 5000, 100)],
+)
+def test_a_slider_reaches_round_numbers_on_both_sides(value: float, span: Any, step: Any) -> None:
+    slider = explore(lambda a: a * 2, a=value).controls["a"].parts[0]
+    assert (slider.min, slider.max) == (-span, span)
+    assert slider.step == pytest.approx(step)
+    assert slider.value == value
+
+
+def test_steps_of_a_slider_leave_no_dust(explorer: Explorer) -> None:
+    explorer.controls["a"].parts[0].value = -5 + 71 * 0.1
+    assert "  a = 2.1 · requires_grad" in str(explorer).split("\n")
+
+
+def test_what_cannot_be_a_number_on_a_slider_stays_fixed() -> None:
+    explorer = explore(lambda a, z: (a * z.real).sum(), a=torch.tensor(float("inf")), z=1j)
+    assert kinds(explorer) == {"a": ["Checkbox"], "z": []}
+
+
+def same_picture(explorer: Explorer) -> gradviz.Graph:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    lines = explorer.code.replace("gradviz.show(", "graph = gradviz.snapshot(")
+    exec(lines, names)
+    graph: gradviz.Graph = names["graph"]
+    return graph
+
+
+@pytest.mark.parametrize("name", ["a", "b", "retain_grad", "no_grad"])
+def test_the_code_leads_to_the_same_graph(explorer: Explorer, name: str) -> None:
+    box = explorer.controls[name].parts[-1]
+    box.value = not box.value
+    explorer.controls["a"].parts[0].value = 2.5
+    graph = same_picture(explorer)
+    assert graph == explorer.graph
+
+
+def by_place(a: torch.Tensor, /, w: Any) -> Any:
+    """Has a parameter that is only taken by place."""
+    out = (a * w).sum()
+    return out
+
+
+def test_the_code_has_small_tensors_whole_and_the_rest_by_name() -> None:
+    explorer = explore(by_place, a=2.0, w=torch.tensor([[1.0], [2.0]], dtype=torch.float64))
+    assert explorer.code.endswith(
+        "a = torch.tensor(2.0, requires_grad=True)\n"
+        "w = torch.tensor([[1.0], [2.0]], dtype=torch.float64)\n"
+        "out = by_place(a, w=w)\n"
+        "gradviz.show(out)\n"
+    )
+    assert same_picture(explorer) == explorer.graph
+    large = explore(by_place, a=2.0, w=torch.ones(3, 3))
+    assert "w = w.detach().clone().requires_grad_(False)  # the tensor you gave" in large.code
+
+
+def test_the_code_is_in_the_widget_and_shown_on_demand(explorer: Explorer) -> None:
+    found = {type(w).__name__: w for w in widgets_in(explorer)}
+    area, button = found["Textarea"], found["ToggleButton"]
+    assert area.value == explorer.code
+    assert area.layout.display == "none"
+    button.value = True
+    assert area.layout.display is None
+
+
+def widgets_in(widget: Any) -> list[Any]:
+    return [widget, *(w for child in getattr(widget, "children", ()) for w in widgets_in(child))]
+
+
+def test_the_bundle_serves_readers_without_a_kernel_and_is_the_same_bytes() -> None:
+    def made() -> Explorer:
+        explorer = explore(program, a=2.0, b=3.0)
+        switch(explorer, "retain_grad")
+        return explorer
+
+    bundles = [made()._repr_mimebundle_() for _ in range(2)]
+    views = [bundle.pop(VIEW) for bundle in bundles]
+    assert views[0] != views[1]
+    assert bundles[0] == bundles[1]
+    bundle = bundles[0]
+    lines = bundle["text/plain"].split("\n")
+    assert lines[:4] == [
+        "program(a, b, retain_grad, detach_here, no_grad)",
+        "  a = 2.0 · requires_grad",
+        "  b = 3.0 · requires_grad",
+        "  [x] retain_grad",
+    ]
+    assert lines[-2:] == [
+        "What changed since the run before",
+        "  y: retains_grad False → True; .grad None → 1.0",
+    ]
+    assert str(made().graph) in bundle["text/plain"]
+    assert "What changed since the run before" in bundle["text/html"]
+    assert "data:image/svg+xml" in bundle["text/html"]
+    ET.fromstring(bundle["image/svg+xml"])
+    assert not re.search(r"0x[0-9a-f]{6}", str(bundle))
+
+
+def test_the_state_that_is_saved_has_the_last_run(explorer: Explorer) -> None:
+    switch(explorer, "b", False)
+    states = [w.get_state() for w in widgets_in(explorer)]
+    values = [str(state.get("value", "")) for state in states]
+    assert any("gone: leaf b" in value for value in values)
+    assert any("b = torch.tensor(3.0)" in value for value in values)
+    assert any(state.get("description") == "b requires_grad" for state in states)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: explore(cast("Any", 3)), "runs a function again and again, and this is a int"),
+        (lambda: explore(program, a=1.0), "needs a value to begin with for 'b'"),
+        (lambda: explore(program, a=1.0, b=1.0, c=1.0), "has no parameter of that name; it has a"),
+        (lambda: explore(torch.mul, a=1.0), "mul does not say which it has"),
+        (lambda: explore(lambda a: a, a=()), "must be several options"),
+    ],
+)
+def test_what_cannot_be_explored_is_an_error_that_says_what_to_type(
+    call: Any, message: str
+) -> None:
+    with pytest.raises(gradviz.OptionError, match=re.escape(message)):
+        call()
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    def stopped(a: torch.Tensor) -> torch.Tensor:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        explore(stopped, a=1.0)
+
+
+def test_many_changes_are_counted() -> None:
+    def chain(a: torch.Tensor, count: int = 1) -> torch.Tensor:
+        for _ in range(count):
+            a = a.sin()
+        return a
+
+    explorer = explore(chain, a=1.0, count=1)
+    explorer.controls["count"].parts[0].value = 10
+    explorer.controls["count"].parts[0].value = 1
+    assert explorer.changes.sentences == ["gone: SinBackward0"] * 9 + [
+        "n0 SinBackward0: root none → output 0"
+    ]
+    explorer.controls["count"].parts[0].max = 40
+    explorer.controls["count"].parts[0].value = 30
+    assert str(explorer).endswith("more changes")
