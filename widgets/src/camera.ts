@@ -70,6 +70,17 @@ export function reveal(camera: Camera, box: Box, view: Size): Camera {
   };
 }
 
+/** Stays where a box is in the window already, else brings it to the middle. */
+export function follow(camera: Camera, box: Box, view: Size): Camera {
+  const { x, y } = reveal(camera, box, view);
+  if (Math.abs(x - camera.x) < 1 && Math.abs(y - camera.y) < 1) return camera;
+  return {
+    k: camera.k,
+    x: view.width / 2 - (box.x + box.width / 2) * camera.k,
+    y: view.height / 2 - (box.y + box.height / 2) * camera.k,
+  };
+}
+
 /** Whether some of the picture is outside the window. */
 export function overflows(camera: Camera, content: Size, view: Size): boolean {
   return content.width * camera.k > view.width || content.height * camera.k > view.height;

@@ -101,15 +101,16 @@ function sourceElement(
   rows: Map<string, Row>,
 ): HTMLElement {
   const list = html("ol", { class: "gradviz-lines" });
-  source.lines.forEach((text, i) => {
+  dedent(source.lines).forEach((text, i) => {
     const number = source.first + i;
     const line = lineOf({ code, line: number });
     const chip = html("span", { class: "gradviz-chip" });
-    const parts = [
-      html("span", { class: "gradviz-number" }, String(number)),
-      html("code", {}, ...tokensOf(text).map(({ kind, text }) => tokenElement(kind, text))),
-      chip,
-    ];
+    const tokens = tokensOf(text).map(({ kind, text }) => tokenElement(kind, text));
+    const words = html("code", {}, ...tokens);
+    // What is wrapped goes on further in than the line began.
+    words.style.setProperty("--indent", `${indentOf(text) + 2}ch`);
+    const numbered = html("span", { class: "gradviz-number" }, String(number));
+    const parts = [numbered, html("span", { class: "gradviz-source" }, chip, words)];
     const props = { class: "gradviz-line", "data-line": line };
     const row = known.has(line)
       ? focusable(html("button", { ...props, type: "button" }, ...parts), -1)
@@ -118,6 +119,17 @@ function sourceElement(
     list.append(html("li", {}, row));
   });
   return html("div", {}, html("div", { class: "gradviz-heading" }, source.name), list);
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** The lines without what all of them are indented by. */
+function dedent(lines: readonly string[]): readonly string[] {
+  const indents = lines.filter((line) => line.trim()).map(indentOf);
+  const common = indents.length ? Math.min(...indents) : 0;
+  return lines.map((line) => line.slice(common));
 }
 
 function tokenElement(kind: string, text: string): Node {

@@ -7,8 +7,7 @@ import { findItems } from "./find";
 import { type Picture, parsePicture } from "./picture";
 import { flowOf, moveOf, neighbour } from "./roving";
 import { addRing, Shapes } from "./shapes";
-import { lightOf } from "./steps";
-import { lineOf } from "./timeline";
+import { aboutOf, lightOf } from "./steps";
 import { Viewport } from "./viewport";
 import type { Facts, Item } from "./wire";
 
@@ -54,8 +53,7 @@ export function makeGraph(context: Context): Graph {
     const { svg } = store.get("wire");
     const hadFocus = element.contains(document.activeElement);
     picture = parsePicture(svg, prefix);
-    const timeline = store.get("timeline");
-    variants = new Map(timeline?.moment(timeline.wire.open).at);
+    variants = new Map();
     facts = undefined;
     trail = [];
     refresh();
@@ -75,6 +73,7 @@ export function makeGraph(context: Context): Graph {
       variants.set(key, variant);
       picture.patch(key, timeline?.wire.elements[key]?.[variant] ?? "");
     }
+    if (timeline) picture.svg.setAttribute("aria-label", facts.summary);
     shapes.read(picture.svg, facts.items);
     boxes = undefined;
     tooltip.hide();
@@ -89,16 +88,14 @@ export function makeGraph(context: Context): Graph {
   function goal(): SVGGElement | undefined {
     const timeline = store.get("timeline");
     if (!timeline) return shapes.ownerOf(store.get("selected"));
-    const view = timeline.view(store.get("at"));
-    const made = timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
-    const about = view.node === null ? made : [view.node];
-    return about.map((id) => shapes.ownerOf(id)).find((shape) => shape !== undefined);
+    const about = aboutOf(timeline, store.get("at")).map((id) => shapes.ownerOf(id));
+    return about.find((shape) => shape !== undefined);
   }
 
   let stepped = false;
   store.watch(["at"], () => {
     const shape = goal();
-    if (stepped && store.get("timeline") && shape) viewport.reveal(viewport.boxOf(shape));
+    if (stepped && store.get("timeline") && shape) viewport.follow(viewport.boxOf(shape));
     stepped = true;
   });
   store.watch(["wire", "engine_arrows"], () => {

@@ -1,7 +1,11 @@
 // Details of what is selected; without a selection, what the whole graph is.
 import type { Context } from "./context";
 import { focusable, html, icon } from "./dom";
-import type { Section } from "./wire";
+import { aboutOf } from "./steps";
+import type { Timeline } from "./timeline";
+import type { Item, Section } from "./wire";
+
+const FOLLOWING = "What this step is about. Select a node or a tensor to keep it here.";
 
 /** Characters above which a value stands below its label. */
 const LONG = 24;
@@ -29,20 +33,30 @@ export function makeInspector({ store, prefix, tooltip }: Context): HTMLElement 
   element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
 
   let shown: string | undefined;
+  const find = (id: string) => store.get("facts").items.find((item) => item.id === id);
+  const about = (timeline: Timeline) => {
+    const found = aboutOf(timeline, store.get("at")).map(find);
+    return found.find((item) => item?.kind === "node") ?? found.find((item) => item);
+  };
   store.watch(["facts", "selected"], () => {
     const facts = store.get("facts");
+    const timeline = store.get("timeline");
     const selected = store.get("selected");
-    const item = facts.items.find(({ id }) => id === selected);
+    const item = find(selected);
     // Of a recording something may be selected that is not there at this step.
-    const absent = item ? undefined : store.get("timeline")?.labelOf(selected);
-    element.classList.toggle("is-empty", !item && !absent);
+    const absent = item ? undefined : timeline?.labelOf(selected);
+    // With nothing selected the details follow the steps.
+    const followed = selected || !timeline ? undefined : about(timeline);
+    element.classList.toggle("is-empty", !item && !absent && !followed);
     close.hidden = !item && !absent;
-    title.textContent = item?.label ?? absent ?? facts.title;
+    title.textContent = item?.label ?? absent ?? followed?.label ?? facts.title;
     if (absent) {
       body.replaceChildren(html("p", {}, "Not there at this step."));
-    } else if (item) {
+    } else if (item || followed) {
+      const { details, label } = (item ?? followed) as Item;
       body.replaceChildren(
-        ...item.details.map((section, i) => show(section, `${prefix}-s${i}`, item.label)),
+        ...details.map((section, i) => show(section, `${prefix}-s${i}`, label)),
+        ...(item ? [] : [html("p", { class: "is-quiet" }, FOLLOWING)]),
       );
     } else {
       const hint = "Select a node or a tensor to see what autograd keeps there.";

@@ -23,9 +23,10 @@ export function parsePicture(source: string, prefix: string): Picture {
   const svg = parse(source, prefix);
   const titles = new WeakMap<Element, string>();
   takeTitles(svg, titles);
+  const parts = new Map([...svg.children].map((part) => [part.id, part]));
   const known = new Map<string, Element>();
   const patch = (key: string, markup: string) => {
-    const target = svg.querySelector(`#${CSS.escape(`${prefix}-${key}`)}`);
+    const target = parts.get(`${prefix}-${key}`);
     if (!target) return;
     const text = markup || `<g id="${key}" class="gv-absent"/>`;
     const made = known.get(text) ?? parse(`<svg xmlns="${SVG}">${text}</svg>`, prefix).children[0];

@@ -38,7 +38,7 @@ export interface View {
 
 export interface RecordingWire extends Document {
   readonly kind: "recording";
-  /** Step shown first, and the one that `svg` shows. */
+  /** Step shown first when nothing else is asked for. */
   readonly open: number;
   /** Steps the author marked. */
   readonly stops: readonly number[];

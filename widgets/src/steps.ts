@@ -1,6 +1,6 @@
 // Going from step to step; what every control and key of the player uses.
 import type { Store } from "./store";
-import type { Timeline } from "./timeline";
+import { lineOf, type Timeline } from "./timeline";
 
 /** Words for what kind of step it is; a line and a node say more than their kind. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -77,6 +77,13 @@ export function whereOf(timeline: Timeline, index: number): readonly string[] {
   if (view.level === 0) return view.kind === "error" ? [...line, "error"] : [view.kind];
   const node = view.node === null ? [] : [timeline.labelOf(view.node) ?? view.node];
   return ["backward", ...node, ...(KINDS[view.kind] ? [KINDS[view.kind] as string] : [])];
+}
+
+/** What a step is about, the most telling first: the node that ran, or what the line has made. */
+export function aboutOf(timeline: Timeline, index: number): readonly string[] {
+  const view = timeline.view(index);
+  if (view.node !== null) return [view.node];
+  return timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
 }
 
 /** Ids that light up together with one: a line with all that was made in it, a leaf's tensor. */

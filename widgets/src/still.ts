@@ -10,12 +10,10 @@ export function documentAt(wire: Document, timeline: Timeline | undefined, at: n
 }
 
 export function svgAt(timeline: Timeline, index: number): string {
-  const { svg, open, elements } = timeline.wire;
-  if (index === open) return svg;
+  const { svg, elements } = timeline.wire;
   const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
-  const before = timeline.moment(open).at;
+  picture.documentElement.setAttribute("aria-label", timeline.view(index).summary);
   for (const [key, variant] of timeline.moment(index).at) {
-    if (before.get(key) === variant) continue;
     const text = elements[key]?.[variant] || `<g id="${key}" class="gv-absent"/>`;
     const part = new DOMParser().parseFromString(`<svg xmlns="${SVG}">${text}</svg>`, "text/xml");
     const made = part.documentElement.firstElementChild;

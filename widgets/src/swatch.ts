@@ -10,6 +10,16 @@ const line = (d: string) => svg("path", { d });
 const CARD = "gv-card";
 const STRIPE = "M2 2h3v12h-3z";
 
+const gradient = () => [
+  line("M14 0v16"),
+  svg(
+    "g",
+    { class: "gv-gradient" },
+    svg("rect", { x: 6, y: 3, width: 16, height: 10, rx: 5 }),
+    svg("path", { d: "M14 5.5l3.2 5h-6.4z" }),
+  ),
+];
+
 /** What stands in the group that carries the class; a plain card when the class is not known. */
 const SHAPES: Record<string, () => SVGElement[]> = {
   "gv-leaf": () => [box(CARD, 6)],
@@ -35,6 +45,14 @@ const SHAPES: Record<string, () => SVGElement[]> = {
     svg("path", { class: "gv-pin", d: "M14 9v5M10.5 5.5a3.5 3.5 0 1 0 7 0 3.5 3.5 0 1 0-7 0" }),
   ],
   "gv-shared": () => [svg("rect", { class: "gv-bar", x: 12, y: 2, width: 4, height: 12 })],
+  "gv-waiting": () => [box(CARD, 6)],
+  "gv-done": () => [box(CARD, 2), svg("path", { class: "gradviz-check", d: "M10 8.5l3 3 5-6.5" })],
+  "gv-flow": () => gradient(),
+  "gv-flowed": () => gradient(),
+  "gv-cut": () => [
+    box("gv-box", 2),
+    svg("path", { class: "gv-cut-sign", d: "M11 4l6 8M17 4l-6 8" }),
+  ],
   "gv-edge": () => [
     line("M14 1v10"),
     svg("polygon", { class: "gv-head gv-head-data", points: "14 15 10.5 8 17.5 8" }),

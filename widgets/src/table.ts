@@ -89,23 +89,29 @@ export function makeTable({ store }: Context, css: string): Table {
     if (order.some((row, i) => row !== body.children[i]) || order.length !== body.children.length) {
       place(body, order);
     }
+    markSelected();
+    markLit();
     const stop = setStop();
     if (focused && !element.contains(document.activeElement)) stop?.focus();
   };
 
-  store.watch(["facts", "selected"], () => {
+  const markSelected = () => {
     const selected = store.get("selected");
     for (const [id, { element, button }] of rows) {
       element.classList.toggle("is-selected", id === selected);
       button.setAttribute("aria-pressed", String(id === selected));
     }
     if (rows.has(selected) && !element.contains(document.activeElement)) visited = selected;
-    setStop();
-  });
-  store.watch(["facts", "lit"], () => {
+  };
+  const markLit = () => {
     const light = lightOf(store.get("timeline"), store.get("lit"));
     for (const [id, { element }] of rows) element.classList.toggle("is-lit", light.has(id));
+  };
+  store.watch(["selected"], () => {
+    markSelected();
+    setStop();
   });
+  store.watch(["lit"], markLit);
 
   element.addEventListener("keydown", (event) => {
     const buttons = [...rows.values()].map((row) => row.button);

@@ -4,6 +4,7 @@ import {
   type Camera,
   clamp,
   fitZoom,
+  follow,
   overflows,
   READABLE,
   reveal,
@@ -57,7 +58,7 @@ export class Viewport {
 
   /** Shows a picture; `home` is what a first view of a large one begins with. */
   show(svg: SVGSVGElement, home: () => Element | undefined): void {
-    const { width, height } = svg.viewBox?.baseVal ?? { width: 0, height: 0 };
+    const [, , width, height] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
     const content = { width: width || 1, height: height || 1 };
     const same = content.width === this.#content.width && content.height === this.#content.height;
     this.#svg?.remove();
@@ -108,6 +109,10 @@ export class Viewport {
 
   reveal(box: Box): void {
     this.#apply(reveal(this.#camera, box, this.#size()));
+  }
+
+  follow(box: Box): void {
+    this.#apply(follow(this.#camera, box, this.#size()));
   }
 
   /** Where an element stands in the picture, in the picture's own units. */

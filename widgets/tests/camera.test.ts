@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clamp, fitZoom, overflows, reveal, zoomAt } from "../src/camera";
+import { clamp, fitZoom, follow, overflows, reveal, zoomAt } from "../src/camera";
 
 const view = { width: 424, height: 324 };
 
@@ -40,6 +40,13 @@ describe("camera", () => {
     expect(reveal(still, { x: 50, y: 50, width: 50, height: 50 }, view)).toEqual(still);
     const right = reveal(still, { x: 500, y: 50, width: 50, height: 50 }, view);
     expect(right).toEqual({ x: -138, y: 0, k: 1 });
+  });
+
+  it("brings what a step is about to the middle, once it is out of sight", () => {
+    const still = { x: 0, y: 0, k: 1 };
+    expect(follow(still, { x: 50, y: 50, width: 50, height: 50 }, view)).toBe(still);
+    const moved = follow(still, { x: 500, y: 50, width: 50, height: 50 }, view);
+    expect(moved).toEqual({ x: 212 - 525, y: 162 - 75, k: 1 });
   });
 
   it("knows when there is something outside the window", () => {
