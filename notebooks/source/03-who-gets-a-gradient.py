@@ -636,7 +636,7 @@ def middle(a, b, retain_grad=False, hook=False):
         out1.register_hook(tenfold)
     out2 = out1 + a
     out2.backward()
-    return out2
+    return {"out1": out1, "out2": out2}
 
 
 gradviz.explore(middle, a=2.0, b=3.0)
@@ -656,7 +656,8 @@ try:
         loss = (scores - y) ** 2
         loss.backward()
 except RuntimeError as error:
-    print("backward raised", type(error).__name__)
+    print("backward raised:", type(error).__name__)
+    print("speaks of a scalar:", "scalar" in str(error))
 gradviz.show(recording)
 
 # %% repair-predict tags=["hide-input"]

@@ -463,7 +463,7 @@ def again(a, b, retain_graph=False):
     out2 = out1 + a
     out2.backward(retain_graph=retain_graph)
     out2.backward()
-    return out2
+    return {"out1": out1, "out2": out2}
 
 
 gradviz.explore(again, a=2.0, b=3.0, retain_graph=True)
