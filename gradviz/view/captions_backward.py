@@ -56,7 +56,7 @@ def node_ran(step: Step, events: list[Event], story: Story) -> Words:
     key = step.node or ""
     node = story.nodes.get(key)
     ran = next((e for e in events if isinstance(e, NodeRan) and e.node == key), None)
-    kept = [e for e in events if isinstance(e, Accumulated)]
+    kept = [e for e in events if isinstance(e, Accumulated) and e.node == key]
     if node is not None and node.variable is not None:
         words = _joined([accumulated(event, story) for event in kept])
         words = words or ("AccumulateGrad of ", *story.node(key), " ran")

@@ -154,7 +154,7 @@ def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
     """Operations that left no node although one could expect it, each reason once."""
     reasons: dict[str, list[Operation]] = {}
     for event in events:
-        if isinstance(event, Operation) and not event.recorded and event.reason:
+        if isinstance(event, Operation) and event.reason and not event.recomputed:
             reasons.setdefault(event.reason, []).append(event)
     for reason, found in reasons.items():
         first, more = found[0], len(found) - 1

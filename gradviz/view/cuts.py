@@ -45,7 +45,7 @@ class Cut:
 def cuts(events: tuple[Event, ...], moment: Moment) -> Iterator[Cut]:
     """Cuts that a step made: calls that were not recorded although an input requires grad."""
     for event in events:
-        if isinstance(event, Operation) and event.reason in CALLS:
+        if isinstance(event, Operation) and event.reason in CALLS and not event.recomputed:
             made = {operand.tensor for operand in event.outputs}
             results = [_name(operand, moment) for operand in event.outputs]
             call = call_words(event) + WHERE.get(event.reason, "")

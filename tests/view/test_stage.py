@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -29,8 +29,8 @@ def stage_of(name: str, direction: Any = "TB") -> Stage:
     return STAGES[name] if direction == "TB" else Stage(ALL[name], direction)
 
 
-def element(svg: str, key: str) -> ElementTree.Element:
-    root = ElementTree.fromstring(svg)
+def element(svg: str, key: str) -> ET.Element:
+    root = ET.fromstring(svg)
     return next(item for item in root.iter() if item.get("id") == f"gv-{key}")
 
 
@@ -108,7 +108,7 @@ def test_no_box_moves_and_none_overlap(name: str, direction: str) -> None:
     places: dict[str, set[tuple[str, str | None, str | None]]] = {}
     for step in range(len(ALL[name])):
         boxes = []
-        for item in ElementTree.fromstring(stage.svg(step)):
+        for item in ET.fromstring(stage.svg(step)):
             found = item.find("{*}rect[@class='gv-card']")
             if found is None:
                 continue
@@ -128,7 +128,7 @@ def test_gradients_stand_clear_of_cards_and_of_each_other(name: str, direction: 
     stage = stage_of(name, direction)
     for step in range(len(ALL[name])):
         boxes, labels = [], []
-        for item in ElementTree.fromstring(stage.svg(step)):
+        for item in ET.fromstring(stage.svg(step)):
             card = item.find("{*}rect[@class='gv-card']")
             label = item.find("{*}g[@class='gv-gradient']/{*}rect")
             if card is not None:
@@ -263,7 +263,7 @@ def test_options_that_do_not_exist_are_refused(options: dict[str, Any]) -> None:
 
 def test_nothing_recorded_is_a_picture_too() -> None:
     start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
-    assert ElementTree.fromstring(Stage(Recording([start])).svg(0)) is not None
+    assert ET.fromstring(Stage(Recording([start])).svg(0)) is not None
 
 
 def test_nodes_beyond_the_limit_are_counted_not_drawn() -> None:

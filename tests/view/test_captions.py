@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gradviz.model import Hook, Node, Recording
+from gradviz.model.events import (
+    Accumulated,
+    BackwardStarted,
+    Event,
+    FlagChanged,
+    HookChanged,
+    HookFired,
+    Note,
+    Operand,
+    Operation,
+    OptimizerStepped,
+    Raised,
+    Write,
+    ZeroedGrad,
+)
+from gradviz.view.captions import caption, captions
+from gradviz.view.story import Term, said
+from tests.view.graphs import HOSTILE, saved, tensor
+from tests.view.recordings import ALL, Script, cuts, loop, number, product
+
+
+def told(recording: Recording) -> list[str]:
+    return [said(words) for words in captions(recording)]
+
+
+def after(*events: Event, text: str = "run()") -> str:
+    """The caption of a line at which this happened, after a graph was there."""
+    script = Script(text)
+    script.step(
+        "start",
+        None,
+        tensor(0, "w", node="n1", grad=number(2.0)),
+        tensor(1, "b"),
+        tensor(2, "y", node="n0", is_leaf=False),
+        Node("n0", "MulBackward0", (("n1", 0), None), (saved("self", tensor="t0"),), state="holds"),
+        Node("n1", "AccumulateGrad", (), variable="t0"),
+        roots=(("n0", 0),),
+    )
+    script.step("line", 1, events=events)
+    return caption(script.end(), 1)
+
+
+def test_a_line_tells_what_it_made_and_what_that_saved() -> None:
+    assert told(product())[4] == (
+        "line 4 ran: out1 = a * b made MulBackward0, which saved other = b @v0 and self = a @v0"
+    )
+    assert told(product())[1] == (
+        "line 1 ran: a = torch.tensor(2.0, requires_grad=True) · a is a new leaf that requires grad"
+    )
+
+
+def test_a_node_tells_what_it_used_and_what_goes_where() -> None:
+    assert told(product())[14] == (
+        "MulBackward0 used saved other = b @v0 and self = a @v0: gradient 1.0 came in, "
+        "1.0 × 3.0 = 3.0 goes to a and 1.0 × 2.0 = 2.0 goes to b; what it saved is freed"
+    )
+    assert told(product())[8] == (
+        "AddBackward0 saved nothing: gradient 1.0 came in, "
+        "1.0 goes to MulBackward0 and 1.0 goes to c"
+    )
+
+
+def test_a_product_is_only_written_where_it_is_one() -> None:
+    recording = product()
+    facts = list(recording.facts)
+    ran = facts[14].events[0]
+    facts[14] = replace(facts[14], events=(replace(ran, grad_inputs=(number(5.0),)),))  # type: ignore[call-arg]
+    changed = Recording(facts, recording.codes, recording.device)
+    assert "gradient 1.0 came in, 5.0 goes to a" in told(changed)[14]
+
+
+def test_a_leaf_tells_how_its_grad_changed() -> None:
+    assert told(product())[17] == "a.grad was None and became 3.0"
+    assert told(loop())[9] == "w.grad was 4.0, gradient 4.0 was added and it became 8.0"
+
+
+def test_hooks_and_retained_gradients_are_told() -> None:
+    sentences = told(ALL["hooked"])
+    assert sentences[14] == "hook halve of out1 made the gradient 0.5"
+    assert sentences[15] == "retain_grad keeps out1.grad = 0.5"
+    assert "hook halve of out1 made the gradient 0.5" in sentences[17]
+    assert sentences[5].endswith("out1.retains_grad is now True; hook halve is registered on out1")
+
+
+def test_backward_tells_where_it_starts_and_what_becomes_of_the_graph() -> None:
+    assert told(product())[6] == (
+        "backward starts at out2 with gradient 1.0; "
+        "the graph is not kept: each node frees what it saved"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said_too"),
+    [
+        ({"retain_graph": True}, "; the graph is kept (retain_graph)"),
+        ({"create_graph": True}, "; backward itself is recorded (create_graph)"),
+        ({"accumulates": False}, "; gradients are returned, no .grad changes"),
+        ({"inputs": ("t0",)}, ", only for a"),
+        ({"inside": "n0"}, ", called inside MulBackward0"),
+        ({"number": 2}, "backward 2 starts"),
+    ],
+)
+def test_the_options_of_backward_are_told(options: dict[str, object], said_too: str) -> None:
+    recording = product()
+    facts = list(recording.facts)
+    event = facts[6].events[0]
+    assert isinstance(event, BackwardStarted)
+    facts[6] = replace(facts[6], events=(replace(event, **options),))  # type: ignore[arg-type]
+    assert said_too in told(Recording(facts, recording.codes))[6]
+
+
+def test_the_line_of_backward_sums_it_up() -> None:
+    assert told(product())[21] == (
+        "line 6 ran: out2.backward() · backward ran 5 nodes; c.grad is 1.0, a.grad is 3.0 and "
+        "b.grad is 2.0; 1 node freed what it saved"
+    )
+
+
+def test_an_error_names_the_node_and_what_freed_its_saved_tensors() -> None:
+    assert told(ALL["second"])[-1] == (
+        "line 7 raised RuntimeError while MulBackward0 ran: what it saved was freed by "
+        "backward 1 in line 6"
+    )
+
+
+def test_an_error_names_who_wrote_what_was_saved() -> None:
+    script = Script("y = w * w\nw.mul_(2)\ny.backward()\n")
+    slot = saved("self", tensor="t0")
+    node = Node("n0", "MulBackward0", (None,), (slot,), state="holds")
+    script.step("start", None, tensor(0, "w"))
+    script.step("line", 1, node)
+    modified = replace(slot, state="modified", current_version=1)
+    write = Write("mul_", ("t0",), "w", "s0", 0, 1)
+    script.step("line", 2, replace(node, saved=(modified,)), tensor(0, "w", version=1),
+                events=(write,))  # fmt: skip
+    script.step("error", 3, events=(Raised("RuntimeError", "…", "n0", 1),))
+    sentences = told(script.end())
+    assert sentences[2] == (
+        "line 2 ran: w.mul_(2) · mul_ wrote w in place: version 0 became 1; "
+        "MulBackward0 had saved it at v0"
+    )
+    assert sentences[3] == (
+        "line 3 raised RuntimeError while MulBackward0 ran: it had saved self = w @v0; "
+        "mul_ in line 2 wrote it and it is at v1 now"
+    )
+
+
+def test_an_error_outside_backward_is_told_without_a_node() -> None:
+    assert after(Raised("ValueError", "no")) == "line 1 raised ValueError"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (3, "detach() of y is not recorded: the graph ends here"),
+        (4, "y shares that memory and version"),
+        (5, "add of y is not recorded: no_grad is on"),
+        (6, "item() of y is not recorded: the value left torch"),
+        (7, "y died; MulBackward0 died too"),
+    ],
+)
+def test_cuts_and_deaths_are_told(line: int, words: str) -> None:
+    assert words in told(cuts())[line]
+
+
+def test_a_write_that_other_names_of_the_memory_do_not_notice_is_told() -> None:
+    write = Write("add_", ("t0", "t9"), "d", "s0", 0, 1, ".data")
+    assert after(write) == (
+        "line 1 ran: run() · add_ wrote d in place through .data: version 0 became 1; "
+        "w shares that memory but keeps its version: backward cannot notice"
+    )
+
+
+def test_a_write_without_a_trace_is_told() -> None:
+    write = Write("numpy", ("t0",), "w", "s0", 0, 0)
+    assert after(write).endswith(
+        "numpy wrote w in place; the version stays 0: backward cannot notice"
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (OptimizerStepped("SGD", ("t0",), ("t1",)),
+         "SGD.step() updated w; it passed over b, whose .grad is None"),
+        (OptimizerStepped("SGD"), "SGD.step() updated nothing"),
+        (ZeroedGrad("SGD", True, ("t0",)), "SGD.zero_grad() set w.grad to None"),
+        (ZeroedGrad("SGD", False, ("t0",)), "SGD.zero_grad() filled w.grad with 0"),
+        (ZeroedGrad("SGD"), "SGD.zero_grad() found no .grad to take away"),
+        (FlagChanged("t1", "requires_grad", False, True), "b.requires_grad is now True"),
+        (HookChanged(Hook("tensor", "clip"), False, "t2"), "hook clip is removed on y"),
+        (HookChanged(Hook("node_pre", "log"), True, None, "n0"),
+         "node prehook log is registered at MulBackward0"),
+        (Note("values were not read"), "values were not read"),
+        (Operation("add", (Operand("b", "t1"),), reason="no input requires grad"),
+         "add is not recorded: no input requires grad"),
+    ],
+)  # fmt: skip
+def test_events_of_a_line_are_told(event: Event, words: str) -> None:
+    assert after(event) == f"line 1 ran: run() · {words}"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (HookFired(1, Hook("tensor", "f"), "n0", "t2"),
+         "hook f of y ran and left the gradient as it is"),
+        (HookFired(1, Hook("node_post", "f"), "n0", None, None, seen=False),
+         "node hook f at MulBackward0 ran"),
+    ],
+)  # fmt: skip
+def test_a_hook_that_changes_nothing_is_told(event: HookFired, words: str) -> None:
+    script = Script("")
+    script.step("start", None, tensor(2, "y"), Node("n0", "MulBackward0", ()))
+    script.step("hook", 1, node="n0", backward=1, events=(event,))
+    assert caption(script.end(), 1) == words
+
+
+def test_a_gradient_that_is_not_there_is_told() -> None:
+    kept = Accumulated(1, "n1", "t0", None, None, None)
+    script = Script("")
+    script.step("start", None, tensor(0, "w"), Node("n1", "AccumulateGrad", (), variable="t0"))
+    script.step("accumulate", 1, node="n1", backward=1, events=(kept,))
+    assert caption(script.end(), 1) == "w.grad was None and became None"
+
+
+def test_operations_inside_hooks_are_not_told_as_what_the_line_did() -> None:
+    event = Operation("mul", (Operand("w", "t0"),), reason="no_grad", recomputed=True)
+    assert after(event) == "line 1 ran: run()"
+
+
+def test_terms_point_at_what_they_name() -> None:
+    terms = [word for word in captions(product())[4] if isinstance(word, Term)]
+    assert [(term.id, term.text) for term in terms] == [
+        ("line:0:4", "line 4"),
+        ("n0", "MulBackward0"),
+        ("t1", "b"),
+        ("t0", "a"),
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_stay_one_line_of_visible_text(name: str) -> None:
+    script = Script("run()")
+    script.step("start", None, tensor(0, name))
+    script.step("line", 1, events=(Write(name, ("t0",), name, None, 0, 1),))
+    shown = caption(script.end(), 1).replace("\u2068", "").replace("\u2069", "")
+    assert shown.isprintable()
+
+
+def test_steps_tell_their_caption() -> None:
+    assert product().steps[17].caption == "a.grad was None and became 3.0"

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from gradviz.model import OptionError
+from gradviz.view.player import Player
+from tests.view.graphs import HOSTILE
+from tests.view.recordings import ALL, Script, loop, product
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def frames(svg: str) -> list[ET.Element]:
+    root = ET.fromstring(svg)
+    return [item for item in root.iter(f"{SVG}g") if item.get("role") == "img" and item.find(
+        f"{SVG}svg") is not None]  # fmt: skip
+
+
+def test_a_strip_shows_the_steps_that_were_asked_for() -> None:
+    strip = Player(product()).filmstrip([1, 4, -1])
+    captions = [frame.get("aria-label") for frame in frames(strip._repr_svg_())]
+    assert captions == [product().steps[i].caption for i in (1, 4, 22)]
+    assert str(strip).split("\n")[1].startswith("  4  line 4 ran")
+
+
+def test_without_steps_it_shows_the_stops_of_the_player_else_lines_and_nodes() -> None:
+    assert len(frames(Player(product(), stops=[4, 6]).filmstrip()._repr_svg_())) == 2
+    assert len(frames(Player(product()).filmstrip()._repr_svg_())) == 11
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pictures_are_those_of_the_player_without_ids(name: str) -> None:
+    player = Player(ALL[name])
+    svg = player.filmstrip([-1], columns=1)._repr_svg_()
+    assert " id=" not in svg
+    inside = svg.split("</style>")[1]
+    player.step = -1
+    whole = player._stage.svg(player.step).split("</style>")[1]
+    without = re.sub(r' id="gv-[^"]*"', "", whole).replace("\n", "").removesuffix("</svg>")
+    assert without in inside.replace("\n", "")
+
+
+def test_pictures_stand_in_columns_and_do_not_overlap() -> None:
+    svg = Player(product()).filmstrip(range(1, 9), columns=3)._repr_svg_()
+    boxes = []
+    for frame in frames(svg):
+        inner = frame.find(f"{SVG}svg")
+        assert inner is not None
+        x, y, w, h = (float(inner.get(n, 0)) for n in ("x", "y", "width", "height"))
+        boxes.append((x, y, x + w, y + h))
+    assert len({box[0] for box in boxes}) == 3
+    assert len({box[1] for box in boxes}) == 3
+    for number, (x0, y0, x1, y1) in enumerate(boxes):
+        assert x1 <= 1200
+        for a0, b0, a1, b1 in boxes[:number]:
+            assert x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".html"])
+def test_a_strip_is_saved_the_same_bytes_each_time(ending: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        Player(loop()).filmstrip([1, 3]).save(tmp_path / f"{name}{ending}")
+    one, two = (tmp_path / f"{name}{ending}" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    starts = {".svg": b"<svg", ".png": b"\x89PNG", ".html": b"<!doctype html>"}
+    assert one.read_bytes().startswith(starts[ending])
+
+
+def test_the_html_holds_the_svg() -> None:
+    strip = Player(loop()).filmstrip([1])
+    assert strip._repr_svg_() in strip._repr_html_()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_in_captions_are_no_markup(name: str) -> None:
+    script = Script(name.replace("\n", " "))
+    script.step("start")
+    script.step("line", 1)
+    svg = Player(script.end()).filmstrip([1])._repr_svg_()
+    assert len(frames(svg)) == 1
+    assert "<script" not in svg
+
+
+@pytest.mark.parametrize(
+    ("stops", "columns", "words"),
+    [
+        ([99], None, "no step 99"),
+        ("12", None, r"must list steps: stops=\[1, 4, -1\]"),
+        ([1], 0, "must be a number from 1 to 12: columns=3"),
+        ([1], 2.0, "must be a number"),
+        ([1] * 61, None, "61 pictures would be too long"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(stops: object, columns: object, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        Player(product()).filmstrip(stops, columns)  # type: ignore[arg-type]
+
+
+def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"a filmstrip can be saved as \.svg, \.png, \.html"):
+        Player(product()).filmstrip([1]).save(tmp_path / "strip.gif")

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import traitlets
+
+from gradviz.model import OptionError, Recording, UnknownNodeError
+from gradviz.view.captions import caption
+from gradviz.view.picture import Look
+from gradviz.view.player import Player
+from gradviz.view.recording_outline import recording_outline
+from gradviz.view.wire import expand_wire
+from tests.view.graphs import HOSTILE, named
+from tests.view.recordings import ALL, Script, product
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def bundle_of(player: Player) -> dict[str, Any]:
+    data, _metadata = player._repr_mimebundle_()
+    assert isinstance(data, dict)
+    return data
+
+
+def state_of(page: str) -> dict[str, Any]:
+    found = re.search(r'id="gradviz-state">(.*?)</script>', page)
+    assert found is not None
+    state: dict[str, Any] = json.loads(found[1])
+    return state
+
+
+def test_opens_at_the_first_step_or_the_error_or_where_it_is_told_to() -> None:
+    assert Player(product()).step == 1
+    assert Player(ALL["second"]).step == len(ALL["second"]) - 1
+    assert Player(product(), step=-2).step == 21
+
+
+def test_a_step_can_be_counted_from_the_end() -> None:
+    player = Player(product())
+    player.step = -1
+    assert player.step == 22
+
+
+@pytest.mark.parametrize("step", [23, -24])
+def test_a_step_that_does_not_exist_is_refused_and_nothing_changes(step: int) -> None:
+    player = Player(product())
+    with pytest.raises(OptionError, match="its steps run from 0 to 22"):
+        player.step = step
+    assert player.step == 1
+
+
+@pytest.mark.parametrize(("trait", "value"), [("step", "1"), ("detail", 2), ("speed", 0)])
+def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
+    with pytest.raises(traitlets.TraitError):
+        setattr(Player(product()), trait, value)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(OptionError, match="this recording has no step 99"):
+        Player(product(), step=99)
+    with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 4, -1\]"):
+        Player(product(), stops=3)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="direction='UP'"):
+        Player(product(), Look(direction="UP"))
+    with pytest.raises(OptionError, match="is not a part of a picture"):
+        Player(product(), Look(hide=["colour"]))
+
+
+def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:
+    player = Player(product())
+    bundle = bundle_of(player)
+    assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"] == recording_outline(product()) == str(player)
+    assert bundle["image/svg+xml"] == player._stage.svg(1)
+    encoded = re.search(r"base64,([^\"]*)", bundle["text/html"])
+    assert encoded is not None
+    assert base64.b64decode(encoded[1]).decode() == bundle["image/svg+xml"]
+
+
+def test_the_bundle_is_the_same_bytes_apart_from_the_model_id() -> None:
+    bundles = [bundle_of(Player(product())) for _ in range(2)]
+    assert len({bundle.pop(VIEW)["model_id"] for bundle in bundles}) == 2
+    assert bundles[0] == bundles[1]
+
+
+def test_what_was_recorded_can_be_selected() -> None:
+    player = Player(product())
+    for key in ("n0", "n1", "t3", ""):
+        player.selected = key
+        assert player.selected == key
+    with pytest.raises(UnknownNodeError, match="no node or tensor 'n99'"):
+        player.selected = "n99"
+
+
+def test_a_step_made_in_the_browser_arrives() -> None:
+    player = Player(product())
+    seen: list[int] = []
+    player.observe(lambda change: seen.append(change["new"]), "step")
+    content = {"data": {"method": "update", "state": {"step": 7}, "buffer_paths": []}}
+    player._handle_msg({"content": content, "buffers": []})
+    assert seen == [7]
+
+
+def test_the_state_of_a_widget_stays_small() -> None:
+    state = Player(ALL["hooked"]).get_state()
+    own = {k: v for k, v in state.items() if k not in ("_esm", "_css")}
+    assert len(json.dumps(own)) < 20_000
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".json", ".html"])
+def test_files_are_the_same_bytes_each_time(ending: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        Player(product()).save(tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+
+
+def test_pictures_are_saved_of_the_step_that_is_shown(tmp_path: Path) -> None:
+    player = Player(product())
+    player.step = 14
+    player.engine_arrows = True
+    player.save(tmp_path / "step.svg")
+    svg = (tmp_path / "step.svg").read_text("utf-8")
+    assert svg == player._stage.svg(14, engine_arrows=True)
+    assert "gradviz-svg gv-engine" in svg
+    player.save(tmp_path / "step.png")
+    assert (tmp_path / "step.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_reads_back(tmp_path: Path) -> None:
+    Player(product()).save(tmp_path / "recording.json")
+    text = (tmp_path / "recording.json").read_text("utf-8")
+    assert Recording.from_json(text) == product()
+
+
+def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path) -> None:
+    player = Player(ALL["hooked"])
+    player.step, player.detail = 16, True
+    player.save(tmp_path / "player.html")
+    page = (tmp_path / "player.html").read_text("utf-8")
+    state = state_of(page)
+    assert (state["step"], state["detail"], state["speed"]) == (16, True, 1.0)
+    assert list(state["wire"]) == ["format", "deflate"]
+    wire = expand_wire(state["wire"])
+    assert wire["views"] == player.wire["views"]
+    assert Recording.from_json(wire["json"]) == ALL["hooked"]
+    assert player._stage.svg(16) in page
+    assert len(page) < 400_000
+
+
+@pytest.mark.dot
+def test_a_step_is_saved_as_pdf(tmp_path: Path) -> None:
+    Player(product()).save(tmp_path / "step.pdf")
+    assert (tmp_path / "step.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    words = r"a recording can be saved as \.html, \.svg, \.png, \.pdf, \.json"
+    with pytest.raises(OptionError, match=words):
+        Player(product()).save(tmp_path / "player.gif")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_no_markup_anywhere(name: str, tmp_path: Path) -> None:
+    graph = named(product().graph, name)
+    script = Script(f"x = 1  # {name}")
+    script.step("start")
+    script.step("line", 1, *graph.nodes, *graph.tensors, roots=graph.roots)
+    player = Player(script.end())
+    bundle = bundle_of(player)
+    looks = [look for looks in player._stage.elements.values() for look in looks]
+    for text in (*looks, bundle["image/svg+xml"], bundle["text/html"]):
+        assert "<script" not in text
+        assert "<b>" not in text
+    player.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count("<script") == 3
+    assert caption(script.end(), 1)

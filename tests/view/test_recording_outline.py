@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gradviz.model import Recording
+from gradviz.model.recording import Changes
+from gradviz.view.recording_outline import WIDTH, recording_outline
+from tests.view.recordings import ALL, product
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_outline_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
+    check_golden(f"recording/{name}.txt", recording_outline(ALL[name]) + "\n")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_lines_are_short_enough_to_read(name: str) -> None:
+    assert max(map(len, recording_outline(ALL[name]).split("\n"))) <= WIDTH
+
+
+def changed(step: int, **facts: Any) -> Recording:
+    recording = product()
+    steps = list(recording.facts)
+    steps[step] = replace(steps[step], **facts)
+    return Recording(steps, recording.codes, recording.device, recording.label)
+
+
+def without(step: int) -> Recording:
+    recording = product()
+    steps = [facts for i, facts in enumerate(recording.facts) if i != step]
+    return Recording(steps, recording.codes, recording.device, recording.label)
+
+
+def swapped(one: int, other: int) -> Recording:
+    recording = product()
+    steps = list(recording.facts)
+    steps[one], steps[other] = steps[other], steps[one]
+    return Recording(steps, recording.codes, recording.device, recording.label)
+
+
+def row(step: int, key: str, **facts: Any) -> Recording:
+    """The recording with one row of one step seeded with a fault."""
+    recording = product()
+    changes = recording.facts[step].changes
+    fault = Changes(
+        tuple((k, replace(n, **facts) if k == key and n else n) for k, n in changes.nodes),
+        tuple((k, replace(t, **facts) if k == key and t else t) for k, t in changes.tensors),
+        changes.roots,
+    )
+    assert fault != changes
+    return changed(step, changes=fault)
+
+
+FAULTS = {
+    "a step is missing": without(8),
+    "two nodes ran in the other order": swapped(17, 20),
+    "a free was not seen": changed(13, changes=Changes(), events=(), kind="saved"),
+    "a version is off by one": row(4, "t3", version=1),
+    "a flag is wrong": row(1, "t0", requires_grad=False),
+    "a gradient is wrong": row(16, "t0", grad=None),
+    "retains_grad is wrong": row(4, "t3", retains_grad=True),
+    "an edge is lost": row(4, "n0", next_functions=(("n1", 0), None)),
+    "an edge goes elsewhere": row(4, "n0", next_functions=(("n2", 0), ("n1", 0))),
+    "a saved tensor is lost": row(4, "n0", saved=()),
+    "a node is called freed": row(4, "n0", state="freed"),
+    "bytes are wrong": changed(4, saved_bytes=9),
+    "the wrong line": changed(4, line=5),
+    "the gradient handed on is wrong": changed(
+        14,
+        events=(replace(product().facts[14].events[0], grad_inputs=()),),  # type: ignore[call-arg]
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_changes_the_outline(fault: str) -> None:
+    assert recording_outline(FAULTS[fault]) != recording_outline(product())
+
+
+def test_the_device_stands_in_the_first_line_only() -> None:
+    recording = product()
+    on_cuda = Recording(recording.facts, recording.codes, "cuda:0", recording.label)
+    here, there = (recording_outline(r).split("\n") for r in (recording, on_cuda))
+    assert here[1:] == there[1:]
+    assert (here[0].split("; on ")[1], there[0].split("; on ")[1]) == ("cpu", "cuda:0")
+
+
+def test_memory_which_differs_between_devices_is_left_out() -> None:
+    assert recording_outline(changed(4, memory=123)) == recording_outline(product())
+
+
+def test_on_several_devices_nodes_stand_in_an_order_that_does_not_depend_on_their_threads() -> None:
+    recording = product()
+    steps = list(recording.facts)
+    steps[15:18], steps[18:21] = steps[18:21], steps[15:18]
+    one = Recording(recording.facts, recording.codes, None, "code")
+    other = Recording(steps, recording.codes, None, "code")
+    first, second = recording_outline(one), recording_outline(other)
+    # What the line sums up is told in the order in which it happened.
+    assert first.split("\n")[:-6] == second.split("\n")[:-6]
+
+
+def test_printing_a_recording_gives_the_outline() -> None:
+    assert str(product()) == recording_outline(product())
+
+
+def test_a_very_long_recording_says_how_much_is_left_out() -> None:
+    facts = product().facts
+    long = Recording([facts[0], *[facts[1]] * 2100], product().codes, "cpu", "code")
+    assert recording_outline(long).endswith("… 101 more steps not listed")
