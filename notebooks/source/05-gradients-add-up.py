@@ -216,7 +216,7 @@ choose(
 )
 
 # %% twice-show tags=["hide-output"] claims=["C48"]
-# %%gradviz
+# %%gradviz --step 3
 w = torch.tensor(1.0, device=device, requires_grad=True)
 loss = 2 * w
 loss.backward()
@@ -294,7 +294,7 @@ choose(
 )
 
 # %% zero-show tags=["hide-output"] claims=["C56", "D52"]
-# %%gradviz
+# %%gradviz --step 11 --stops 11,13,22,24,33
 q = nn.Parameter(torch.ones(1, device=device))
 optimizer = torch.optim.SGD([q], lr=0.1)
 (2 * q).sum().backward()
@@ -304,9 +304,10 @@ optimizer.zero_grad(set_to_none=False)
 (2 * q).sum().backward()
 
 # %% zero-watch [markdown]
-# **Watch** the gradient of `q`. Line 5 takes it away: `None`. Line 7 leaves it there and fills it
-# with 0. After both, the next backward ends with 2, by two different ways: the first writes a new
-# tensor, the second adds 2 to 0.
+# **Watch** the gradient of `q`. The player opens where the first one has arrived, and the places
+# to look at are marked on its time line. Line 5 takes the gradient away: `None`. Line 7 leaves it
+# there and fills it with 0. After both, the next backward ends with 2, in two different ways: the
+# first finds `None` and puts 2 there, the second adds 2 to 0.
 #
 # **Heard in the wild, and out of date:** "`zero_grad()` sets *all* gradients to 0." To None, and
 # only those of the parameters this optimizer holds. And "`zero_grad(set_to_none=True)` is faster
@@ -439,7 +440,7 @@ for name, order in ORDERS.items():
     print(f"{name:26}{train(order)}")
 
 # %% order-show claims=["D53"]
-# %%gradviz
+# %%gradviz --step 5
 q = nn.Parameter(torch.ones(1, device=device))
 optimizer = torch.optim.SGD([q], lr=0.1)
 for _ in range(2):
@@ -485,14 +486,14 @@ for kind, options in kinds:
 # %% what-if [markdown]
 # ## What if?
 #
-# Three passes with plain arithmetic in place of an optimizer. Switch the two lines on and off, and
-# say each time what `.grad` will be at the end.
+# Three passes with plain arithmetic in place of an optimizer. Switch the two lines on and off. Say
+# each time what `q` and `q.grad` will be at the end.
 
 
 # %% what-if-explore
 def three_passes(q, zero_grad=True, step=True):
     for _ in range(3):
-        loss = q * q
+        loss = 2 * q
         if zero_grad:
             q.grad = None
         loss.backward()
@@ -583,7 +584,7 @@ with gradviz.record() as recording:
     loss.backward()
 
 print("p, q:", round(p.item(), 4), round(q.item(), 4), "  gradients:", p.grad, q.grad)
-gradviz.show(recording)
+gradviz.show(recording, step=2)
 
 # %% repair [markdown]
 # ## Repair a broken program

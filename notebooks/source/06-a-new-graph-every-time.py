@@ -128,15 +128,16 @@ choose(
 )
 
 # %% life-show tags=["hide-output"] claims=["E19"]
-# %%gradviz
+# %%gradviz --step 13
 w = torch.tensor(3.0, device=device, requires_grad=True)
 for _ in range(2):
     loss = w * w + 1
     loss.backward()
 
 # %% life-watch [markdown]
-# **Watch.** When line 4 has run for the second time, two new nodes are there, and the two of the
-# first pass are gone. One box takes part in both passes: the `AccumulateGrad` of `w`.
+# **Watch.** The player opens after the first pass. When line 4 has run for the second time, two new
+# nodes are there, and the two of the first pass are gone. One box takes part in both passes: the
+# leaf `w` with its `AccumulateGrad`.
 #
 # **In a sentence:** forward makes the graph, node by node; it lives as long as somebody holds its
 # end, here the name `loss`.
@@ -292,7 +293,7 @@ choose(
 )
 
 # %% branch-show tags=["hide-output"] claims=["E21"]
-# %%gradviz
+# %%gradviz --step 4
 x = torch.tensor(0.0, device=device, requires_grad=True)
 root = x.sqrt()
 out = torch.where(x > 0, root, 0.0)
@@ -368,7 +369,7 @@ for shared in (True, False):
         print(f"  {name:29}{outcome(shared, way)}")
 
 # %% losses-show claims=["C44"]
-# %%gradviz
+# %%gradviz --step 5
 w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
 h = w * w
 loss1 = h.sum()
@@ -382,7 +383,7 @@ loss2.backward()
 # sum:
 
 # %% losses-sum-show claims=["C44"]
-# %%gradviz
+# %%gradviz --step 4
 w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
 h = w * w
 loss = h.sum() + (3 * h).sum()
@@ -452,7 +453,7 @@ for backward in (False, True):
         print(f"  {how:24}{nodes:3} nodes alive, {saved:2} saved tensors held")
 
 # %% leak-show claims=["X10"]
-# %%gradviz
+# %%gradviz --step -1
 w = torch.tensor(3.0, device=device, requires_grad=True)
 total = 0.0
 for _ in range(3):
@@ -461,8 +462,9 @@ for _ in range(3):
     total = total + loss
 
 # %% leak-watch [markdown]
-# **Watch** the graph. In the first section the old nodes went when `loss` got a new value. Here
-# they stay: `AddBackward0` holds them. With 5 passes that is nothing; with 100,000 it is the end.
+# **Watch** the graph. The player opens at the end; go back, and see the chain get shorter. In the
+# first section the old nodes went when `loss` got a new value. Here they stay: the `AddBackward0`
+# of `total` holds them. With 3 passes that is nothing; with 100,000 it is the end.
 #
 # A list does the same: `losses.append(loss)` keeps every graph. And without backward, as in a
 # validation loop that forgot `torch.no_grad()`, the saved tensors stay as well.
