@@ -31,7 +31,7 @@ export function makePlayer(context: Context, steps: Steps, playing: Playing): HT
   });
   store.watch(["at", "detail", "timeline"], () => {
     const [first, ...rest] = [steps.count, ...steps.where];
-    const words = rest.map((word) => html("span", {}, word));
+    const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
     where.replaceChildren(html("strong", {}, first ?? ""), ...words);
   });
   store.watch(["at", "detail", "timeline", "playing"], () => {

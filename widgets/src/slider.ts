@@ -70,7 +70,7 @@ export function makeSlider(context: Context, steps: Steps, playing: Playing): HT
       bar.classList.toggle("is-current", i === place);
     });
     const said = memoryWords(timeline, store.get("at"));
-    memory.replaceChildren(...said.map((words) => html("span", {}, words)));
+    memory.replaceChildren(...said.flatMap((words) => [html("span", {}, words), " "]));
     strip.setAttribute("aria-label", `Bytes that saved tensors keep at each step: ${said[0]}`);
   });
   return element;

@@ -68,7 +68,10 @@ export function makeTable({ store }: Context, css: string): Table {
       columns = next.columns;
       rows = new Map();
       heads.replaceChildren(
-        ...columns.map((column) => html("th", { scope: "col", role: "columnheader" }, column)),
+        ...columns.map((column) => {
+          const words = column.split(/(?<=_)/).flatMap((word) => [word, html("wbr")]);
+          return html("th", { scope: "col", role: "columnheader" }, ...words);
+        }),
       );
     }
     const focused = element.contains(document.activeElement);

@@ -32,7 +32,7 @@ const mount = (state = {}) => {
     el.querySelector<T>(selector) as T;
   const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
   const button = (label: string) => one<HTMLButtonElement>(`button[aria-label="${label}"]`);
-  const where = () => one(".gradviz-where").textContent;
+  const where = () => one(".gradviz-where").textContent?.trim();
   const said = () => one("[role=status]").textContent;
   return { model, el, end, one, all, button, where, said };
 };
@@ -61,14 +61,14 @@ describe("stepping", () => {
     for (const trait of ["step", "detail", "speed"]) delete model.state[trait];
     const el = document.body.appendChild(document.createElement("div"));
     widget.render({ model, el });
-    expect(el.querySelector(".gradviz-where")?.textContent).toBe("step 3 of 8line 3");
+    expect(el.querySelector(".gradviz-where")?.textContent).toBe("step 3 of 8 line 3");
   });
 
   it("goes forward and back by buttons and tells the kernel the recording's own number", () => {
     const { model, button, where } = mount({ step: 4 });
     button("Forward").click();
     expect(model.sent).toEqual([{ step: 7 }]);
-    expect(where()).toBe("step 5 of 8backwardMulBackward0");
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
     button("Back").click();
     button("Back").click();
     expect(model.state.step).toBe(3);
@@ -150,13 +150,13 @@ describe("sub-steps", () => {
   it("are shown by a toggle, and hiding them goes to the step they are part of", () => {
     const { model, button, where } = mount({ step: 7 });
     button("Sub-steps").click();
-    expect(where()).toBe("step 7 of 11backwardMulBackward0");
+    expect(where()).toBe("step 7 of 11 backward MulBackward0");
     button("Back").click();
-    expect(where()).toBe("step 6 of 11backwardMulBackward0saved tensors freed");
+    expect(where()).toBe("step 6 of 11 backward MulBackward0 saved tensors freed");
     expect(model.state.step).toBe(6);
     button("Sub-steps").click();
     expect(model.state.step).toBe(7);
-    expect(where()).toBe("step 5 of 8backwardMulBackward0");
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
   });
 
   it("have no toggle where there are none", () => {
@@ -167,7 +167,7 @@ describe("sub-steps", () => {
 
   it("a hidden one set by Python is shown as the step it is part of", () => {
     const { where } = mount({ step: 5 });
-    expect(where()).toBe("step 5 of 8backwardMulBackward0");
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
   });
 });
 
@@ -203,7 +203,7 @@ describe("the slider", () => {
     const { all, one, model } = mount({ step: 3 });
     expect(all(".gradviz-strip line:not(.is-guide)")).toHaveLength(9);
     expect(one(".gradviz-memory").textContent).toBe(
-      "saved tensors keep 8 Bat most 8 Ball tensors 12 B",
+      "saved tensors keep 8 B at most 8 B all tensors 12 B ",
     );
     model.set("step", 7);
     expect(one(".gradviz-strip").getAttribute("aria-label")).toContain("keep 0 B");
@@ -424,7 +424,7 @@ describe("an error", () => {
     const { button, model, one } = mount({ wire: { ...recording, views }, step: 0 });
     button("Jump to error").click();
     expect(model.state.step).toBe(6);
-    expect(one(".gradviz-where").textContent).toContain("line 4error");
+    expect(one(".gradviz-where").textContent).toContain("line 4 error");
     expect(one('[data-line="line:0:4"] .gradviz-chip').textContent).toBe("raised");
     expect(button("Jump to error").getAttribute("aria-disabled")).toBe("true");
   });
@@ -502,7 +502,7 @@ describe("one widget", () => {
   it("takes another recording that has fewer steps", () => {
     const { model, one } = mount({ step: 11 });
     model.set("wire", { ...recording, views: VIEWS.slice(0, 3) });
-    expect(one(".gradviz-where").textContent).toBe("step 2 of 2line 2");
+    expect(one(".gradviz-where").textContent).toBe("step 2 of 2 line 2");
   });
 
   it("shows hostile words as words", () => {

@@ -1,10 +1,13 @@
 /// <reference types="vite/client" />
 import { describe, expect, it } from "vitest";
 import { parsePicture } from "../src/picture";
+import type { RecordingWire } from "../src/recording_wire";
+import { Timeline } from "../src/timeline";
 import { parseWire, type Wire } from "../src/wire";
 import { wire } from "./model";
 
 // The files that Python compares its own output with: neither side can move alone.
+const recorded = import.meta.glob<{ default: unknown }>("../../tests/golden/recording/*.json");
 const golden = import.meta.glob<{ default: unknown }>("../../tests/golden/wire/*.json");
 
 describe("wire", () => {
@@ -26,6 +29,38 @@ describe("wire", () => {
     expect(svg.querySelector("style")?.textContent).toContain(".gradviz-root{");
     expect(svg.querySelectorAll("[data-id]").length).toBeGreaterThan(0);
   });
+
+  it.each(Object.entries(recorded))(
+    "accepts the recording %s, whole at each step",
+    async (_, load) => {
+      const read = parseWire((await load()).default) as RecordingWire;
+      const timeline = new Timeline(read);
+      const drawn = parsePicture(read.svg, "v").svg;
+      for (const key of Object.keys(read.elements)) {
+        expect(drawn.querySelector(`[id="v-${key}"]`), key).not.toBeNull();
+      }
+      const known = new Set(
+        read.views.flatMap(({ items, tensors }) => Object.keys({ ...items, ...tensors })),
+      );
+      read.views.forEach((view, index) => {
+        const { at, items, tensors, rows } = timeline.moment(index);
+        expect([...at.keys()].sort()).toEqual(Object.keys(read.elements).sort());
+        for (const [key, variant] of at) expect(read.elements[key]).toHaveProperty(String(variant));
+        for (const item of items.values()) {
+          for (const id of [...item.next, ...item.prev]) expect(items.has(id), id).toBe(true);
+        }
+        for (const cells of tensors.values())
+          expect(cells).toHaveLength(read.tensor_columns.length);
+        for (const cells of rows.values()) expect(cells).toHaveLength(read.outline_columns.length);
+        const words = view.caption.map((part) => (typeof part === "string" ? part : part.text));
+        expect(words.join("")).toBe(view.sentence);
+        for (const part of view.caption) {
+          if (typeof part === "string" || part.id.startsWith("line:")) continue;
+          expect(known, part.id).toContain(part.id);
+        }
+      });
+    },
+  );
 
   it.each([
     [undefined, "no graph to show yet"],

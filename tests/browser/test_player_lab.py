@@ -1,0 +1,82 @@
+"""The player in JupyterLab: Python and the browser follow each other, also when the kernel dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.bare import axe_violations
+from tests.browser.conftest import Shoot
+from tests.browser.lab import Notebook
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Open = Callable[..., Notebook]
+
+PROGRAM = """\
+import torch, gradviz
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(3.0, requires_grad=True)
+with gradviz.record() as recording:
+    out = a * b
+    out.backward()
+player = gradviz.show(recording, step=0)
+player"""
+
+
+def test_the_kernel_and_the_browser_follow_each_other(
+    notebook: Open, page: Page, shoot: Shoot
+) -> None:
+    opened = notebook("player.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    widget.get_by_role("button", name="Forward").click()
+    page.keyboard.press("ArrowRight")
+    opened.wait_for("player.step", "2")
+    opened.python("setattr(player, 'step', -1)")
+    expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
+    expect(widget.get_by_role("button", name="Forward")).to_have_attribute("aria-disabled", "true")
+    opened.python("setattr(player, 'detail', True)")
+    sub_steps = widget.get_by_role("button", name="Sub-steps")
+    expect(sub_steps).to_have_attribute("aria-pressed", "true")
+    shoot("player-lab")
+    assert axe_violations(page, ".gradviz-root") == []
+
+
+def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
+    opened = notebook("player_keys.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    count = cells.count()
+    for stop in (
+        widget.get_by_role("button", name="Forward"),
+        widget.get_by_role("slider", name="Step"),
+        widget.get_by_role("button", name="out = a * b"),
+        widget.get_by_role("combobox", name="Speed"),
+        widget.locator(".gradviz-tensors button").first,
+        widget.locator(".gradviz-word").first,
+    ):
+        stop.focus()
+        for key in ("a", "b", "d", "d", "x", "]", "[", "Home"):
+            page.keyboard.press(key)
+        assert cells.count() == count
+        expect(widget).to_be_visible()
+
+
+def test_it_steps_on_when_the_kernel_is_gone(notebook: Open, page: Page) -> None:
+    opened = notebook("player_alone.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    opened.close()
+    widget.get_by_role("slider", name="Step").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(widget.locator(".gradviz-where")).to_contain_text("step 3 of")
+    page.keyboard.press("End")
+    expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
