@@ -25,8 +25,8 @@ SWITCHES: Final = {
 """Parameters with these names are switches, off unless something else is given."""
 MOST_FIELDS: Final = 4
 """Numbers of a tensor that can be set; tensors with more are given to the function as they are."""
-_SLIDER: Final = {"width": "min(22rem, 100%)"}
-_FIELD: Final = {"width": "9.5rem"}
+_SLIDER: Final = {"width": "11rem"}
+_WIDE: Final = {"width": "min(24rem, 98%)"}
 _BOX: Final = {"width": "auto", "margin": "2px 16px 2px 2px"}
 
 
@@ -61,14 +61,29 @@ class Control:
         for part, value in zip(self.parts, self._first, strict=True):
             part.value = value
 
+    @property
+    def label_length(self) -> int:
+        """Characters of the longest label that stands before a field."""
+        return max((len(part.description) for part in self._labelled()), default=0)
+
+    def align(self, width: int) -> None:
+        """Give labels that stand before a field the same width, in characters."""
+        for part in self._labelled():
+            part.style.description_width = f"{width + 1}ch"
+            if isinstance(part, (widgets.FloatText, widgets.IntText)):
+                part.layout.width = f"calc({width + 1}ch + 7rem)"
+
+    def _labelled(self) -> list[Any]:
+        return [part for part in self.parts if not isinstance(part, widgets.Checkbox)]
+
     def watch(self, call: Callable[[Any], None]) -> None:
         """Call something whenever the value changes."""
         for part in self.parts:
             part.observe(call, "value")
 
     def widget(self) -> Any:
-        """The widgets in a row that breaks where there is no room."""
-        return widgets.Box(self.parts, layout={"flex_flow": "row wrap", "align_items": "center"})
+        """The widgets as they stand on screen."""
+        return in_a_row(self.parts)
 
 
 class Switch(Control):
@@ -95,7 +110,7 @@ class Choice(Control):
             )
         super().__init__(
             name,
-            [widgets.Dropdown(options=labelled, value=value, description=name, layout=_SLIDER)],
+            [widgets.Dropdown(options=labelled, value=value, description=name, layout=_WIDE)],
         )
 
 
@@ -103,18 +118,18 @@ class Number(Control):
     """An int, or a float that stays a number."""
 
     def __init__(self, name: str, value: float) -> None:
-        super().__init__(name, [_slider(name, value)])
+        super().__init__(name, [_field(name, value)])
 
-    def argument(self) -> Any:
-        """The number, without the last digits that a slider's steps leave."""
-        return _tidy(self.parts[0].value)
+    def widget(self) -> Any:
+        """The field with a slider."""
+        return in_a_row([self.parts[0], slider_for(self.parts[0])])
 
 
 class Text(Control):
     """A str."""
 
     def __init__(self, name: str, value: str) -> None:
-        super().__init__(name, [widgets.Text(value, description=name, layout=_SLIDER)])
+        super().__init__(name, [widgets.Text(value, description=name, layout=_WIDE)])
 
 
 class Leaf(Control):
@@ -147,7 +162,7 @@ class Leaf(Control):
             return []
         values = [_shortest(value, tensor.dtype) for value in values]
         if tensor.dim() == 0:
-            return [_slider(name, values[0])]
+            return [_field(name, values[0])]
         places = torch.ones_like(tensor, dtype=torch.bool).nonzero().tolist()
         return [
             _field(f"{name}[{', '.join(map(str, place))}]", value)
@@ -168,7 +183,7 @@ class Leaf(Control):
 
     def _data(self) -> Any:
         """The numbers as nested lists, as ``torch.tensor`` takes them."""
-        numbers: list[Any] = [_tidy(field.value) for field in self._fields]
+        numbers: list[Any] = [field.value for field in self._fields]
         for size in reversed(self._tensor.shape[1:]):
             numbers = [numbers[i : i + size] for i in range(0, len(numbers), size)]
         return numbers if self._tensor.dim() else numbers[0]
@@ -197,12 +212,13 @@ class Leaf(Control):
         return f"{self.name} = torch.tensor({', '.join(filter(None, (*options, switch)))})"
 
     def widget(self) -> Any:
-        """Fields and switch, or for a tensor with many numbers its shape and the switch."""
-        row = super().widget()
+        """Fields and switch; one number has a slider too, many numbers only their shape."""
+        switch = self.parts[len(self._fields) :]
         if not self._fields:
             label = widgets.Label(f"{self.name}: {self._shape}, fixed", layout=_BOX)
-            row.children = (label, *row.children)
-        return row
+            return in_a_row([label, *switch])
+        sliders = [slider_for(self.parts[0])] if self._tensor.dim() == 0 else []
+        return in_a_row([*self._fields, *sliders, *switch])
 
 
 class Fixed(Control):
@@ -240,25 +256,53 @@ def _switch(label: str, value: bool, tooltip: str) -> Any:
     )
 
 
-def _slider(name: str, value: float) -> Any:
-    span = _span(value)
-    kind = widgets.IntSlider if isinstance(value, int) else widgets.FloatSlider
-    how = {"step": 1} if isinstance(value, int) else {"step": span / 50, "readout_format": ".4g"}
-    return kind(
-        value=value,
-        min=-span,
-        max=span,
-        description=name,
-        continuous_update=False,
-        layout=_SLIDER,
-        **how,
-    )
-
-
 def _field(name: str, value: float) -> Any:
     kind = widgets.IntText if isinstance(value, int) else widgets.FloatText
-    step = 1 if isinstance(value, int) else _span(value) / 50
-    return kind(value=value, step=step, description=name, layout=_FIELD)
+    return kind(value=value, step=_step(value), description=name)
+
+
+def slider_for(field: Any) -> Any:
+    """A slider that goes with a field of one number.
+
+    The field is what counts: it has the label, which the handle of a slider cannot have, and
+    takes any number; a number beyond its ends makes the slider longer.
+    """
+    kind = widgets.IntSlider if isinstance(field.value, int) else widgets.FloatSlider
+    span = _span(field.value)
+    slider = kind(
+        value=field.value,
+        min=-span,
+        max=span,
+        step=_step(field.value),
+        readout=False,
+        continuous_update=False,
+        tooltip=f"{field.description}, also in the field before",
+        layout=_SLIDER,
+    )
+
+    def follow(_change: Any) -> None:
+        if not slider.min <= field.value <= slider.max and isfinite(field.value):
+            slider.max = _span(field.value)
+            slider.min = -slider.max
+        slider.value = field.value
+
+    def lead(_change: Any) -> None:
+        # Steps of a slider add up to 2.0999999999999996.
+        value = slider.value
+        field.value = value if isinstance(value, int) else float(f"{value:.10g}")
+
+    field.observe(follow, "value")
+    slider.observe(lead, "value")
+    return slider
+
+
+def in_a_row(parts: Sequence[Any]) -> Any:
+    """Side by side as far as there is room."""
+    return widgets.Box(parts, layout={"flex_flow": "row wrap", "align_items": "center"})
+
+
+def _step(value: float) -> Any:
+    return 1 if isinstance(value, int) else _span(value) / 50
 
 
 def _span(value: float) -> Any:
@@ -268,7 +312,7 @@ def _span(value: float) -> Any:
         wanted = max(wanted, 10.0)
     power: float = 10.0 ** int(log10(wanted) // 1)
     span = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted * 0.999)
-    return int(span) if isinstance(value, int) else _tidy(span)
+    return int(span) if isinstance(value, int) else float(f"{span:.10g}")
 
 
 def _shortest(value: Any, dtype: torch.dtype) -> Any:
@@ -279,7 +323,3 @@ def _shortest(value: Any, dtype: torch.dtype) -> Any:
             if torch.tensor(short, dtype=dtype).item() == value:
                 return short
     return value
-
-
-def _tidy(value: Any) -> Any:
-    return float(f"{value:.10g}") if isinstance(value, float) else value

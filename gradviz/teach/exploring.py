@@ -10,6 +10,7 @@ import ipywidgets as widgets
 
 from gradviz.model import Graph
 from gradviz.teach import telling
+from gradviz.teach.controls import Control, Switch, in_a_row
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.running import Outcome, random_state, run
 from gradviz.view.change_marks import mark_wire
@@ -126,8 +127,9 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         code.observe(self._show_code, "value")
         return [
             widgets.HTML(f"<b>{escape(self._title)}</b>"),
-            *(control.widget() for control in self.controls.values()),
-            widgets.Box([reset, code], layout={"flex_flow": "row wrap"}),
+            *(control.widget() for control in self.controls.values() if not _is_switch(control)),
+            in_a_row([c.widget() for c in self.controls.values() if _is_switch(c)]),
+            in_a_row([reset, code]),
             self._source,
             self._message,
             self._printed,
@@ -222,3 +224,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._shown and not self.outcome.error:  # alone it would not say that it is old
             data["image/svg+xml"] = still["image/svg+xml"]
         return data
+
+
+def _is_switch(control: Control) -> bool:
+    return isinstance(control, Switch)

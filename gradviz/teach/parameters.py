@@ -70,6 +70,9 @@ def controls_for(signature: inspect.Signature, inputs: Mapping[str, Any]) -> dic
     for name in unknown:
         parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
         controls[name] = _control(parameter, inputs[name])
+    widest = max((control.label_length for control in controls.values()), default=0)
+    for control in controls.values():
+        control.align(widest)
     return controls
 
 

@@ -240,12 +240,12 @@ def test_what_an_input_is_decides_its_control() -> None:
         numbers=torch.tensor([1, 2]),
     )
     assert kinds(explorer) == {
-        "scalar": ["FloatSlider", "Checkbox"],
+        "scalar": ["FloatText", "Checkbox"],
         "vector": ["FloatText", "FloatText", "Checkbox"],
         "large": ["Checkbox"],
         "numbers": ["IntText", "IntText"],
-        "rate": ["FloatSlider"],
-        "count": ["IntSlider"],
+        "rate": ["FloatText"],
+        "count": ["IntText"],
         "on": ["Checkbox"],
         "kind": ["Dropdown"],
         "option": ["Dropdown"],
@@ -286,15 +286,36 @@ def test_every_control_has_a_label(explorer: Explorer) -> None:
     [(2.0, 5, 0.1), (0.1, 0.5, 0.01), (-3.0, 10, 0.2), (0.0, 5, 0.1), (1234.5, 5000, 100)],
 )
 def test_a_slider_reaches_round_numbers_on_both_sides(value: float, span: Any, step: Any) -> None:
-    slider = explore(lambda a: a * 2, a=value).controls["a"].parts[0]
+    slider = slider_of(explore(lambda a: a * 2, a=value))
     assert (slider.min, slider.max) == (-span, span)
     assert slider.step == pytest.approx(step)
     assert slider.value == value
 
 
-def test_steps_of_a_slider_leave_no_dust(explorer: Explorer) -> None:
-    explorer.controls["a"].parts[0].value = -5 + 71 * 0.1
+def slider_of(explorer: Explorer) -> Any:
+    return next(w for w in widgets_in(explorer) if type(w).__name__.endswith("Slider"))
+
+
+def test_slider_and_field_go_together_and_steps_leave_no_dust(explorer: Explorer) -> None:
+    slider_of(explorer).value = -5 + 71 * 0.1
     assert "  a = 2.1 · requires_grad" in str(explorer).split("\n")
+    explorer.controls["a"].parts[0].value = -1.5
+    assert slider_of(explorer).value == -1.5
+
+
+def test_a_number_beyond_the_slider_makes_it_longer(explorer: Explorer) -> None:
+    explorer.controls["a"].parts[0].value = 300.0
+    assert explorer.graph.tensor("a").values == (300.0,)
+    assert (slider_of(explorer).min, slider_of(explorer).max) == (-1000, 1000)
+
+
+def test_one_change_is_one_run(explorer: Explorer, monkeypatch: Any) -> None:
+    runs: list[int] = []
+    monkeypatch.setattr(explorer, "_show_words", lambda: runs.append(1))
+    slider_of(explorer).value = 1.0
+    assert len(runs) == 1
+    explorer.controls["a"].parts[0].value = 400.0
+    assert len(runs) == 2
 
 
 def test_what_cannot_be_a_number_on_a_slider_stays_fixed() -> None:
@@ -426,6 +447,5 @@ def test_many_changes_are_counted() -> None:
     assert explorer.changes.sentences == ["gone: SinBackward0"] * 9 + [
         "n0 SinBackward0: root none → output 0"
     ]
-    explorer.controls["count"].parts[0].max = 40
     explorer.controls["count"].parts[0].value = 30
     assert str(explorer).endswith("more changes")
