@@ -69,6 +69,7 @@ from gradviz.capture.autograd.watch import (
     sequence_number,
     take_mode_off,
     unmark,
+    unmark_lost,
 )
 
 __all__ = [
@@ -128,6 +129,7 @@ __all__ = [
     "take_mode_off",
     "tensor_hooks",
     "unmark",
+    "unmark_lost",
     "unseen",
     "untouched",
     "variable_of",

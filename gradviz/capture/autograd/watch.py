@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar
@@ -48,7 +49,7 @@ def never_compiled(function: Function) -> Function:
 class Mark:
     """Lies in a node's own dictionary: says which node it is, and when it dies (F1.04)."""
 
-    __slots__ = ("died", "number", "owner")
+    __slots__ = ("__weakref__", "died", "number", "owner")
 
     def __init__(self, owner: object, number: int, died: Callable[[int], None]) -> None:
         self.owner = owner
@@ -66,15 +67,31 @@ def mark_of(node: Any, owner: object) -> int | None:
     return mark.number if type(mark) is Mark and mark.owner is owner else None
 
 
-def mark(node: Any, owner: object, number: int, died: Callable[[int], None]) -> None:
+def mark(
+    node: Any, owner: object, number: int, died: Callable[[int], None]
+) -> weakref.ref[Mark]:
     """Give a node a number. Changes ``node.metadata``, torch's place for such things."""
-    node.metadata[MARK] = Mark(owner, number, died)
+    made = node.metadata[MARK] = Mark(owner, number, died)
+    return weakref.ref(made)
 
 
 def unmark(node: Any, owner: object) -> None:
     """Take the number away again."""
     if mark_of(node, owner) is not None:
         node.metadata.pop(MARK).died = _nothing
+
+
+def unmark_lost(references: Iterable[weakref.ref[Mark]]) -> None:
+    """Take numbers out of nodes that no known tensor leads to any more.
+
+    Such nodes cannot be referred to weakly, so their dictionaries are found by the collector,
+    which looks at every object once.
+    """
+    marks = [mark for reference in references if (mark := reference()) is not None]
+    lost = set(map(id, marks))
+    for holder in gc.get_referrers(*marks) if marks else ():
+        if type(holder) is dict and id(holder.get(MARK)) in lost:
+            holder.pop(MARK).died = _nothing
 
 
 def _nothing(number: int) -> None:

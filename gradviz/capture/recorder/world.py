@@ -52,10 +52,13 @@ class World:
         self.dead_tensors: list[int] = []
         self.dead_nodes: list[int] = []
         self._nodes = 0
+        self._marks: list[Any] = []
         self._tensors = 0
         self._leaf_nodes: dict[int, int] = {}
         self._storages: dict[int, tuple[int, autograd.StorageRef]] = {}
         self._storage_count = 0
+        self._storage_keys: dict[int, int] = {}
+        self._live_bytes = 0
 
     # ---------------------------------------------------------------- tensors
 
@@ -144,7 +147,7 @@ class World:
         number = autograd.mark_of(node, self)
         if number is None:
             number = self._new_node()
-            autograd.mark(node, self, number, self.dead_nodes.append)
+            self._marks.append(autograd.mark(node, self, number, self.dead_nodes.append))
         return number
 
     def known_node(self, node: Any) -> str | None:
@@ -174,24 +177,46 @@ class World:
         if found is None:
             return None
         known = self._storages.get(found[0])
-        if known is None or known[1].is_gone:
+        if known is not None and known[1].is_gone:
+            self._drop(found[0])
+            known = None
+        if known is None:
             known = self._storages[found[0]] = (self._storage_count, autograd.StorageRef(tensor))
+            self._storage_keys[self._storage_count] = found[0]
             self._storage_count += 1
+            self._live_bytes += known[1].nbytes
         return known[0]
+
+    def _drop(self, key: int) -> None:
+        number, ref = self._storages.pop(key)
+        del self._storage_keys[number]
+        self._live_bytes -= ref.nbytes
 
     def storage_number(self, key: int) -> int | None:
         """Number of the storage with this key."""
         known = self._storages.get(key)
         return None if known is None or known[1].is_gone else known[0]
 
-    def live_bytes(self) -> int:
-        """Bytes of all known storages that have not been given back."""
-        for key in [key for key, (_, ref) in self._storages.items() if ref.is_gone]:
-            del self._storages[key]
-        return sum(ref.nbytes for _, ref in self._storages.values())
+    def live_bytes(self, perhaps_gone: Iterable[int] | None = None) -> int:
+        """Bytes of all known storages that have not been given back.
+
+        Args:
+            perhaps_gone: Numbers of the only storages that can have been given back since this
+                was asked last; not given, all are looked at.
+        """
+        keys = list(self._storages) if perhaps_gone is None else [
+            key for number in perhaps_gone if (key := self._storage_keys.get(number)) is not None
+        ]
+        for key in keys:
+            if self._storages[key][1].is_gone:
+                self._drop(key)
+        return self._live_bytes
 
     def forget(self) -> None:
-        """Drop all references; marks that remain in nodes do nothing."""
+        """Drop all references, and take the numbers out of nodes that still have one."""
+        autograd.unmark_lost(self._marks)
+        self._marks.clear()
         self.entries.clear()
         self._existing.clear()
         self._storages.clear()
+        self._storage_keys.clear()
