@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,10 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from torch import Tensor
 
-from tests.programs import PROGRAMS, Program, run_backward
+from tests.programs import PROGRAMS, Program, mlp, named, run_backward
+from tests.truth.operators import tensors_in
 from tests.truth.recorded import (
     Seen,
     Spy,
@@ -24,7 +24,6 @@ from tests.truth.recorded import (
     facts,
     nodes_now,
 )
-from tests.truth.test_random_programs import Machine, has_a_place, programs, quietly
 
 SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
 SLOW = [pytest.param(p, marks=pytest.mark.slow) for p in PROGRAMS if p.is_slow]
@@ -70,9 +69,90 @@ def build_of(program: Program) -> Any:
 
 @pytest.mark.parametrize("program", [*SMALL, *SLOW], ids=str)
 def test_a_program_runs_the_same_with_and_without_a_recording(program: Program) -> None:
-    assert_same(story_of(program))
+    assert_same(story_of(program, Spy), into=[build_of(program)])
 
 
-@pytest.mark.parametrize("program", SMALL, ids=str)
-def test_a_program_whose_lines_are_recorded_makes_and_frees_the_same(program: Program) -> None:
-    assert_same(story_of(program, Spy), into=[build_of(program)], values=[True], warm_up=False)
+@pytest.mark.parametrize("name", ["two_products", "inplace_view", "checkpoint_nonreentrant"])
+def test_a_program_without_a_mode_of_its_own_runs_the_same(name: str) -> None:
+    assert_same(story_of(named(name)))
+
+
+# --- custom Functions of torch's own database -----------------------------------------------
+
+
+def function_names() -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.testing._internal.autograd_function_db import autograd_function_db
+
+    FUNCTIONS.update({op.name: op for op in autograd_function_db})
+    return sorted(FUNCTIONS)
+
+
+FUNCTIONS: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize("name", function_names())
+def test_torchs_own_custom_functions_run_the_same(name: str) -> None:
+    op = FUNCTIONS[name]
+
+    def story(block: Any, seen: Seen) -> None:
+        torch.manual_seed(0)
+        samples = list(op.sample_inputs("cpu", torch.float32, requires_grad=True))[:2]
+        made_all: list[Any] = []
+        with block:
+            for i, sample in enumerate(samples):
+                made = op(sample.input, *sample.args, **sample.kwargs)
+                outputs = [t for t in tensors_in(made) if t.requires_grad]
+                leaves = [t for t in tensors_in((sample.input, sample.args)) if t.requires_grad]
+                ones = [torch.ones_like(t) for t in outputs]
+                slopes = torch.autograd.grad(
+                    outputs, leaves, ones, create_graph=True, allow_unused=True
+                )
+                roots = [t for t in slopes if t is not None and t.requires_grad]
+                twice = [torch.ones_like(t) for t in roots]
+                seen[f"{i} twice"] = error_of(lambda: torch.autograd.backward(roots, twice))  # noqa: B023
+                seen[f"{i} once"] = error_of(lambda: torch.autograd.backward(outputs, ones))  # noqa: B023
+                made_all += [(leaves, outputs, roots)]
+        for i, (leaves, outputs, roots) in enumerate(made_all):
+            seen[f"{i} facts"] = [facts(t) for t in (*leaves, *outputs, *roots)]
+            seen[f"{i} nodes"] = nodes_now(outputs)
+
+    assert_same(story)
+
+
+# --- training -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: torch.optim.Adam(p, lr=0.1),
+        lambda p: torch.optim.Adam(p, lr=0.1, fused=True),
+        lambda p: torch.optim.AdamW(p, lr=0.1, foreach=True),
+    ],
+    ids=["SGD", "Adam", "fused Adam", "foreach AdamW"],
+)
+def test_a_model_learns_the_same(make: Callable[[Any], torch.optim.Optimizer]) -> None:
+    def story(block: Any, seen: Seen) -> None:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(mlp(1), torch.nn.Dropout(), torch.nn.Linear(3, 2))
+        optimizer = make(model.parameters())
+        data = torch.utils.data.TensorDataset(torch.rand(6, 8), torch.tensor([0, 1, 0, 1, 1, 0]))
+        losses = []
+        with block:
+            for x, y in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True):
+                optimizer.zero_grad()
+                loss = torch.nn.functional.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+                print(f"loss {loss:.6f}", loss)
+        seen["losses"] = losses
+        seen["facts"] = {name: facts(p) for name, p in model.named_parameters()}
+        states = [optimizer.state[p] for p in model.parameters()]
+        seen["state"] = [{k: bits(torch.as_tensor(v)) for k, v in s.items() if v is not None} for s in states]
+        seen["nodes"] = nodes_now([loss])
+
+    assert_same(story, into=[torch.nn.Linear])
