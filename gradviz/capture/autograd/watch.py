@@ -67,9 +67,7 @@ def mark_of(node: Any, owner: object) -> int | None:
     return mark.number if type(mark) is Mark and mark.owner is owner else None
 
 
-def mark(
-    node: Any, owner: object, number: int, died: Callable[[int], None]
-) -> weakref.ref[Mark]:
+def mark(node: Any, owner: object, number: int, died: Callable[[int], None]) -> weakref.ref[Mark]:
     """Give a node a number. Changes ``node.metadata``, torch's place for such things."""
     made = node.metadata[MARK] = Mark(owner, number, died)
     return weakref.ref(made)

@@ -75,6 +75,7 @@ class Engine:
         steps: Where steps are written.
         where: Where the user's code stands.
         values: Whether numbers are read.
+        refresh: Reads the state again if torch was called since it was read.
         failed: Told of a bug in here.
     """
 
@@ -84,12 +85,14 @@ class Engine:
         steps: Steps,
         where: Place,
         values: bool,
+        refresh: Callable[[], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         self._state = state
         self._steps = steps
         self._where = where
         self._values = values
+        self._refresh = refresh
         self._failed = failed
         self._count = 0
         self._numbers: list[int] = []
@@ -273,7 +276,8 @@ class Engine:
         before = self._state.saved_bytes
         self._state.set_node(key, replace(row, saved=now, state=_state(now)))
         if self._steps.memory is not None:
-            self._steps.memory = memory_of(self._state)
+            kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
+            self._steps.memory = memory_of(self._state, kept)
         return Freed(key, tuple(gone), before - self._state.saved_bytes)
 
     def _retained(self, key: str, number: int) -> None:
@@ -289,7 +293,17 @@ class Engine:
                 self._state.set_tensor(info.id, replace(info, grad=after))
             self._steps.add(Accumulated(number, key, info.id, info.grad, after, after, True))
 
-    def hook_entered(self, hook: Hook) -> None:
+    def which(self, known: list[tuple[Hook, str | None]]) -> tuple[Hook, str | None]:
+        """Which of the registrations of one function runs: that of a tensor of this node."""
+        node = autograd.current_node()
+        key = None if node is None else self._state.world.known_node(node)
+        for hook, tensor in known:
+            row = None if tensor is None else self._state.tensors.get(tensor)
+            if row is not None and row.node == key:
+                return hook, tensor
+        return known[0]
+
+    def hook_entered(self, hook: Hook, tensor: str | None) -> None:
         """A hook of the user's begins to run."""
         node = autograd.current_node()
         key = None if node is None else self._state.world.known_node(node)
@@ -310,6 +324,7 @@ class Engine:
         if is_known and is_tensor(value):
             with autograd.unseen():
                 returned = self._summary(value)
+        self._refresh()
         self._steps.add(HookFired(number, hook, key, tensor, returned, is_known))
         self._step("hook", 2, key, number)
 
@@ -344,11 +359,11 @@ class Engine:
 _THERE: Final = ("held", "modified", "packed")
 
 
-def memory_of(state: State) -> int:
+def memory_of(state: State, perhaps_gone: list[int] | None = None) -> int:
     """CUDA: bytes that torch has given out; CPU: bytes of live storages the recording knows."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.memory_allocated())
-    return state.world.live_bytes()
+    return state.world.live_bytes(perhaps_gone)
 
 
 def _root(root: Any) -> tuple[Any, int] | None:

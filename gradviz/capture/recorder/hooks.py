@@ -30,7 +30,7 @@ class Hooks:
         self._world = world
         self._steps = steps
         self._engine = engine
-        self._known: dict[CodeType, tuple[Hook, str | None]] = {}
+        self._known: dict[CodeType, list[tuple[Hook, str | None]]] = {}
         self._registration = autograd.code_of_node_hook_registration()
         self._registering = Watch(self._node_hook, lambda frame, value, is_known: None)
         self._running = Watch(self._entered, self._left)
@@ -47,7 +47,9 @@ class Hooks:
         if code is not None:
             hook = Hook(kind, autograd.describe_hook(function))  # type: ignore[arg-type]
             key = None if tensor is None else self._world.know(tensor).id
-            self._known[code] = (hook, key)
+            known = self._known.setdefault(code, [])
+            if (hook, key) not in known:
+                known.append((hook, key))
 
     def registered(self, call: Call) -> None:
         """``Tensor.register_hook`` is about to be called; the state will show the rest."""
@@ -76,16 +78,16 @@ class Hooks:
         self._steps.add(HookChanged(hook, True))
 
     def _entered(self, frame: FrameType) -> None:
-        found = self._known.get(frame.f_code)
-        if found is not None and self._engine.is_running and autograd.backward_is_running():
+        known = self._known.get(frame.f_code)
+        if known and self._engine.is_running and autograd.backward_is_running():
             with autograd.unseen():
-                self._engine.hook_entered(found[0])
+                self._engine.hook_entered(*self._engine.which(known))
 
     def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
-        found = self._known.get(frame.f_code)
-        if found is not None and self._engine.is_running and autograd.backward_is_running():
+        known = self._known.get(frame.f_code)
+        if known and self._engine.is_running and autograd.backward_is_running():
             with autograd.unseen():
-                self._engine.hook_left(found[0], found[1], value, is_known)
+                self._engine.hook_left(*self._engine.which(known), value, is_known)
 
 
 def _may_be_hook(code: CodeType) -> bool:

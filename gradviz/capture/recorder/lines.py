@@ -42,6 +42,8 @@ class Lines:
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
         self._block_file = ""
+        self._read = 0
+        self._words: frozenset[str] | None = None
         self._failed: tuple[int | None, int] | None = None
         """Line and source of the innermost line that an exception has left."""
 
@@ -61,6 +63,15 @@ class Lines:
     def frame(self) -> FrameType | None:
         """Frame that runs it."""
         return self._levels[-1].frame if self._levels else None
+
+    @property
+    def words(self) -> frozenset[str] | None:
+        """Names that the recorded code may speak of; ``None`` if its text is not known."""
+        if len(self.sources) != self._read:
+            self._read = len(self.sources)
+            words = [piece.words for piece in self.sources]
+            self._words = None if None in words else frozenset().union(*filter(None, words))
+        return self._words
 
     def text_at(self, number: int) -> str | None:
         """``"line 3: y = x * 2"`` for the line that made the node with this sequence number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -54,6 +55,21 @@ class Operations:
             recomputed,
             module,
         )
+
+    def references(self, call: Call) -> list[autograd.TensorRef]:
+        """Weak references to the results of a call."""
+        return [autograd.TensorRef(t) for t in list(tensors_in(call.result))[:_MOST_OPERANDS]]
+
+    def with_results(self, event: Operation, refs: list[autograd.TensorRef]) -> Operation:
+        """The operation with the names that its results have by now."""
+        outputs = []
+        for operand, ref in zip(event.outputs, refs):
+            tensor = ref()
+            entry = None if tensor is None else self._world.entries.get(id(tensor))
+            if entry is not None:
+                operand = replace(operand, text=entry.name or operand.text, tensor=entry.id)
+            outputs.append(operand)
+        return replace(event, outputs=tuple(outputs))
 
     def _node(self, results: list[torch.Tensor]) -> str | None:
         for tensor in results:

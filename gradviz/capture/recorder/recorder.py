@@ -30,7 +30,15 @@ from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
 from gradviz.capture.recorder.tracing import NO_ROLE, Listener, Role, Tracer, make_tracer
 from gradviz.capture.recorder.world import World
 from gradviz.model import Recording, RecordingError
-from gradviz.model.events import BackwardEnded, Died, Note, OptimizerStepped, Raised, Write
+from gradviz.model.events import (
+    BackwardEnded,
+    Died,
+    Note,
+    Operation,
+    OptimizerStepped,
+    Raised,
+    Write,
+)
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 _SMALL: Final = 300
@@ -71,6 +79,7 @@ class Recorder:
         self._frame: FrameType | None = None
         self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
+        self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     # ------------------------------------------------------------ start, stop
 
@@ -110,12 +119,14 @@ class Recorder:
         else:
             first = source.of_block(frame)
         self._lines = Lines(first, self._line_ended, file)
-        self._world = World(self._names(None))
+        self._world = World(self._names(None, mentioned=False))
         self._modules = Modules(self._variables)
         self._state = State(self._world, self._values, self._place)
         self._steps = Steps(self._state)
         self._operations = Operations(self._world)
-        self._engine = Engine(self._state, self._steps, self._lines, self._values, self._failed)
+        self._engine = Engine(
+            self._state, self._steps, self._lines, self._values, self._refresh, self._failed
+        )
         self._hooks = Hooks(self._world, self._steps, self._engine)
         self._optimizers = Optimizers(self._world, self._steps, self._quieten, self._touch)
         self._silent = SilentWrites(self._world, self._values)
@@ -252,7 +263,17 @@ class Recorder:
         inside = autograd.backward_is_running()
         event = self._operations.event(call, self._modules.current, inside)
         if event is not None:
+            refs = self._operations.references(call)
+            self._unnamed.append((len(self._steps.events), event, refs))
             self._steps.add(event)
+
+    def _name_results(self) -> None:
+        """Results of operations get the names that the line has given them."""
+        events = self._steps.events
+        for place, event, refs in self._unnamed:
+            if place < len(events) and events[place] is event:
+                events[place] = self._operations.with_results(event, refs)
+        self._unnamed.clear()
 
     def _quieten(self, change: int) -> None:
         self._quiet += change
@@ -281,6 +302,7 @@ class Recorder:
     def _read_state(self) -> None:
         with autograd.unseen():
             renamed = self._world.name(self._names(self._lines.frame))
+        self._name_results()
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
             self._steps.add(Note(f"and {left} more operations", (left,)))
@@ -297,6 +319,13 @@ class Recorder:
             self._steps.add(write)
         self._steps.memory = memory_of(self._state)
 
+    def _refresh(self) -> None:
+        """A hook has run: what it did to tensors belongs to its own step."""
+        if self._is_dirty:
+            self._is_dirty = False
+            for event in self._state.read(keep_roots=True):
+                self._steps.add(event)
+
     def _may_have_changed(self) -> bool:
         """Whether rows of nodes can have changed: by a write in place, or by a backward.
 
@@ -312,8 +341,12 @@ class Recorder:
     def _variables(self) -> list[tuple[str, Any]]:
         return [pair for space in self._spaces(self._lines.frame) for pair in space]
 
-    def _names(self, inner: FrameType | None) -> list[naming.Named]:
+    def _names(self, inner: FrameType | None, mentioned: bool = True) -> list[naming.Named]:
+        """Tensors by name; ``mentioned``: only of variables that the code speaks of."""
         spaces = self._spaces(inner)
+        if mentioned:
+            words = self._lines.words
+            spaces = [[v for v in space if words is None or v[0] in words] for space in spaces]
         return [named for space in spaces for named in naming.named_tensors(space)]
 
     def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:

@@ -29,6 +29,11 @@ class Source:
         self._first_of: dict[int, int] = _statements(code)
         self._lines = code.text.split("\n")
 
+    @property
+    def words(self) -> frozenset[str] | None:
+        """All words of the text, names of variables among them; ``None`` without a text."""
+        return frozenset(re.findall(r"\w+", self.code.text)) if self.code.text else None
+
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
         return self._first_of.get(line, line)
@@ -53,8 +58,19 @@ class Source:
 def of_cell(text: str, name: str) -> Source:
     """A whole cell; its first line may be the magic's."""
     lines = text.split("\n")
+    # The magic's line stands there as a string, which changes no numbers.
+    lines = [_unquoted(line) for line in lines]
     magic = {i + 1 for i, line in enumerate(lines) if line.startswith("%%gradviz")}
-    return Source(Code(name, 1, text.rstrip("\n")), frozenset(magic))
+    return Source(Code(name, 1, "\n".join(lines).rstrip("\n")), frozenset(magic))
+
+
+def _unquoted(line: str) -> str:
+    if line[1:10] == "%%gradviz" and line[0] in "'\"":
+        try:
+            return str(ast.literal_eval(line))
+        except (SyntaxError, ValueError):
+            return line
+    return line
 
 
 def of_block(frame: FrameType) -> Source:

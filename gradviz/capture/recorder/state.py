@@ -134,7 +134,10 @@ class State:
     # ---------------------------------------------------------------- reading
 
     def read(
-        self, extra_roots: Sequence[tuple[Any, int]] = (), everything: bool = True
+        self,
+        extra_roots: Sequence[tuple[Any, int]] = (),
+        everything: bool = True,
+        keep_roots: bool = False,
     ) -> list[Event]:
         """Read what is alive; returns flags and hooks that have changed.
 
@@ -142,9 +145,14 @@ class State:
             extra_roots: Nodes, with output numbers, that no known tensor leads to.
             everything: Whether nodes that have been read before are read again. Their rows
                 change only by writes in place and by backward.
+            keep_roots: Whether the roots stay those of the backward that runs.
         """
+        roots = self.roots
         with autograd.unseen(), no_collection():
-            return self._read(extra_roots, everything)
+            events = self._read(extra_roots, everything)
+        if keep_roots:
+            self.roots = roots
+        return events
 
     def read_existing(self, tensors: Sequence[torch.Tensor]) -> None:
         """Read tensors from before the recording, and their graphs, before they are first used.
