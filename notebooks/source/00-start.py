@@ -40,6 +40,20 @@ gradviz.show(loss)
 # - Data flows from top to bottom, as in the code. Backward runs the other way along the same lines.
 #
 # What you select is known to Python: `picture = gradviz.show(loss)`, then `picture.selected`.
+#
+# ## Step through a cell
+#
+# With `%%gradviz` above it, a cell is recorded while it runs. Below it stands a player: **Forward**
+# and back, line by line, and node by node inside `backward()`.
+
+# %% record
+# %load_ext gradviz
+
+# %% record-run
+# %%gradviz --step 3
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (w * w).sum()
+loss.backward()
 
 # %% form [markdown]
 # ## How a lesson goes
@@ -55,4 +69,5 @@ gradviz.show(loss)
 #
 # ## Your own code
 #
-# `gradviz.show(loss)` works in any notebook, with any `loss` you computed.
+# `gradviz.show(loss)` works in any notebook, with any `loss` you computed, and so does `%%gradviz`
+# above a cell, once `%load_ext gradviz` has been run.

@@ -282,13 +282,15 @@ def grad_of_out1(before=False, after=False, times=1):
 print("called before backward: ", grad_of_out1(before=True))
 print("two backwards: it adds up", grad_of_out1(before=True, times=2))
 print("called after backward:  ", grad_of_out1(after=True))
+
+# %% retain-where claims=["A16"]
 a = five()["a"]
 a.retain_grad()
-print("on a leaf, retains_grad:", a.retains_grad)
+print("on a leaf it does nothing, retains_grad is", a.retains_grad)
 try:
     torch.ones(2).retain_grad()
 except RuntimeError as error:
-    print("without requires_grad:  ", type(error).__name__)
+    print("where requires_grad is False it raises", type(error).__name__)
 
 # %% retain-graph [markdown]
 # **Heard in the wild, and false:** "to accumulate gradients in the middle, set `.retain_graph` to
@@ -362,17 +364,23 @@ def look(gradient):
 tensors = five()
 handle = tensors["out1"].register_hook(look)
 tensors["out2"].backward(retain_graph=True)
-print("register_hook returned:", type(handle).__name__)
-print("the hook was given:    ", seen, "  out1.grad:", read_grad(tensors["out1"])[0])
+print("register_hook returned: ", type(handle).__name__)
+print("the hook was given:     ", seen)
+print("out1.grad, torch warns: ", *read_grad(tensors["out1"]))
 handle.remove()
 tensors["out2"].backward()
-print("after handle.remove(): ", seen)
+print("after handle.remove():  ", seen)
 
+# %% hook-keep [markdown]
+# To keep what a hook has made, ask for it: `retain_grad` keeps the gradient as it is after the
+# hooks.
+
+# %% hook-keep-run claims=["A22"]
 tensors = five()
 tensors["out1"].retain_grad()
 tensors["out1"].register_hook(tenfold)
 tensors["out2"].backward()
-print("gradient * 10 is kept: ", read_grad(tensors["out1"])[0])
+print("out1.grad:", read_grad(tensors["out1"])[0])
 
 # %% gone [markdown]
 # What happens to a gradient that nobody keeps? A weak reference knows a tensor and does not hold

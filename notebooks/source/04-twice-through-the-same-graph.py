@@ -248,6 +248,7 @@ def eight(x):
     }
 
 
+# %% who-times-program
 def goes(how, times):
     """Whether backward runs so many times through one graph."""
     out = eight(torch.ones(4, device=device, requires_grad=True))[how].sum()

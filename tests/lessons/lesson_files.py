@@ -47,7 +47,7 @@ class Kernel:
     def run(self, cell_id: str, source: str) -> None:
         # A recorded cell does what it does without its first line; nbval runs it with it.
         tree = ast.parse(re.sub("^%.*", "", source, flags=re.MULTILINE))
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(tree, cell_id, "exec"), self.names)
             if isinstance(last, ast.Expr):
