@@ -11,9 +11,9 @@ from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import Call
 from gradviz.capture.recorder.engine import Engine
+from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.tracing import Watch
-from gradviz.capture.recorder.world import World
 from gradviz.model import Hook
 from gradviz.model.events import HookChanged
 
@@ -26,16 +26,15 @@ _KINDS = {
 class Hooks:
     """Follows hooks by their code; nothing of them is replaced or wrapped."""
 
-    def __init__(self, world: World, steps: Steps, engine: Engine) -> None:
-        self._world = world
+    def __init__(self, state: State, steps: Steps, engine: Engine) -> None:
+        self._state = state
+        self._world = state.world
         self._steps = steps
         self._engine = engine
         self._known: dict[CodeType, list[tuple[Hook, str | None]]] = {}
         self._registration = autograd.code_of_node_hook_registration()
         self._registering = Watch(self._node_hook, lambda frame, value, is_known: None)
         self._running = Watch(self._entered, self._left)
-        for tensor in (t for _, t in world.alive()):
-            self.learn(tensor)
 
     def learn(self, tensor: torch.Tensor) -> None:
         """Remember the hooks that a tensor has."""
@@ -73,6 +72,7 @@ class Hooks:
         function = frame.f_locals.get("hook")
         if function is None or getattr(function, "__module__", "").startswith("gradviz."):
             return
+        self._state.sees_hooks = False
         self._remember("node_post", function, None)
         hook = Hook("node_post", autograd.describe_hook(function))
         self._steps.add(HookChanged(hook, True))

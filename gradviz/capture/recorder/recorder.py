@@ -127,7 +127,7 @@ class Recorder:
         self._engine = Engine(
             self._state, self._steps, self._lines, self._values, self._refresh, self._failed
         )
-        self._hooks = Hooks(self._world, self._steps, self._engine)
+        self._hooks = Hooks(self._state, self._steps, self._engine)
         self._optimizers = Optimizers(self._world, self._steps, self._quieten, self._touch)
         self._silent = SilentWrites(self._world, self._values)
         self._begin_number = autograd.sequence_number()
@@ -250,6 +250,7 @@ class Recorder:
         new = {id(t): t for t in tensors if self._world.existed(t) is not None}
         if new:
             self._state.read_existing(list(new.values()))
+            self._is_dirty = True
             for tensor in new.values():
                 self._hooks.learn(tensor)
 
@@ -360,12 +361,12 @@ class Recorder:
             found.append(naming.local_variables(inner))
         return found
 
-    def _place(self, node: Any) -> tuple[str | None, str | None]:
+    def _place(self, node: Any) -> tuple[str | None, str | None, bool]:
         """Source line and module of a node, from its sequence number (F6.03, F7.01)."""
         number = autograd.sequence_nr(node)
         if number == autograd.NO_SEQUENCE_NR or number < self._begin_number:
-            return None, None
-        return self._lines.text_at(number), self._modules.at(number)
+            return None, None, False
+        return self._lines.text_at(number), self._modules.at(number), True
 
 
 def _codes(into: Iterable[Any]) -> frozenset[CodeType]:

@@ -21,8 +21,8 @@ from gradviz.model import Hook, Node, SavedTensor, TensorInfo
 from gradviz.model.events import Event, FlagChanged, HookChanged
 from gradviz.model.recording import Changes
 
-Place = Callable[[Any], "tuple[str | None, str | None]"]
-"""Source line and module of a node."""
+Place = Callable[[Any], "tuple[str | None, str | None, bool]"]
+"""Source line and module of a node, and whether the recording saw it being made."""
 
 
 class _WorldStorages(Storages):
@@ -56,7 +56,9 @@ class State:
         self.tensors: dict[str, TensorInfo] = {}
         self.roots: tuple[tuple[str, int], ...] = ()
         self._place = place
-        self._places: dict[str, tuple[str | None, str | None]] = {}
+        self._places: dict[str, tuple[str | None, str | None, bool]] = {}
+        self.sees_hooks = True
+        """Whether every hook on nodes made in the recording is one of a live tensor."""
         self._uses: Counter[str] = Counter()
         """How many entries of ``next_functions`` point to each node."""
         self._unused: dict[str, None] = {}
@@ -259,7 +261,7 @@ class State:
         key = node_ids[int(node.id[1:])]
         if key not in self._places:
             self._places[key] = self._place(live)
-        source, module = self._places[key]
+        source, module, is_new = self._places[key]
         return replace(
             node,
             id=key,
@@ -268,6 +270,7 @@ class State:
             ),
             saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
             variable=None if node.variable is None else tensor_ids[node.variable],
+            hooks_unknown=not (is_new and self.sees_hooks),
             source=node.source or source,
             module=module,
         )
@@ -302,6 +305,8 @@ class State:
         tensors = [f"t{number}" for number in _drained(self.world.dead_tensors)]
         nodes = [f"n{number}" for number in _drained(self.world.dead_nodes)]
         gone_tensors = tuple(key for key in tensors if key in self.tensors)
+        if any(self.tensors[key].hooks for key in gone_tensors):
+            self.sees_hooks = False  # they stay with the node, and nothing lists them
         gone_nodes = [key for key in nodes if key in self.nodes]
         for key in gone_nodes:
             self.set_node(key, None)
