@@ -239,7 +239,8 @@ for limit in (3, 5, 9):
     while y < limit:
         y = y * w
     (gradient,) = torch.autograd.grad(y, w)
-    print(f"while y < {limit}: y = {y.item():g}   gradient {gradient.item():g}")
+    print(f"while y < {limit}: y = {y.item():g}", end="")
+    print(f"   gradient {gradient.item():g}   nodes {count_nodes(y)}")
 for size in (1, 10, 1000):
     (gradient,) = torch.autograd.grad((torch.ones(size, device=device) * w).sum(), w)
     print(f"{size:4} numbers: gradient {gradient.item():g}")
@@ -369,7 +370,7 @@ for shared in (True, False):
         print(f"  {name:29}{outcome(shared, way)}")
 
 # %% losses-show claims=["C44"]
-# %%gradviz --step 5
+# %%gradviz --step 5 --hide formula
 w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
 h = w * w
 loss1 = h.sum()
@@ -383,7 +384,7 @@ loss2.backward()
 # sum:
 
 # %% losses-sum-show claims=["C44"]
-# %%gradviz --step 4
+# %%gradviz --step 4 --hide formula
 w = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
 h = w * w
 loss = h.sum() + (3 * h).sum()
@@ -453,7 +454,7 @@ for backward in (False, True):
         print(f"  {how:24}{nodes:3} nodes alive, {saved:2} saved tensors held")
 
 # %% leak-show claims=["X10"]
-# %%gradviz --step -1
+# %%gradviz --step -2 --hide formula
 w = torch.tensor(3.0, device=device, requires_grad=True)
 total = 0.0
 for _ in range(3):
@@ -590,14 +591,14 @@ for _ in range(3):
     loss.backward()
 print("same X, forward in the loop:    three backwards, no error")
 
-with gradviz.record() as recording:
-    try:
+try:
+    with gradviz.record() as recording:
         loss = (w * X) ** 2
         for _ in range(3):
             X = torch.tensor(3.0, device=device)
             loss.backward()
-    except RuntimeError as error:
-        print("new X, forward before the loop:", type(error).__name__)
+except RuntimeError as error:
+    print("new X, forward before the loop:", type(error).__name__)
 
 # %% new-data-show refutes=["C51"]
 gradviz.show(recording)
