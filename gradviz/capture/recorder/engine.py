@@ -27,6 +27,7 @@ from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
     BackwardStarted,
+    Died,
     Freed,
     HookFired,
     NodeRan,
@@ -96,7 +97,8 @@ class Engine:
         self._failed = failed
         self._count = 0
         self._numbers: list[int] = []
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, list[_Open]] = {}
+        """Nodes being run, by thread; several where a backward runs inside another."""
         self._live: dict[str, Any] = {}
         """Nodes that may run, by id; only while backward runs."""
         self._ran = 0
@@ -144,6 +146,9 @@ class Engine:
         self._flush()
         with autograd.unseen():
             roots = [root for root in map(_root, call.roots) if root is not None]
+        dead = Died(*self._state.bury())
+        if dead != Died():
+            self._steps.add(dead)
         for event in self._state.read(roots):
             self._steps.add(event)
         world = self._state.world
@@ -193,10 +198,13 @@ class Engine:
             self._failed(error)
 
     def _end(self, number: int, raised: bool) -> None:
-        opened = self._open.get(threading.get_ident())
-        running = opened.key if opened is not None and not opened.has_run else None
-        self.failure = (running, number) if raised else (None, None)
         self._flush()
+        opened = self._top()
+        running = None
+        if opened is not None and opened.ready.backward == number:
+            running = opened.key
+            self._stack().pop()
+        self.failure = (running, number) if raised else (None, None)
         self._steps.add(BackwardEnded(number, self._ran, raised))
         self._live = {}
 
@@ -214,10 +222,11 @@ class Engine:
         self._retained(key, number)
         self._steps.add(ready)
         self._step("saved", 2, key, number)
-        self._open[threading.get_ident()] = opened
+        self._stack().append(opened)
 
     def _after(self, key: str, number: int, grad_inputs: Any) -> None:
-        opened = self._open.get(threading.get_ident())
+        self._flush()
+        opened = self._top()
         if opened is None or opened.key != key:
             return
         opened.seconds = time.perf_counter() - opened.since
@@ -242,11 +251,19 @@ class Engine:
         self._steps.add(Accumulated(number, opened.key, entry.id, opened.grad, gradient, after))
         self._step("accumulate", 2, opened.key, number)
 
+    def _stack(self) -> list[_Open]:
+        return self._open.setdefault(threading.get_ident(), [])
+
+    def _top(self) -> _Open | None:
+        stack = self._stack()
+        return stack[-1] if stack else None
+
     def _flush(self) -> None:
         """Finish the node that this thread has run last: by now its saved tensors are freed."""
-        opened = self._open.pop(threading.get_ident(), None)
+        opened = self._top()
         if opened is None or not opened.has_run:
             return
+        self._stack().pop()
         number = opened.ready.backward
         freed = self._freed(opened.key)
         if freed is not None:
@@ -307,7 +324,7 @@ class Engine:
         """A hook of the user's begins to run."""
         node = autograd.current_node()
         key = None if node is None else self._state.world.known_node(node)
-        opened = self._open.get(threading.get_ident())
+        opened = self._top()
         if opened is None:
             return
         if opened.key != key:
@@ -369,9 +386,14 @@ def memory_of(state: State, perhaps_gone: list[int] | None = None) -> int:
 def _root(root: Any) -> tuple[Any, int] | None:
     if isinstance(root, tuple):
         return (root[0], root[1]) if root[0] is not None else None
-    if not is_tensor(root) or root.grad_fn is None:
+    if not is_tensor(root) or not root.requires_grad:
         return None
-    return root.grad_fn, autograd.output_nr(root)
+    try:
+        if root.grad_fn is None:
+            return autograd.accumulator_of(root), 0
+        return root.grad_fn, autograd.output_nr(root)
+    except RuntimeError:  # backward is about to say so itself
+        return None
 
 
 def _reachable(roots: list[Any]) -> tuple[list[Any], Any]:

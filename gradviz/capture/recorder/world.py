@@ -204,17 +204,11 @@ class World:
             perhaps_gone: Numbers of the only storages that can have been given back since this
                 was asked last; not given, all are looked at.
         """
-        keys = (
-            list(self._storages)
-            if perhaps_gone is None
-            else [
-                key
-                for number in perhaps_gone
-                if (key := self._storage_keys.get(number)) is not None
-            ]
-        )
+        keys: Iterable[int | None] = list(self._storages)
+        if perhaps_gone is not None:
+            keys = {self._storage_keys.get(number) for number in perhaps_gone}
         for key in keys:
-            if self._storages[key][1].is_gone:
+            if key is not None and self._storages[key][1].is_gone:
                 self._drop(key)
         return self._live_bytes
 
