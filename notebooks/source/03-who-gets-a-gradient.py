@@ -716,15 +716,15 @@ print("b.grad has shape", tuple(b.grad.shape))
 # %% others-run claims=["C17"] refutes=["C17"]
 x, y = torch.ones(5, device=device), torch.zeros(3, device=device)
 w.grad = b.grad = None
-ways, seen = {}, []
+seen = []
 with gradviz.record() as recording:
     z = x @ w + b
     loss = binary_cross_entropy_with_logits(z, y)
-    (ways["autograd.grad"],) = torch.autograd.grad(loss, z, retain_graph=True)
+    (returned,) = torch.autograd.grad(loss, z, retain_graph=True)
     z.retain_grad()
     z.register_hook(seen.append)
     loss.backward()
-ways.update({"retain_grad": z.grad, "a hook": seen[0]})
+ways = {"autograd.grad": returned, "retain_grad": z.grad, "a hook": seen[0]}
 for way, gradient in ways.items():
     print(f"{way:14}", [round(number, 4) for number in gradient.tolist()])
 

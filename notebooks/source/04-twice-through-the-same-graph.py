@@ -455,7 +455,8 @@ print("a.grad:", a.grad, "  d.grad:", d.grad.tolist())
 # %% what-if [markdown]
 # ## What if?
 #
-# Backward runs twice through `a * b + a`. Find out what the switch changes, with it off and on.
+# Backward runs twice through `a * b + a`. First say where `a.grad` comes from. Then take the switch
+# off, and read what torch says, in its own words.
 
 
 # %% what-if-explore
