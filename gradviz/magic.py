@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import linecache
 import shlex
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from gradviz.model import GradvizError
+from gradviz.view.blocks import PARTS
 
 NAME: Final = "gradviz"
 MARK: Final = f"%%{NAME}"
@@ -113,6 +115,7 @@ def _parser() -> _Parser:
         "--hide",
         action="append",
         metavar="PART",
+        choices=PARTS,
         help="part of the picture to leave out, for example values; can be given several times",
     )
     parser.add_argument("--height", type=_pixels, metavar="PX", help="height of the player")
@@ -272,7 +275,8 @@ class CellMagic:
         into = [self._find(name) for name in options.into]
         # Without its number: nbval runs cells that are not counted, and compares what they show.
         recorder = new_recorder(into, options.values, options.anomaly, "cell")
-        recorder.start(file=frame.f_code.co_filename)
+        file = frame.f_code.co_filename
+        recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
         self._running = _Running(recorder, options, cell)
 
     def _find(self, name: str) -> object:
@@ -331,6 +335,24 @@ class CellMagic:
 
         gradviz.__doc__ = _parser().format_help()
         return gradviz
+
+
+def text_of(raw: str, run: list[str]) -> str:
+    """A cell from its magic on, as the user wrote it, with the lines that Python runs.
+
+    Args:
+        raw: What the user wrote.
+        run: What IPython made of it; empty if that is not known.
+    """
+    wrote = dedent(raw).split("\n")
+    first = next((i for i, line in enumerate(wrote) if line.split(" ")[0] == MARK), 0)
+    wrote = wrote[first:]
+    text = [line.rstrip("\n") for line in run] or wrote
+    text[0] = wrote[0]
+    if len(text) == len(wrote):
+        # What IPython alone understands stands there as it was written.
+        text = [w if w.lstrip()[:1] in ("%", "!", "?") else t for w, t in zip(wrote, text)]
+    return "\n".join(text)
 
 
 def _error_of(result: Any) -> BaseException | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,8 @@ class StandIn:
         self.into, self.values, self.anomaly, self.label = into, values, anomaly, label
         self.made.append(self)
 
-    def start(self, frame: Any = None, file: str | None = None) -> None:
-        self.file = file
+    def start(self, file: str, text: str) -> None:
+        self.file, self.text = file, text
         self.is_on = True
 
     def stop(self, error: BaseException | None = None) -> StandIn:
@@ -116,6 +117,7 @@ def test_an_error_is_that_of_the_cell_and_the_player_follows(shell: Shell, capsy
         "--name class",
         "--into",
         "--hide 'saved",
+        "--hide everything",
     ],
 )
 def test_a_wrong_option_is_an_error_and_the_cell_is_not_run(shell: Shell, line: str) -> None:
@@ -160,6 +162,28 @@ def test_what_cannot_be_stepped_into_is_said_before_the_cell_runs(
     assert why in str(result.error_in_exec)
     assert "x" not in shell.ip.user_ns
     assert shell.recorders == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("%%gradviz --step 3\nx = 1", "%%gradviz --step 3\nx = 1"),
+        ("%%gradviz\n!true\n# note", "%%gradviz\n!true\n# note"),
+        ("\n\n    %%gradviz\n    %time x = 1", "%%gradviz\n%time x = 1"),
+        ("%%gradviz\n%matplotlib \\\n  --list\nx = 1", None),
+        ("%%gradviz\n%%capture\nx = 1", None),
+        ("%%time\n%%gradviz\nx = 1", "%%gradviz\nx = 1"),
+    ],
+)
+def test_the_recorder_gets_the_text_line_by_line(shell: Shell, cell: str, text: str | None) -> None:
+    shell.run(cell)
+    got = shell.recorder.text.rstrip("\n")
+    assert got.startswith("%%gradviz")
+    run = "".join(linecache.getlines(shell.recorder.file))
+    if run:
+        assert got.count("\n") == run.rstrip("\n").count("\n")
+    if text is not None:
+        assert got == text
 
 
 def test_no_variable_is_left_behind(shell: Shell) -> None:
@@ -324,17 +348,6 @@ def test_a_look_that_does_not_fit_the_recording_is_said_and_the_player_shown_wit
     assert captured.out == "the player\n"
 
 
-STAND_IN = """\
-import gradviz.magic, gradviz.api
-class StandIn:
-    def __init__(self, into, values, anomaly, label): pass
-    def start(self, frame=None, file=None): pass
-    def stop(self, error=None): return self
-    def __repr__(self): return "recording"
-gradviz.magic.new_recorder = StandIn
-gradviz.api.show = lambda recording, **look: recording
-"""
-
 CELLS = {
     "prints and shows": "print('one')\nprint('two')\na * 3",
     "silenced": "a * 3;",
@@ -380,7 +393,7 @@ def runs() -> dict[str, Any]:
 def run_in_kernel(is_recorded: bool) -> list[Any]:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     new = nbformat.v4
-    first = "import torch\na = torch.tensor(2.0, requires_grad=True)\n" + STAND_IN
+    first = "import torch, gradviz\na = torch.tensor(2.0, requires_grad=True)\n"
     first += "%load_ext gradviz" if is_recorded else ""
     cells = [first, *(with_first_line(body, is_recorded) for body in CELLS.values()), LAST]
     notebook = new.new_notebook(cells=[new.new_code_cell(cell) for cell in cells])
@@ -405,12 +418,29 @@ def with_first_line(body: str, is_recorded: bool) -> str:
 
 
 def without_player(outputs: list[Any]) -> list[Any]:
-    return [o for o in outputs if o.get("data", {}).get("text/plain") != "recording"]
+    return [o for o in outputs if not is_player(o)]
+
+
+def is_player(output: Any) -> bool:
+    is_first = output.get("data", {}).get("text/plain", "").startswith("recording of cell")
+    return bool(output.output_type == "display_data" and is_first)
 
 
 def timeless(thing: Any) -> str:
     """Without what a clock says, and without the file's name that IPython gives a cell."""
     return re.sub(r"[\d.]+ (ns|\wms|[µμ]s|us|ms|s)\b|\d+\.py", "…", str(thing))
+
+
+NEVER_BEGUN = ("not Python", "indented wrongly")
+
+
+@pytest.mark.slow
+def test_every_cell_that_python_can_read_is_recorded_once(runs: dict[str, Any]) -> None:
+    cells = [cell for cell, _ in runs["recorded"]][1:-1]
+    players = [sum(map(is_player, cell.outputs)) for cell in cells]
+    assert players == [int(name not in NEVER_BEGUN) for name in CELLS]
+    assert all(is_player(cell.outputs[-1]) for cell, is_there in zip(cells, players) if is_there)
+    assert not any(is_player(o) for cell, _ in runs["plain"] for o in cell.outputs)
 
 
 @pytest.mark.slow
