@@ -38,6 +38,8 @@ def test_the_kernel_and_the_browser_follow_each_other(
     widget.get_by_role("button", name="Forward").click()
     page.keyboard.press("ArrowRight")
     opened.wait_for("player.step", "2")
+    widget.locator(".gradviz-tensors").get_by_role("button", name="a", exact=True).click()
+    opened.wait_for("recording.graph[player.selected].name", "'AccumulateGrad'")
     opened.python("setattr(player, 'step', -1)")
     expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
     expect(widget.get_by_role("button", name="Forward")).to_have_attribute("aria-disabled", "true")

@@ -48,7 +48,7 @@ export function makeCaption({ store, prefix }: Context, steps: Steps): HTMLEleme
   element.addEventListener("click", (event) => {
     const id = idAt(event.target);
     if (id.startsWith("line:")) steps.jumpToLine(id);
-    else if (id) store.set("selected", id);
+    else if (id) store.set("selected", store.get("timeline")?.itemOf(id) ?? "");
   });
   return element;
 }

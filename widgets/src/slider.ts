@@ -4,7 +4,7 @@ import type { Context } from "./context";
 import { focusable, html, setProps, svg, take } from "./dom";
 import type { Playing } from "./play";
 import type { Steps } from "./steps";
-import { makeTick, orderOf, TICKS, type TickName } from "./ticks";
+import { isDrawn, makeTick, orderOf, TICKS, type TickName } from "./ticks";
 import type { Timeline } from "./timeline";
 
 const PAGE = 0.1;
@@ -106,9 +106,9 @@ function ticksOf(context: Context, timeline: Timeline, steps: Steps): HTMLElemen
   const { visible } = steps;
   const found = new Map<number, Set<TickName>>();
   const add = (index: number, name: string) => {
-    if (!(name in TICKS)) return;
+    if (!isDrawn(name, visible.length)) return;
     const place = visible.findIndex((step) => step >= index);
-    found.set(place, (found.get(place) ?? new Set()).add(name as TickName));
+    found.set(place, (found.get(place) ?? new Set()).add(name));
   };
   timeline.wire.views.forEach(({ tick }, index) => {
     add(index, tick);

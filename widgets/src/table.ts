@@ -37,6 +37,11 @@ export function makeTable({ store }: Context, css: string): Table {
   let columns: readonly string[] = [];
   let rows = new Map<string, Row>();
 
+  /** What a row selects: a leaf's tensor is part of its node. */
+  const itemOf = (id: string) => {
+    const timeline = store.get("timeline");
+    return timeline ? (timeline.itemOf(id) ?? "") : id;
+  };
   /** The row that the focus or the selection was on last. */
   let visited = "";
 
@@ -50,7 +55,7 @@ export function makeTable({ store }: Context, css: string): Table {
     const button = focusable(html("button", { type: "button", "data-row": id }), -1);
     const head = html("th", { scope: "row", role: "rowheader" }, button);
     const row = html("tr", { role: "row", "data-row": id }, head);
-    row.addEventListener("click", () => store.set("selected", id));
+    row.addEventListener("click", () => store.set("selected", itemOf(id)));
     row.addEventListener("pointerenter", () => store.set("lit", id));
     row.addEventListener("pointerleave", () => store.set("lit", ""));
     row.addEventListener("focusin", () => {
@@ -100,11 +105,13 @@ export function makeTable({ store }: Context, css: string): Table {
 
   const markSelected = () => {
     const selected = store.get("selected");
+    const within = element.contains(document.activeElement);
     for (const [id, { element, button }] of rows) {
-      element.classList.toggle("is-selected", id === selected);
-      button.setAttribute("aria-pressed", String(id === selected));
+      const on = selected !== "" && itemOf(id) === selected;
+      element.classList.toggle("is-selected", on);
+      button.setAttribute("aria-pressed", String(on));
+      if (on && !within) visited = id;
     }
-    if (rows.has(selected) && !element.contains(document.activeElement)) visited = selected;
   };
   const markLit = () => {
     const light = lightOf(store.get("timeline"), store.get("lit"));

@@ -22,8 +22,7 @@ export function makeTensors(context: Context, steps: Steps): HTMLElement {
     element.hidden = !timeline;
     if (!timeline) return;
     // Room for all rows there will be, so that stepping does not move the page.
-    const counts = timeline.wire.views.map((_, index) => timeline.moment(index).tensors.size);
-    element.style.setProperty("--rows", String(Math.max(1, ...counts)));
+    element.style.setProperty("--rows", String(Math.max(1, timeline.mostTensors)));
   });
   store.watch(["facts"], () => {
     const timeline = store.get("timeline");

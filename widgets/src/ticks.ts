@@ -15,6 +15,15 @@ export type TickName = keyof typeof TICKS;
 
 const NAMES = Object.keys(TICKS) as TickName[];
 
+/** Among more steps than this, frequent ticks would be a blur. */
+const CROWDED = 150;
+const RARE: readonly string[] = ["error", "backward", "stop"] satisfies TickName[];
+
+/** Whether there is such a tick, and room for it among so many steps. */
+export function isDrawn(name: string, steps: number): name is TickName {
+  return steps > CROWDED ? RARE.includes(name) : name in TICKS;
+}
+
 export function orderOf(names: Iterable<TickName>): TickName[] {
   return [...names].sort((a, b) => NAMES.indexOf(a) - NAMES.indexOf(b));
 }

@@ -24,6 +24,7 @@ export class Timeline {
   readonly #kept: Moment[] = [];
   readonly #facts = new Map<number, Facts>();
   #twins: ReadonlyMap<string, readonly string[]> | undefined;
+  #labels: ReadonlyMap<string, string> | undefined;
   readonly #coarse: readonly number[];
   readonly #all: readonly number[];
 
@@ -128,8 +129,28 @@ export class Timeline {
 
   /** What an id is called at the first step that knows it. */
   labelOf(id: string): string | undefined {
-    for (const view of this.wire.views) if (view.items[id]) return view.items[id].label;
-    return undefined;
+    this.#labels ??= labelsIn(this.wire.views);
+    return this.#labels.get(id);
+  }
+
+  /** What is selected for an id: the thing itself, for a leaf's tensor its node. */
+  itemOf(id: string): string | undefined {
+    const both = [id, ...(this.twins.get(id) ?? [])];
+    return both.find((known) => this.labelOf(known) !== undefined);
+  }
+
+  /** The largest number of tensors that any step knows. */
+  get mostTensors(): number {
+    const alive = new Set<string>();
+    let most = 0;
+    for (const { tensors } of this.wire.views) {
+      for (const [id, cells] of Object.entries(tensors)) {
+        if (cells) alive.add(id);
+        else alive.delete(id);
+      }
+      most = Math.max(most, alive.size);
+    }
+    return most;
   }
 }
 
@@ -144,6 +165,14 @@ export function inOrder<T>(known: ReadonlyMap<string, T>): (readonly [string, T]
   return [...known].sort(
     ([a], [b]) => a.charCodeAt(0) - b.charCodeAt(0) || number(a) - number(b) || (a < b ? -1 : 1),
   );
+}
+
+function labelsIn(views: readonly View[]): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  for (const [id, item] of views.flatMap(({ items }) => Object.entries(items))) {
+    if (item && !labels.has(id)) labels.set(id, item.label);
+  }
+  return labels;
 }
 
 function twinsIn(variants: readonly string[]): ReadonlyMap<string, readonly string[]> {

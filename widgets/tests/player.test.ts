@@ -199,6 +199,16 @@ describe("the slider", () => {
     expect(new Set(shapes).size).toBe(4);
   });
 
+  it("draws only rare ticks where there are very many steps", () => {
+    const views = Array.from({ length: 30 }, () => VIEWS).flat();
+    const { all } = mount({ wire: { ...recording, views }, step: 0 });
+    const drawn = (where: string) => [
+      ...new Set(all(`${where} .gradviz-tick`).map((tick) => tick.className.split("is-")[1])),
+    ];
+    expect(drawn(".gradviz-ticks")).toEqual(["backward", "stop"]);
+    expect(drawn(".gradviz-legend")).toEqual(["backward", "stop"]);
+  });
+
   it("has a bar per step for what saved tensors keep, and the words beside it", () => {
     const { all, one, model } = mount({ step: 3 });
     expect(all(".gradviz-strip line:not(.is-guide)")).toHaveLength(9);
@@ -364,6 +374,8 @@ describe("brushing", () => {
     const { one, model } = mount({ step: 3 });
     one('.gradviz-word[data-word="n0"]').click();
     expect(model.state.selected).toBe("n0");
+    one('.gradviz-word[data-word="t0"]').click();
+    expect(model.state.selected).toBe("n1");
     model.set("step", 11);
     one('.gradviz-word[data-word="line:0:4"]').click();
     expect(model.state.step).toBe(11);
@@ -397,6 +409,15 @@ describe("the tensors", () => {
   it("mark a change at the sub-step that made it when sub-steps are shown", () => {
     const { all } = mount({ step: 9, detail: true });
     expect(all(".gradviz-tensors .is-changed")).toHaveLength(0);
+  });
+
+  it("select a leaf's node, for Python knows the card by that", () => {
+    const { model, one } = mount({ step: 3 });
+    one(".gradviz-tensors [data-row=t1] button").click();
+    expect(model.state.selected).toBe("n2");
+    expect(one(".gradviz-tensors tr.is-selected").dataset.row).toBe("t1");
+    one(".gradviz-tensors [data-row=t2] button").click();
+    expect(model.state.selected).toBe("");
   });
 
   it("keep the focus on a row through a step", () => {
