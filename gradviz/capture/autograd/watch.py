@@ -177,7 +177,7 @@ def is_compiled_call(code: CodeType) -> bool:
     """
     folder, name = os.path.split(code.co_filename)
     if name == "eval_frame.py" and folder.endswith("_dynamo"):
-        return code.co_name in ("compile_wrapper", "_fn")
+        return code.co_name == "compile_wrapper"
     return folder.endswith("_aot_autograd") and code.co_name == "backward"
 
 
