@@ -90,7 +90,10 @@ class _Comparison:
             if entry is not None:
                 self.found.marks[f"{node.id}.{slot}"] = "new"
             name = f"{_argument(node, slot)} leads to"
-            self._changed(node.id, name, _end(then, self._old), _end(entry, self._new))
+            was_there, is_there = _end(then, self._old), _end(entry, self._new)
+            if was_there == is_there:
+                is_there = f"another {is_there}"
+            self._changed(node.id, name, was_there, is_there)
 
     def _node(self, node: Node, old: Node) -> None:
         before, after = _slots(old), _slots(node)

@@ -148,6 +148,20 @@ def test_nodes_are_paired_by_their_neighbours_when_something_is_put_between() ->
     assert [node.name for node in after.nodes if node.id not in paired] == ["ExpBackward0"]
 
 
+def test_an_edge_to_another_node_of_the_same_name_says_another() -> None:
+    def chain(length: int) -> gradviz.Graph:
+        x = torch.tensor(1.0, requires_grad=True)
+        out = x
+        for _ in range(length):
+            out = out.sin()
+        return gradviz.snapshot(out, names={"x": x, "out": out})
+
+    assert changes_between(chain(2), chain(3)).sentences[:2] == [
+        "new: n1 SinBackward0",
+        "n0 SinBackward0: self leads to SinBackward0 → another SinBackward0",
+    ]
+
+
 def test_a_deep_graph_is_compared() -> None:
     def chain(length: int) -> gradviz.Graph:
         x = torch.tensor(1.0, requires_grad=True)
