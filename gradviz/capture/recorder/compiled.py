@@ -1,4 +1,4 @@
-"""Lets ``torch.compile`` compile as if nothing was recorded."""
+"""Lets torch take its own ways where it looks whether a mode is on."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ class CompiledCalls:
 
     def __init__(self, mode: TorchFunctionMode) -> None:
         self._mode = mode
-        self._watch = Watch(self._entered, self._left, rests=True)
+        self._watch = Watch(self.entered, self.left, rests=True)
         self._places: list[tuple[FrameType, int | None]] = []
 
     def watch(self, code: CodeType) -> Watch | None:
         """What to do when a function runs."""
         return self._watch if autograd.is_compiled_call(code) else None
 
-    def _entered(self, frame: FrameType) -> None:
+    def entered(self, frame: FrameType) -> None:
+        """Take the mode off while this frame runs."""
         self._places.append((frame, autograd.take_mode_off(self._mode)))
 
-    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
+        """Put it on again."""
+        if not any(entered is frame for entered, _ in self._places):
+            return
         while self._places:
             entered, place = self._places.pop()
             if place is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.compiled import CompiledCalls
 from gradviz.capture.recorder.source import Spans
 from gradviz.capture.recorder.tracing import Watch
 
@@ -18,10 +19,14 @@ class Modules:
 
     Args:
         variables: Gives the variables in sight, by which modules get their names.
+        compiled: Lets the mode rest.
     """
 
-    def __init__(self, variables: Callable[[], list[tuple[str, Any]]]) -> None:
+    def __init__(
+        self, variables: Callable[[], list[tuple[str, Any]]], compiled: CompiledCalls
+    ) -> None:
         self._variables = variables
+        self._compiled = compiled
         self._code = autograd.code_of_module_call()
         self._watch = Watch(self._entered, self._left)
         self._stack: list[str] = []
@@ -44,10 +49,13 @@ class Modules:
 
     def _entered(self, frame: FrameType) -> None:
         module = frame.f_locals.get("self")
+        if _may_take_fast_path(module):
+            self._compiled.entered(frame)
         self._stack.append(self._path(module))
         self._mark()
 
     def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        self._compiled.left(frame)
         if self._stack:
             self._stack.pop()
         self._mark()
@@ -70,3 +78,22 @@ class Modules:
                 continue
             for path, module in torch.nn.Module.named_modules(value):
                 self._paths.setdefault(id(module), f"{name}.{path}" if path else name)
+
+
+_WITH_FAST_PATH = (
+    torch.nn.MultiheadAttention,
+    torch.nn.TransformerEncoder,
+    torch.nn.TransformerEncoderLayer,
+)
+
+
+def _may_take_fast_path(module: Any) -> bool:
+    """Whether a module would run one fused kernel, which it does not while a mode is on.
+
+    It makes no node, but other last bits.
+    """
+    return (
+        issubclass(type(module), _WITH_FAST_PATH)
+        and not module.training
+        and not torch.is_grad_enabled()
+    )

@@ -120,7 +120,9 @@ class Recorder:
             first = source.of_block(frame)
         self._lines = Lines(first, self._line_ended, file)
         self._world = World(self._names(None, mentioned=False))
-        self._modules = Modules(self._variables)
+        self._mode = CallMode(self)
+        self._compiled = CompiledCalls(self._mode)
+        self._modules = Modules(self._variables, self._compiled)
         self._state = State(self._world, self._values, self._place)
         self._steps = Steps(self._state)
         self._operations = Operations(self._world)
@@ -141,8 +143,6 @@ class Recorder:
             self._failed,
         )
         self._tracer: Tracer = make_tracer(listener, frame)
-        self._mode = CallMode(self)
-        self._compiled = CompiledCalls(self._mode)
         if self._anomaly:
             self._exit.enter_context(_anomaly())
         self._exit.enter_context(autograd.backwards_observed(self._backward))
