@@ -65,9 +65,10 @@ def node_ran(step: Step, events: list[Event], story: Story) -> Words:
     else:
         words = _computed(ran, story)
         words += tuple(w for e in kept for w in ("; ", *accumulated(e, story)))
-    for event in events:
-        if isinstance(event, HookFired):
-            words += ("; ", *fired(event, story, short=True))
+    for event in reversed([e for e in events if isinstance(e, HookFired)]):
+        hook = fired(event, story, short=True)
+        is_before = event.hook.kind in ("tensor", "node_pre")
+        words = (*hook, "; ", *words) if is_before else (*words, "; ", *hook)
     if any(isinstance(event, Freed) and event.node == key for event in events):
         words += ("; what it saved is freed",)
     return words
@@ -109,7 +110,7 @@ def fired(event: HookFired, story: Story, short: bool = False) -> Words:
         words += (" of ", *story.tensor(event.tensor))
     elif event.node is not None:
         words += (" at ", *story.node(event.node))
-    if not event.seen:
+    if not event.seen or event.hook.kind == "post_accumulate_grad":
         return (*words, " ran")
     if event.returned is not None:
         return (*words, f" made the gradient {gradient(event.returned)}")

@@ -95,12 +95,14 @@ def ran_backward(events: list[Event], story: Story) -> Iterator[Words]:
     if not ran and not ended:
         return
     yield (f"backward ran {phrases.plural(ran or sum(e.nodes for e in ended), 'node')}",)
-    last: dict[str, Accumulated] = {}
-    for event in events:
-        if isinstance(event, Accumulated) and event.tensor is not None:
-            last[event.tensor] = event
+    reached = dict.fromkeys(
+        e.tensor for e in events if isinstance(e, Accumulated) and e.tensor in story.alive
+    )
+    # As they are now: a hook may have taken away what was accumulated.
     grads = [
-        (*story.tensor(key), f".grad is {gradient(event.after)}") for key, event in last.items()
+        (*story.tensor(key), f".grad is {gradient(story.tensors[key].grad)}")
+        for key in reached
+        if key is not None
     ]
     if grads:
         yield listed(grads, 4, "other .grad")

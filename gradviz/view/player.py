@@ -166,7 +166,8 @@ class Player(GraphWidget):
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
 
     def _html(self) -> bytes:
-        wire = {**self.wire, "svg": self._svg().decode(), "json": self._json().decode().strip()}
+        shown = {"open": self.step, "svg": self._svg().decode()}
+        wire = {**self.wire, **shown, "json": self._json().decode().strip()}
         traits = {
             "wire": compress_wire(wire),
             "step": self.step,

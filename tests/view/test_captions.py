@@ -20,6 +20,7 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
+from gradviz.model.recording import Changes
 from gradviz.view.captions import caption, captions
 from gradviz.view.story import Term, said
 from tests.view.graphs import HOSTILE, saved, tensor
@@ -257,3 +258,21 @@ def test_names_stay_one_line_of_visible_text(name: str) -> None:
 
 def test_steps_tell_their_caption() -> None:
     assert product().steps[17].caption == "a.grad was None and became 3.0"
+
+
+def test_a_grad_that_a_hook_took_away_is_not_told_as_being_there() -> None:
+    recording = loop()
+    facts = list(recording.facts)
+    gone = replace(recording.graph_at(4).tensors[0], grad=None)
+    facts[5] = replace(facts[5], changes=Changes((), (("t0", gone),)))
+    assert told(Recording(facts, recording.codes))[5].endswith(
+        "backward ran 2 nodes; w.grad is None"
+    )
+
+
+def test_a_hook_that_cannot_return_a_gradient_is_not_said_to_leave_it() -> None:
+    script = Script("")
+    script.step("start", None, tensor(0, "w"))
+    fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
+    script.step("hook", 1, backward=1, events=(fired,))
+    assert caption(script.end(), 1) == "post-accumulate-grad hook f of w ran"
