@@ -65,10 +65,11 @@ def node_ran(step: Step, events: list[Event], story: Story) -> Words:
     else:
         words = _computed(ran, story)
         words += tuple(w for e in kept for w in ("; ", *accumulated(e, story)))
-    for event in reversed([e for e in events if isinstance(e, HookFired)]):
-        hook = fired(event, story, short=True)
-        is_before = event.hook.kind in ("tensor", "node_pre")
-        words = (*hook, "; ", *words) if is_before else (*words, "; ", *hook)
+    hooks = [event for event in events if isinstance(event, HookFired)]
+    first = [event for event in hooks if event.hook.kind in ("tensor", "node_pre")]
+    after = [event for event in hooks if event not in first]
+    words = tuple(w for e in first for w in (*fired(e, story, short=True), "; ")) + words
+    words += tuple(w for e in after for w in ("; ", *fired(e, story, short=True)))
     if any(isinstance(event, Freed) and event.node == key for event in events):
         words += ("; what it saved is freed",)
     return words
