@@ -83,6 +83,9 @@ export function whereOf(timeline: Timeline, index: number): readonly string[] {
 export function aboutOf(timeline: Timeline, index: number): readonly string[] {
   const view = timeline.view(index);
   if (view.node !== null) return [view.node];
+  if (view.kind === "error") {
+    return view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
+  }
   return timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
 }
 
