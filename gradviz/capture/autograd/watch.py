@@ -21,6 +21,7 @@ from torch.overrides import (
     _pop_mode,
     _push_mode,
 )
+from torch.utils.hooks import RemovableHandle
 
 MARK: Final = "gradviz_recording"
 
@@ -219,3 +220,8 @@ def code_of_node_hook_registration() -> CodeType:
     function: Any = _HookMixin._register_hook
     code: CodeType = function.__code__
     return code
+
+
+def code_of_hook_removal() -> CodeType:
+    """Code of ``handle.remove()``, which calls no function of torch."""
+    return RemovableHandle.remove.__code__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,7 +27,9 @@ _KINDS = {
 class Hooks:
     """Follows hooks by their code; nothing of them is replaced or wrapped."""
 
-    def __init__(self, state: State, steps: Steps, engine: Engine) -> None:
+    def __init__(
+        self, state: State, steps: Steps, engine: Engine, changed: Callable[[], None]
+    ) -> None:
         self._state = state
         self._world = state.world
         self._steps = steps
@@ -35,6 +38,8 @@ class Hooks:
         self._registration = autograd.code_of_node_hook_registration()
         self._registering = Watch(self._node_hook, lambda frame, value, is_known: None)
         self._running = Watch(self._entered, self._left)
+        self._removal = autograd.code_of_hook_removal()
+        self._removing = Watch(lambda frame: None, lambda frame, value, is_known: changed())
 
     def learn(self, tensor: torch.Tensor) -> None:
         """Remember the hooks that a tensor has."""
@@ -65,6 +70,8 @@ class Hooks:
         """What to do when a function runs."""
         if code is self._registration:
             return self._registering
+        if code is self._removal:
+            return self._removing
         # Asked once per code object, and a hook may be registered later: so by name of its kind.
         return self._running if _may_be_hook(code) else None
 

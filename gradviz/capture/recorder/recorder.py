@@ -41,8 +41,14 @@ from gradviz.model.events import (
 )
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
-_SMALL: Final = 300
-"""Nodes up to which a graph is read whole after every line."""
+_READ_ANYWAY: Final = 20_000
+"""Rows of nodes that are read again after lines that can have changed nothing in them."""
+_MOST_READ: Final = 300_000
+"""Rows of nodes that are read again at all before the recording becomes coarser."""
+_COARSE: Final = (
+    "the graph is too large to be read whole after every line: from here on states of saved "
+    "tensors are those of the last backward, until the code ends"
+)
 _active = threading.Lock()
 
 
@@ -79,6 +85,8 @@ class Recorder:
         self._frame: FrameType | None = None
         self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
+        self._rows_read = 0
+        self._is_coarse = False
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     # ------------------------------------------------------------ start, stop
@@ -129,7 +137,7 @@ class Recorder:
         self._engine = Engine(
             self._state, self._steps, self._lines, self._values, self._refresh, self._failed
         )
-        self._hooks = Hooks(self._state, self._steps, self._engine)
+        self._hooks = Hooks(self._state, self._steps, self._engine, self._touched)
         self._optimizers = Optimizers(self._world, self._steps, self._quieten, self._touch)
         self._silent = SilentWrites(self._world, self._values)
         self._begin_number = autograd.sequence_number()
@@ -179,12 +187,15 @@ class Recorder:
 
     def _finish(self, error: BaseException | None) -> Recording:
         line, code = self._lines.stop(error)
+        left_out = self._is_coarse or self._steps.is_full
+        if left_out:
+            self._rows_read, self._is_dirty = 0, True
         if error is not None:
             disguise.clean(error.__traceback__)
             self._read_state()
             self._steps.add(self._raised(error))
             self._steps.step("error", 0, line, code)
-        elif self._steps.events or self._steps.is_full:
+        elif self._steps.events or left_out:
             self._read_state()
             self._steps.step("end", 0, None, 0)
         return finished(
@@ -276,6 +287,9 @@ class Recorder:
                 events[place] = self._operations.with_results(event, refs)
         self._unnamed.clear()
 
+    def _touched(self) -> None:
+        self._is_dirty = True
+
     def _quieten(self, change: int) -> None:
         self._quiet += change
         self._is_dirty = True
@@ -311,7 +325,7 @@ class Recorder:
         if self._is_dirty or renamed or self._world.dead_nodes or self._world.dead_tensors:
             self._is_dirty = False
             tensors, nodes = self._state.bury()
-            for event in self._state.read(everything=self._may_have_changed()):
+            for event in self._state.read(everything=self._reads_everything()):
                 self._steps.add(event)
             more_tensors, more_nodes = self._state.bury()
             if tensors or nodes or more_tensors or more_nodes:
@@ -327,17 +341,26 @@ class Recorder:
             for event in self._state.read(keep_roots=True):
                 self._steps.add(event)
 
-    def _may_have_changed(self) -> bool:
-        """Whether rows of nodes can have changed: by a write in place, or by a backward.
+    def _reads_everything(self) -> bool:
+        """Whether rows of nodes that were read before are read again after this line.
 
-        Small graphs are read again anyway: names of saved tensors may be new.
+        They can have changed by a write in place or by a backward; small graphs are read again
+        anyway, since names of saved tensors may be new.
         """
-        if len(self._state.nodes) <= _SMALL:
-            return True
-        return any(
+        count = len(self._state.nodes)
+        changed = any(
             isinstance(event, (Write, BackwardEnded, OptimizerStepped))
             for event in self._steps.events
         )
+        if not changed and self._rows_read + count > _READ_ANYWAY:
+            return False
+        if self._rows_read + count > _MOST_READ:
+            if not self._is_coarse:
+                self._is_coarse = True
+                self._steps.add(Note(_COARSE))
+            return False
+        self._rows_read += count
+        return True
 
     def _variables(self) -> list[tuple[str, Any]]:
         return [pair for space in self._spaces(self._lines.frame) for pair in space]
