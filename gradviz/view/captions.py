@@ -93,8 +93,9 @@ def _line(step: Step, events: list[Event], story: Story) -> Words:
         things = [] if error.node else [*lines.made(story)]
     words = list(lead)
     for place, thing in enumerate(things[:MOST]):
-        verb = place == 0 and thing[0] == "made " and error is None
-        words += [" " if verb else " · " if place == 0 and source else "; ", *thing]
+        makes = thing[0] == "made " and error is None
+        first = ": " if not source else " " if makes else " · "
+        words += ["; " if place else first, *thing]
     if len(things) > MOST:
         words.append(f"; and {len(things) - MOST} more")
     return tuple(words)

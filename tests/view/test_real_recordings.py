@@ -1,0 +1,158 @@
+"""Stage, captions and wire of what the recorder really gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from xml.etree import ElementTree as ET
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.model import Recording
+from gradviz.view.captions import captions
+from gradviz.view.context import Context
+from gradviz.view.moments import moments
+from gradviz.view.recording_wire import recording_to_wire
+from gradviz.view.stage import Stage
+from gradviz.view.story import said
+
+
+def product() -> Recording:
+    a, b, c = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0, 4.0))
+    with gradviz.record() as recording:
+        out1 = a * b
+        out2 = out1 + c
+        out2.backward()
+    return recording
+
+
+def hooked() -> Recording:
+    a = torch.tensor([2.0, 1.0], requires_grad=True)
+    with gradviz.record() as recording:
+        y = a * a
+        y.retain_grad()
+        y.register_hook(lambda gradient: gradient / 2)
+        y.sum().backward()
+    return recording
+
+
+def second() -> Recording:
+    a = torch.tensor(2.0, requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        y = a * a
+        y.backward()
+        y.backward()
+    return recording
+
+
+def written() -> Recording:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        y = x * 2
+        z = y**2
+        y.add_(1)
+        z.sum().backward()
+    return recording
+
+
+def cut() -> Recording:
+    w = torch.tensor([2.0, 3.0], requires_grad=True)
+    with gradviz.record() as recording:
+        y = w * 3
+        z = y.detach()
+        with torch.no_grad():
+            k = y + z
+        k = y.data
+        k.add_(1)
+        y = None
+    return recording
+
+
+def trained() -> Recording:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.ones(5, 3)
+    with gradviz.record() as recording:
+        for _ in range(2):
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return recording
+
+
+PROGRAMS = {p.__name__: p for p in (product, hooked, second, written, cut, trained)}
+everywhere = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+
+
+@everywhere
+def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(
+    program: Callable[[], Recording],
+) -> None:
+    for step, moment, _ in moments(program()):
+        context = Context(step.graph)
+        assert moment.tags == context.tags
+        assert moment.consumers == context.consumers
+        assert moment.saved_by == context.saved_by
+        assert moment.sharing == context.sharing
+        assert moment.names == context.names
+
+
+@everywhere
+def test_every_step_is_drawn(program: Callable[[], Recording]) -> None:
+    recording = program()
+    stage = Stage(recording)
+    for step in recording.steps:
+        ids = {item.get("id") for item in ET.fromstring(stage.svg(step.index)).iter()}
+        assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
+
+
+@everywhere
+def test_a_second_run_gives_the_same_outline_and_document(
+    program: Callable[[], Recording],
+) -> None:
+    one, other = program(), program()
+    assert str(one) == str(other)
+    first, again = recording_to_wire(one), recording_to_wire(other)
+    for wire in (first, again):
+        for view in wire["views"]:
+            view.pop("memory")
+        wire.pop("json", None)
+    assert first == again
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (product, "1.0 × 3.0 = 3.0 goes to a"),
+        (hooked, "made the gradient [0.5, 0.5]"),
+        (hooked, "retain_grad keeps y.grad = [0.5, 0.5]"),
+        (second, "raised RuntimeError while MulBackward0 ran: what it saved was freed by"),
+        (written, "PowBackward0 had saved it at v0"),
+        (written, "raised RuntimeError while PowBackward0 ran: it had saved self = y @v0; add_ in"),
+        (cut, "detach() of y is not recorded: the graph ends here"),
+        (cut, "no_grad is on"),
+        (cut, "keep their version: backward cannot notice"),
+        (cut, "MulBackward0 died"),
+        (trained, "SGD.step() updated model.0.weight"),
+        (trained, "SGD.zero_grad() set model.0.weight.grad"),
+    ],
+)
+def test_captions_say_why(program: Callable[[], Recording], words: str) -> None:
+    assert any(words in said(caption) for caption in captions(program()))
+
+
+def test_an_error_marks_the_node_that_raised() -> None:
+    recording = written()
+    svg = Stage(recording).svg(len(recording) - 1)
+    assert re.findall(r'class="[^"]*gv-raised" id="gv-(n\d+)"', svg) == ["n2"]
+
+
+def test_a_cut_names_what_went_on_without_the_graph() -> None:
+    recording = cut()
+    looks = [look for looks in Stage(recording).elements.values() for look in looks]
+    assert any("detach() → z" in look for look in looks)
