@@ -67,7 +67,7 @@ def cut() -> Recording:
             k = y + z
         k = y.data
         k.add_(1)
-        y = None
+        del y
     return recording
 
 
