@@ -183,10 +183,14 @@ class Engine:
 
     def _hooks(self, node: Any, key: str, number: int) -> list[Any]:
         def before(gradients: Any) -> None:
-            self._guard(lambda: self._before(key, number, gradients))
+            if not self._steps.is_full:
+                self._guard(lambda: self._before(key, number, gradients))
 
         def after(grad_inputs: Any, grad_outputs: Any) -> None:
-            self._guard(lambda: self._after(key, number, grad_inputs))
+            if self._steps.is_full:
+                self._ran += 1
+            else:
+                self._guard(lambda: self._after(key, number, grad_inputs))
 
         return [node.register_prehook(before), node.register_hook(after)]
 
