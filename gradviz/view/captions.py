@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gradviz.model.events import Accumulated, BackwardStarted, Event, Freed, HookFired, Raised
+from gradviz.model.events import (
+    Accumulated,
+    BackwardStarted,
+    Event,
+    Freed,
+    HookFired,
+    OptimizerStepped,
+    Raised,
+    ZeroedGrad,
+)
 from gradviz.model.recording import Recording, Step
 from gradviz.view import captions_backward as backward
 from gradviz.view import captions_events as lines
@@ -45,7 +54,7 @@ def _caption(step: Step, parts: list[Event], since: list[Event], story: Story) -
     if step.kind == "start":
         return _start(story)
     if step.kind == "node":
-        return backward.node_ran(step, parts, story)
+        return backward.node_ran(step, parts, story) + _inside(parts, story)
     if step.kind == "saved":
         return backward.about_to_run(step, story)
     words = _of_kind(step, story)
@@ -62,10 +71,16 @@ def _of_kind(step: Step, story: Story) -> Words:
         if step.kind == "accumulate" and isinstance(event, Accumulated):
             return backward.accumulated(event, story)
         if step.kind == "hook" and isinstance(event, HookFired):
-            return backward.fired(event, story)
+            return backward.fired(event, story) + _inside(list(step.events), story)
         if step.kind == "freed" and isinstance(event, Freed):
             return backward.freed(event, story)
     return ()
+
+
+def _inside(events: list[Event], story: Story) -> Words:
+    """What hooks did besides: they may step an optimizer and take gradients away."""
+    did = [event for event in events if isinstance(event, (OptimizerStepped, ZeroedGrad))]
+    return tuple(word for thing in lines.told(did, story) for word in ("; ", *thing))
 
 
 def _start(story: Story) -> Words:

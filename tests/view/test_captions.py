@@ -278,3 +278,15 @@ def test_a_hook_that_cannot_return_a_gradient_is_not_said_to_leave_it() -> None:
     fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
     script.step("hook", 1, backward=1, events=(fired,))
     assert caption(script.end(), 1) == "post-accumulate-grad hook f of w ran"
+
+
+def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
+    script = Script("")
+    script.step("start", None, tensor(0, "w"))
+    fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
+    did = (fired, OptimizerStepped("SGD", ("t0",)), ZeroedGrad("SGD", True, ("t0",)))
+    script.step("hook", 1, backward=1, events=did)
+    assert caption(script.end(), 1) == (
+        "post-accumulate-grad hook f of w ran; SGD.step() updated w; "
+        "SGD.zero_grad() set w.grad to None"
+    )
