@@ -79,7 +79,7 @@ def _of_kind(step: Step, story: Story) -> Words:
 
 def _inside(events: list[Event], story: Story) -> Words:
     """What hooks did besides: they may step an optimizer and take gradients away."""
-    did = [event for event in events if isinstance(event, (OptimizerStepped, ZeroedGrad))]
+    did: list[Event] = [e for e in events if isinstance(e, (OptimizerStepped, ZeroedGrad))]
     return tuple(word for thing in lines.told(did, story) for word in ("; ", *thing))
 
 
