@@ -202,6 +202,11 @@ class MonitoringTracer(_Tracer):
         monitoring.set_events(tool, events.PY_START | events.PY_UNWIND | events.EXCEPTION_HANDLED)
         if self.first is not None:
             self._add(self.first.f_code, events.LINE | events.PY_RETURN)
+        running: FrameType | None = sys._getframe()
+        while running is not None:  # what runs already is not told to have started
+            if self.role(running.f_code).has_lines:
+                self._add(running.f_code, events.LINE | events.PY_RETURN)
+            running = running.f_back
 
     def stop(self) -> None:
         """Tell nothing any more."""
