@@ -12,7 +12,6 @@ from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar
 
 import torch
-
 from torch.autograd.function import _HookMixin
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import (

@@ -241,14 +241,18 @@ class State:
             self._renumbered(node, node_ids, tensor_ids, nodes[i])
             for i, node in enumerate(graph.nodes)
         ]
-        tensor_rows = [
-            replace(
-                info,
-                id=tensor_ids[info.id],
-                node=None if info.node is None else node_ids[int(info.node[1:])],
+        tensor_rows = []
+        for one, info in zip(tensors.shown, graph.tensors, strict=True):
+            entry = self.world.know(one.tensor)
+            tensor_rows.append(
+                replace(
+                    info,
+                    id=entry.id,
+                    # A leaf that the walk has found has a name too if it is in sight.
+                    name=entry.name if entry.is_named or entry.was_there else None,
+                    node=None if info.node is None else node_ids[int(info.node[1:])],
+                )
             )
-            for info in graph.tensors
-        ]
         return node_rows, tensor_rows
 
     def _renumbered(
