@@ -7,6 +7,7 @@ import sys
 from types import FrameType, TracebackType
 from typing import Final
 
+from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.capture.recorder.recorder import Recorder
 from gradviz.model import Recording, RecordingError
 
@@ -20,12 +21,14 @@ class Block:
         self._recorder = recorder
         self._recording = Recording.empty()
 
+    @uninterrupted
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
         _refuse_if_it_pauses(frame)
         self._recorder.start(frame)
         return self._recording
 
+    @uninterrupted
     def __exit__(
         self,
         kind: type[BaseException] | None,

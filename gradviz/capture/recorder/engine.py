@@ -18,6 +18,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.traversal import walk
@@ -129,9 +130,7 @@ class Engine:
             raised = False
             return result
         finally:
-            for handle in handles:
-                handle.remove()
-            handles.clear()
+            _take_away(handles)
             if number in self._numbers:
                 self._numbers.remove(number)
             try:
@@ -385,6 +384,13 @@ def memory_of(state: State, perhaps_gone: list[int] | None = None) -> int:
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.memory_allocated())
     return state.world.live_bytes(perhaps_gone)
+
+
+@uninterrupted
+def _take_away(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
+    handles.clear()
 
 
 def _root(root: Any) -> tuple[Any, int] | None:

@@ -13,25 +13,31 @@ import _thread
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from gradviz.capture.autograd.watch import Mark
 
 _LATER: Final = 0.002
 """Seconds after which a signal is sent again."""
+_uninterrupted: Final[set[CodeType]] = {Mark.__del__.__code__}
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def uninterrupted(function: Function) -> Function:
+    """Let signals wait while a function runs, and what it calls."""
+    _uninterrupted.add(function.__code__)
+    return function
 
 
 class Interrupts:
-    """Lets signals wait while certain functions run.
+    """Lets signals wait while functions run that are marked with :func:`uninterrupted`."""
 
-    Args:
-        protected: Code of these functions.
-    """
-
-    def __init__(self, protected: Iterable[CodeType]) -> None:
-        self._protected = frozenset(protected)
+    def __init__(self) -> None:
         self._handlers: dict[int, tuple[Any, Any]] = {}
 
+    @uninterrupted
     def start(self) -> None:
         """Stand in for the handlers that are written in Python."""
         if threading.current_thread() is not threading.main_thread():
@@ -43,6 +49,7 @@ class Interrupts:
                 signal.signal(number, ours)
                 self._handlers[number] = handler, ours
 
+    @uninterrupted
     def stop(self) -> None:
         """Put the handlers back, but for those that the code has replaced."""
         for number, (handler, ours) in self._handlers.items():
@@ -54,7 +61,7 @@ class Interrupts:
         def handle(number: int, frame: FrameType | None) -> Any:
             at = frame
             while at is not None:
-                if at.f_code in self._protected:
+                if at.f_code in _uninterrupted:
                     _thread.start_new_thread(_send_later, (number,))
                     return None
                 at = at.f_back
@@ -65,4 +72,4 @@ class Interrupts:
 
 def _send_later(number: int) -> None:
     time.sleep(_LATER)
-    _thread.interrupt_main(number)
+    _thread.interrupt_main(signal.Signals(number))

@@ -20,6 +20,7 @@ from gradviz.capture.recorder.compiled import CompiledCalls
 from gradviz.capture.recorder.engine import Engine, memory_of
 from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.hooks import Hooks
+from gradviz.capture.recorder.interrupts import Interrupts, uninterrupted
 from gradviz.capture.recorder.lines import Lines
 from gradviz.capture.recorder.modules import Modules
 from gradviz.capture.recorder.operations import Operations
@@ -77,6 +78,7 @@ class Recorder:
         self._label = label
         self._progress = progress
         self._exit = ExitStack()
+        self._interrupts = Interrupts()
         self._problem: BaseException | None = None
         self._operations_in_step = 0
         self._is_dirty = False
@@ -91,6 +93,7 @@ class Recorder:
 
     # ------------------------------------------------------------ start, stop
 
+    @uninterrupted
     def start(
         self, frame: FrameType | None = None, file: str = "", text: str | None = None
     ) -> None:
@@ -110,11 +113,13 @@ class Recorder:
                 "one autograd graph would see each other. End the outer one first, or leave "
                 "the inner gradviz.record() out"
             )
+        self._exit.callback(_active.release)
         try:
-            self._exit.callback(_active.release)
+            self._interrupts.start()
             self._start(frame, file, text)
         except BaseException:
             self._exit.close()
+            self._interrupts.stop()
             raise
 
     def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
@@ -158,6 +163,7 @@ class Recorder:
         self._tracer.start()
         self._exit.callback(self._tracer.stop)
 
+    @uninterrupted
     def stop(self, error: BaseException | None = None) -> Recording:
         """End the observation, take everything away again, and give the recording.
 
@@ -178,6 +184,7 @@ class Recorder:
             self._unmark()
             self._world.forget()
             self._frame = self._variables_of_cell = None
+            self._interrupts.stop()
         if self._problem is not None and error is None:
             raise RecordingError(
                 f"the recording failed ({type(self._problem).__name__}: {self._problem}). The "

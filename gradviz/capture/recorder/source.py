@@ -80,7 +80,7 @@ def of_block(frame: FrameType) -> Source:
     name = name_of(code)
     found = _with_block("".join(lines), frame.f_lineno)
     if found is None:
-        return Source(Code(name, frame.f_lineno, ""))
+        return Source(Code(name, frame.f_lineno, ""), frozenset({frame.f_lineno}))
     head, first, last = found
     text = "".join(lines[first - 1 : last])
     ignored = frozenset(range(head, first)) | {frame.f_lineno}

@@ -10,7 +10,6 @@ before that by a trace function on the level of C, which gets the frame as it is
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import sys
 import threading
@@ -20,6 +19,7 @@ from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.model import RecordingError
 
 
@@ -116,6 +116,7 @@ class FrameTracer(_Tracer):
         sys.settrace(self._before)
         self._before = self.first = None
 
+    @uninterrupted
     @autograd.never_compiled
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
         if self.resting is not None and (what != _RETURN or frame is not self.resting):
@@ -150,8 +151,6 @@ class FrameTracer(_Tracer):
                 if self.is_line_frame(frame):
                     with autograd.unseen():
                         self.listener.line_raised(frame, kind if error is None else error)
-        except KeyboardInterrupt:
-            _thread.interrupt_main()
         except BaseException as error:
             self.listener.failed(error)
         return 0
