@@ -108,10 +108,10 @@ def observe(story: Story, block: Any) -> Seen:
     return seen
 
 
-def error_of(run: Callable[[], Any]) -> Any:
+def error_of(run: Callable[..., Any], *args: Any) -> Any:
     """Class, text and whole traceback of what ``run`` raises."""
     try:
-        run()
+        run(*args)
     except BaseException as error:
         return trace_of(error)
     return None

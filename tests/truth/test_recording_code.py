@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import sys
 import threading
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -17,22 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-import gradviz
-from gradviz import RecordingError
 from tests.programs import Double, apply
 from tests.truth.recorded import (
     Seen,
     Spy,
     Story,
-    assert_recorder_is_well,
     assert_same,
     bits,
-    differences,
     facts,
     nodes_now,
-    observe,
-    plain,
-    world,
 )
 
 STORIES: dict[str, Story] = {}
@@ -132,7 +123,7 @@ def a_graph_that_is_dropped_midway(block: Any, seen: Seen) -> None:
 
 @story
 def generators_comprehensions_and_nested_functions(block: Any, seen: Seen) -> None:
-    def numbers(x: Tensor) -> Iterator[Tensor]:
+    def numbers(x: Tensor) -> Generator[Tensor, None, None]:
         for i in range(3):
             y = x * i
             yield y
@@ -203,10 +194,7 @@ def coroutines_that_the_block_runs(block: Any, seen: Seen) -> None:
 
 
 def fails(x: Tensor) -> Tensor:
-    return (
-        x
-        @ torch.ones(3, 3)
-    )
+    return x @ torch.ones(3, 3)
 
 
 @story
@@ -323,8 +311,8 @@ def warnings_name_the_users_line(block: Any, seen: Seen) -> None:
         (x.sum()).backward(create_graph=True)
         torch.nn.functional.softmax(x)
         nn.CrossEntropyLoss(reduce=True)
-        torch.ones(2, 3).T.T.T
-        torch.ones(3).T  # warns in C++
+        print(torch.ones(2, 3).T.T.T)
+        print(torch.ones(3).T)  # warns in C++
 
 
 # --- what torch can do ----------------------------------------------------------------------
@@ -368,7 +356,7 @@ def a_dispatch_mode_of_the_users(block: Any, seen: Seen) -> None:
 
     with block:
         x = leaf()
-        with Dispatched():
+        with Dispatched():  # type: ignore[no-untyped-call]
             y = (x * x).exp()
             y.sum().backward()
             x.grad.add_(1)  # type: ignore[union-attr]
@@ -438,7 +426,7 @@ def transforms(block: Any, seen: Seen) -> None:
         slope = torch.func.grad(loss)(x)
         both = torch.func.vmap(torch.func.grad(loss))(torch.stack([x, x * 2]))
         jacobian = torch.func.jacrev(lambda t: t * t)(x)
-        _, tangent = torch.func.jvp(loss, (x.detach(),), (torch.ones(2),))
+        tangent = torch.func.jvp(loss, (x.detach(),), (torch.ones(2),))
         hessian = torch.func.hessian(loss)(x)
         (slope.sum() + both.sum()).backward()
         print(slope, both, jacobian, tangent, hessian)
@@ -516,7 +504,7 @@ def memory_written_behind_torchs_back(block: Any, seen: Seen) -> None:
         y = x * w
         w.numpy()[0] = 5
         w.data.mul_(2)
-        w.untyped_storage().fill_(0)
+        w.untyped_storage().fill_(0)  # type: ignore[attr-defined]
         x.data = torch.zeros(2)
         y.sum().backward()
     seen["facts"] = facts(x), facts(w)

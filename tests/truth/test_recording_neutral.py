@@ -42,10 +42,10 @@ def story_of(program: Program, spy: Callable[[], Any] = nullcontext) -> Story:
             for name, tensor in built.names.items():
                 if tensor.requires_grad and (tensor.is_leaf or not tensor._is_view()):
                     tensor.register_hook(lambda grad, name=name: events.append((name, bits(grad))))
-            seen["first"] = error_of(lambda: run_backward(built))
+            seen["first"] = error_of(run_backward, built)
             if spied is not None:
                 seen["alive after backward"] = spied.alive()
-            seen["second"] = error_of(lambda: run_backward(built))
+            seen["second"] = error_of(run_backward, built)
         if spied is not None:
             seen["calls"], seen["alive"] = spied.calls, spied.alive()
         seen["events"] = events
@@ -111,8 +111,8 @@ def test_torchs_own_custom_functions_run_the_same(name: str) -> None:
                 )
                 roots = [t for t in slopes if t is not None and t.requires_grad]
                 twice = [torch.ones_like(t) for t in roots]
-                seen[f"{i} twice"] = error_of(lambda: torch.autograd.backward(roots, twice))  # noqa: B023
-                seen[f"{i} once"] = error_of(lambda: torch.autograd.backward(outputs, ones))  # noqa: B023
+                seen[f"{i} twice"] = error_of(torch.autograd.backward, roots, twice)
+                seen[f"{i} once"] = error_of(torch.autograd.backward, outputs, ones)
                 made_all += [(leaves, outputs, roots)]
         for i, (leaves, outputs, roots) in enumerate(made_all):
             seen[f"{i} facts"] = [facts(t) for t in (*leaves, *outputs, *roots)]
@@ -152,7 +152,9 @@ def test_a_model_learns_the_same(make: Callable[[Any], torch.optim.Optimizer]) -
         seen["losses"] = losses
         seen["facts"] = {name: facts(p) for name, p in model.named_parameters()}
         states = [optimizer.state[p] for p in model.parameters()]
-        seen["state"] = [{k: bits(torch.as_tensor(v)) for k, v in s.items() if v is not None} for s in states]
+        seen["state"] = [
+            {k: bits(torch.as_tensor(v)) for k, v in s.items() if v is not None} for s in states
+        ]
         seen["nodes"] = nodes_now([loss])
 
     assert_same(story, into=[torch.nn.Linear])

@@ -243,9 +243,9 @@ def check_backwards(recording: gradviz.Recording, hooked: Hooked) -> None:
         assert [(r.place, r.name) for r in mine.ran] == [(r.place, r.name) for r in seen.ran]
         for one, other in zip(mine.ran, seen.ran):
             assert one.freed == other.freed, one.name
-            assert one.nbytes == other.nbytes or (
-                one.nbytes < other.nbytes and not mine.is_all
-            ), one.name
+            assert one.nbytes == other.nbytes or (one.nbytes < other.nbytes and not mine.is_all), (
+                one.name
+            )
             same_slots(one.used, other.used)
             same_values(one.grad_outputs, other.grad_outputs)
             same_values(one.grad_inputs, other.grad_inputs)

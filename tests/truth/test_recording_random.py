@@ -22,7 +22,7 @@ def random_story(instructions: list[tuple[str, int, int]]) -> Story:
             machine.run(instructions)
             outputs = [t for t in machine.outputs() if random_programs.has_a_place(t)]
             ones = [torch.ones_like(t) for t in outputs]
-            seen["error"] = rec.error_of(lambda: torch.autograd.backward(outputs, ones))
+            seen["error"] = rec.error_of(torch.autograd.backward, outputs, ones)
         seen["facts"] = [rec.facts(t) for t in machine.pool]
         seen["nodes"] = rec.nodes_now(outputs)
         references = [weakref.ref(t) for t in machine.pool]

@@ -157,7 +157,7 @@ def snapshot_now(line: int, space: Mapping[str, Any]) -> tuple[int, Graph | None
     # A view whose base was written may be stale: to ask for its node could make one.
     placed = [t for t in names.values() if not (t._is_view() and t._version)]
     roots = [t for t in placed if t.requires_grad and t.grad_fn is not None]
-    roots += [t.grad for t in names.values() if t.is_leaf and t.grad is not None]  # type: ignore[misc]
+    roots += [t.grad for t in names.values() if t.is_leaf and t.grad is not None]
     roots = [t for t in roots if t.grad_fn is not None]
     if not roots:
         return line, None
@@ -313,9 +313,7 @@ def test_every_named_tensor_has_at_every_line_the_flags_it_has_there(name: str) 
 NODE_FAULTS: dict[str, Callable[[Node], Node]] = {
     "state": lambda n: replace(n, state="freed"),
     "slot": lambda n: replace(n, saved=n.saved[1:]),
-    "version": lambda n: replace(
-        n, saved=(replace(n.saved[0], saved_version=7), *n.saved[1:])
-    ),
+    "version": lambda n: replace(n, saved=(replace(n.saved[0], saved_version=7), *n.saved[1:])),
     "slot freed": lambda n: replace(n, saved=(replace(n.saved[0], state="freed"), *n.saved[1:])),
     "entries": lambda n: replace(n, next_functions=n.next_functions[::-1]),
     "name": lambda n: replace(n, name="DivBackward0"),

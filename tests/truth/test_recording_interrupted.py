@@ -1,0 +1,163 @@
+"""Everything is taken away again wherever a recording is interrupted."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import gradviz
+from gradviz import RecordingError
+from gradviz.capture.recorder import calls, disguise, engine, lines, state, steps, tracing
+from gradviz.capture.recorder import world as numbers
+from tests.truth.recorded import differences, nodes_now, world
+
+
+def work() -> tuple[torch.Tensor, torch.Tensor]:
+    """Backward, in place, a module, an optimizer: every part of the recorder has work."""
+    x = torch.ones(3, requires_grad=True)
+    return x, (x * x).exp().sum()
+
+
+def train(loss: torch.Tensor) -> None:
+    with gradviz.record():
+        y = torch.ones(3, requires_grad=True)
+        z = (y * 2).sum() + loss
+        z.register_hook(lambda g: g * 1)
+        z.backward(retain_graph=True)
+        optimizer = torch.optim.SGD([y], lr=0.1)
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            y.add_(1)
+        (y.exp().sum() + loss).backward()
+
+
+Place = tuple[Any, str]
+PLACES: list[Place] = [
+    (steps.Steps, "step"),
+    (state.State, "_rows"),
+    (state.State, "unmark"),
+    (state.State, "bury"),
+    (engine.Engine, "_begin"),
+    (engine.Engine, "_before"),
+    (engine.Engine, "_after"),
+    (engine.Engine, "_end"),
+    (numbers.World, "know"),
+    (numbers.World, "node_number"),
+    (numbers.World, "forget"),
+    (calls.CallMode, "_before"),
+    (calls.CallMode, "_after"),
+    (disguise.Disguise, "call"),
+    (lines.Lines, "line_event"),
+    (lines.Lines, "stop"),
+    (tracing.FrameTracer, "start"),
+    (tracing.FrameTracer, "stop"),
+    (tracing.MonitoringTracer, "start"),
+    (tracing.MonitoringTracer, "stop"),
+]
+
+
+class Interrupting:
+    """Sends Ctrl-C when a function is called for the ``at``-th time."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, place: Place, at: int) -> None:
+        owner, name = place
+        self.calls = 0
+        original = getattr(owner, name)
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            if self.calls == at:
+                _thread.interrupt_main()
+            return original(*args, **kwargs)
+
+        patch.setattr(owner, name, called)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_raises() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def run(_: torch.Tensor, loss: torch.Tensor, wait: float = 0.0) -> BaseException | None:
+    try:
+        try:
+            train(loss)
+        finally:
+            time.sleep(wait)  # a signal that came at a bad moment is sent again a little later
+    except BaseException as error:
+        return error
+    return None
+
+
+def assert_clean(before: dict[str, Any], loss: torch.Tensor) -> None:
+    assert not differences(before, world())
+    for name, _, _, marks, hooks in nodes_now([loss]):
+        assert marks == [], name
+        assert hooks == (0, 0), name
+    with gradviz.record() as recording:
+        loss.detach().clone().requires_grad_().exp().backward()
+    assert len(recording.backward_order) == 2
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: f"{p[0].__name__}.{p[1]}")
+def test_an_interruption_inside_the_recorder_leaves_nothing_behind(place: Place) -> None:
+    run(*work())
+    with pytest.MonkeyPatch.context() as patch:
+        total = Interrupting(patch, place, 0)
+        assert run(*work()) is None
+    ways = sorted({1, total.calls // 2, total.calls})
+    for at in ways if total.calls else ():
+        if not 1 <= at <= total.calls:
+            continue
+        x, loss = work()
+        before = world()
+        with pytest.MonkeyPatch.context() as patch:
+            Interrupting(patch, place, at)
+            error = run(x, loss, 0.1)
+        assert_clean(before, loss)
+        cause = error.__cause__ if isinstance(error, RecordingError) else error
+        assert isinstance(cause, KeyboardInterrupt), (at, error)
+
+
+@pytest.mark.parametrize("delay", [0.0005 * 1.3**i for i in range(18)])
+def test_ctrl_c_at_any_time_leaves_nothing_behind(delay: float) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    x, loss = work()
+    handler = signal.signal(signal.SIGALRM, stop)
+    before = world()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        error = run(x, loss, 0.05)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+    assert_clean(before, loss)
+    cause = error.__cause__ if isinstance(error, RecordingError) else error
+    assert cause is None or isinstance(cause, KeyboardInterrupt)
+
+
+def test_the_engine_goes_on_after_an_interruption_in_a_hook() -> None:
+    def interrupt(grad: torch.Tensor) -> None:
+        raise KeyboardInterrupt
+
+    x, loss = work()
+    before = world()
+    handle = loss.register_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt), gradviz.record() as recording:
+        loss.backward()
+    handle.remove()
+    assert_clean(before, loss)
+    assert recording.at_error is not None
+    loss.backward()
+    assert x.grad is not None
