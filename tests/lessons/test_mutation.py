@@ -12,7 +12,10 @@ import pytest
 from nbformat import NotebookNode
 
 import gradviz
+from gradviz.model.events import Freed, NodeRan
+from gradviz.model.recording import StepFacts
 from tests.lessons.lesson_files import Kernel, check_strictly, code_cells, stored
+from tests.lessons.lesson_shell import lesson_shell
 
 LESSON = "02-reading-the-graph"
 PARTS = ("text/plain", "text/html", "image/svg+xml")
@@ -81,6 +84,91 @@ def operands_swapped(graph: Graph) -> Graph:
 
 FAULTS = (edge_lost, flag_flipped, version_off_by_one, state_wrong, operands_swapped)
 
+Recording = gradviz.Recording
+Row = Any
+
+
+def with_rows(recording: Recording, wrong: Callable[[Row], Row]) -> Recording:
+    """The recording with other nodes and tensors in all its steps."""
+
+    def step(facts: StepFacts) -> StepFacts:
+        changes = facts.changes
+        nodes = tuple((key, wrong(row)) for key, row in changes.nodes)
+        tensors = tuple((key, wrong(row)) for key, row in changes.tensors)
+        return replace(facts, changes=replace(changes, nodes=nodes, tensors=tensors))
+
+    return with_steps(recording, [step(facts) for facts in recording.facts])
+
+
+def with_steps(recording: Recording, steps: list[StepFacts]) -> Recording:
+    """The recording with other steps; the same ones would be no fault."""
+    made = Recording(steps, recording.codes, recording.device, recording.label)
+    assert made != recording
+    return made
+
+
+def steps_swapped(recording: Recording) -> Recording:
+    """The first node that runs and the one after it, each with all that belongs to it."""
+    steps = list(recording.facts)
+    ran = [i for i, facts in enumerate(steps) if any(isinstance(e, NodeRan) for e in facts.events)]
+    first, second = ran[0] + 1, ran[1] + 1
+    begin = next(i for i, facts in enumerate(steps) if facts.kind == "backward") + 1
+    steps[begin:second] = steps[first:second] + steps[begin:first]
+    return with_steps(recording, steps)
+
+
+def freed_forgotten(recording: Recording) -> Recording:
+    known: dict[str, Any] = {}
+
+    def still_held(row: Row) -> Row:
+        if getattr(row, "state", "") == "holds":
+            known[row.id] = row
+        return known[row.id] if getattr(row, "state", "") == "freed" else row
+
+    wrong = with_rows(recording, still_held)
+    steps = [
+        replace(facts, events=tuple(e for e in facts.events if not isinstance(e, Freed)))
+        for facts in wrong.facts
+        if facts.kind != "freed"
+    ]
+    return with_steps(recording, steps)
+
+
+def saved_version_off_by_one(recording: Recording) -> Recording:
+    def later(slot: Any) -> Any:
+        is_known = slot.saved_version is not None
+        return replace(slot, saved_version=slot.saved_version + 1) if is_known else slot
+
+    def wrong(row: Row) -> Row:
+        return replace(row, saved=tuple(map(later, row.saved))) if hasattr(row, "saved") else row
+
+    return with_rows(recording, wrong)
+
+
+def tensor_version_off_by_one(recording: Recording) -> Recording:
+    return with_rows(
+        recording, lambda r: replace(r, version=r.version + 1) if hasattr(r, "version") else r
+    )
+
+
+def gradient_changed(recording: Recording) -> Recording:
+    def wrong(row: Row) -> Row:
+        if (grad := getattr(row, "grad", None)) is None:
+            return row
+        return replace(row, grad=replace(grad, values=(*grad.values[:-1], grad.values[-1] + 1)))
+
+    return with_rows(recording, wrong)
+
+
+RECORDED_FAULTS = (
+    steps_swapped,
+    freed_forgotten,
+    saved_version_off_by_one,
+    tensor_version_off_by_one,
+    gradient_changed,
+)
+OPENED_EARLY = "opened one step early"
+
 
 def bundle(widget: Any) -> dict[str, str]:
     given = widget._repr_mimebundle_()
@@ -122,6 +210,53 @@ def test_each_fault_in_each_part_of_an_output_is_found(tmp_path: Path) -> None:
     notebook = NotebookNode(stored(LESSON))
     notebook.cells = [NotebookNode(cell(n, data)) for n, data in enumerate(outputs, 1)]
     assert failed_cells(notebook, tmp_path) == set(range(1, len(outputs)))
+
+
+def wrong_bundles(player: Any, step: int | None) -> dict[str, dict[str, str]]:
+    """What the player of each faulty recording would have left in the notebook."""
+    made = {
+        fault.__name__: bundle(gradviz.show(fault(player.recording), step=step))
+        for fault in RECORDED_FAULTS
+    }
+    early = gradviz.show(player.recording, step=player.step - 1)
+    return {**made, OPENED_EARLY: bundle(early)}
+
+
+@pytest.mark.slow
+def test_each_fault_in_each_part_of_a_recorded_output_is_found(tmp_path: Path) -> None:
+    three, four = (
+        {cell.id: cell for cell in code_cells(stored(lesson))}
+        for lesson in ("03-who-gets-a-gradient", "04-twice-through-the-same-graph")
+    )
+    cells = [four["setup-run"], four["twice-run"]]
+    expected: set[int] = set()
+    seen = {name: set[str]() for name in (OPENED_EARLY, *(f.__name__ for f in RECORDED_FAULTS))}
+
+    def add(cell: Any, data: dict[str, str]) -> None:
+        copied = copy.deepcopy(cell)
+        copied.id, copied.execution_count = f"cell-{len(cells)}", len(cells) + 1
+        copied.outputs[0].data = data
+        cells.append(copied)
+
+    with lesson_shell(tmp_path) as shell:
+        for cell in tuple(cells):
+            shell.run(cell.source)
+        for cell, step in ((four["twice-show"], None), (three["backward-show"], 4)):
+            (player,) = shell.run(cell.source).objects
+            right = bundle(player)
+            add(cell, right)
+            for name, wrong in wrong_bundles(player, step).items():
+                for part in PARTS:
+                    if wrong[part] != right[part]:
+                        seen[name].add(part)
+                        expected.add(len(cells))
+                        add(cell, {**right, part: wrong[part]})
+    assert seen.pop(OPENED_EARLY) == {"text/html", "image/svg+xml"}
+    assert all(parts == set(PARTS) for parts in seen.values()), seen
+
+    notebook = NotebookNode(stored(LESSON))
+    notebook.cells = cells
+    assert failed_cells(notebook, tmp_path) == expected
 
 
 @pytest.mark.slow
