@@ -144,6 +144,26 @@ def tensors_in(value: Any, depth: int = 2) -> Iterator[torch.Tensor]:
             yield from tensors_in(item, depth - 1)
 
 
+class Pausable(Protocol):
+    """What can rest for a while."""
+
+    def pause(self) -> None:
+        """Rest."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+
+class Untraced:
+    """Stands for a tracer that does not run yet."""
+
+    def pause(self) -> None:
+        """Nothing runs."""
+
+    def resume(self) -> None:
+        """Nothing runs."""
+
+
 class CallMode(TorchFunctionMode):
     """A mode of torch that runs every function unchanged and tells about it."""
 
@@ -151,17 +171,28 @@ class CallMode(TorchFunctionMode):
         super().__init__()
         self._listener = listener
         self._disguise = Disguise()
+        self.tracer: Pausable = Untraced()
+        """Rests while this mode's own code runs."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        frame: FrameType = caller_of(func)
-        call = self._before(func, args, kwargs)
+        tracer = self.tracer
+        tracer.pause()
+        try:
+            kwargs = kwargs or {}
+            frame: FrameType = caller_of(func)
+            call = self._before(func, args, kwargs)
+        finally:
+            tracer.resume()
         try:
             result = self._disguise.call(frame, func, args, kwargs)
         finally:
             del frame
         if call is not None:
-            self._after(call, result)
+            tracer.pause()
+            try:
+                self._after(call, result)
+            finally:
+                tracer.resume()
         return result
 
     def _before(self, func: Any, args: Any, kwargs: Any) -> Call | None:

@@ -18,6 +18,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.calls import Pausable, Untraced
 from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
@@ -103,6 +104,8 @@ class Engine:
         self._live: dict[str, Any] = {}
         """Nodes that may run, by id; only while backward runs."""
         self._ran = 0
+        self.tracer: Pausable = Untraced()
+        """Rests while hooks of this class run."""
         self.failure: tuple[str | None, int | None] = (None, None)
         """Node that was running, and number of the backward, when the last backward raised."""
 
@@ -121,10 +124,13 @@ class Engine:
         number = self._count
         raised = True
         try:
+            self.tracer.pause()
             try:
                 handles = self._begin(call, number)
             except Exception as error:
                 self._failed(error)
+            finally:
+                self.tracer.resume()
             self._numbers.append(number)
             result = run()
             raised = False
@@ -194,11 +200,14 @@ class Engine:
         return [node.register_prehook(before), node.register_hook(after)]
 
     def _guard(self, look: Callable[[], None]) -> None:
+        self.tracer.pause()
         try:
             with autograd.unseen():
                 look()
         except Exception as error:
             self._failed(error)
+        finally:
+            self.tracer.resume()
 
     def _end(self, number: int, raised: bool) -> None:
         self._flush()

@@ -156,6 +156,7 @@ class Recorder:
             self._failed,
         )
         self._tracer: Tracer = make_tracer(listener, frame)
+        self._mode.tracer = self._engine.tracer = self._tracer
         if self._anomaly:
             self._exit.enter_context(_anomaly())
         self._exit.enter_context(autograd.backwards_observed(self._backward))

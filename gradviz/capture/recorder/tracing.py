@@ -103,18 +103,31 @@ class FrameTracer(_Tracer):
     def __init__(self, listener: Listener, first: FrameType | None) -> None:
         super().__init__(listener, first)
         self._before: Any = None
+        self._is_on = False
         # The interpreter keeps only a pointer to it.
         self._hook = _Hook(self._told)
 
     def start(self) -> None:
         """Begin to tell; a debugger's or a profiler's trace function rests until the end."""
         self._before = sys.gettrace()
-        ctypes.pythonapi.PyEval_SetTrace(self._hook, ctypes.py_object(self))
+        self._is_on = True
+        _set_trace(self._hook, self)
 
     def stop(self) -> None:
         """Tell nothing any more."""
+        self._is_on = False
         sys.settrace(self._before)
         self._before = self.first = None
+
+    def pause(self) -> None:
+        """Tell nothing until :meth:`resume`, at next to no cost: the recorder's own code runs."""
+        if self._is_on:
+            sys.settrace(None)
+
+    def resume(self) -> None:
+        """Tell again."""
+        if self._is_on:
+            _set_trace(self._hook, self)
 
     @uninterrupted
     @autograd.never_compiled
@@ -123,37 +136,51 @@ class FrameTracer(_Tracer):
             return 0
         # An exception cannot leave this function: ctypes would print and drop it.
         try:
-            if what == _LINE:
-                if self.is_line_frame(frame):
-                    with autograd.unseen():
-                        self.listener.line(frame, frame.f_lineno)
-            elif what == _CALL:
+            role = self.roles.get(frame.f_code)
+            if role is None:
                 role = self.role(frame.f_code)
-                if not role.has_lines and frame is not self.first:
+            if role is NO_ROLE and what != _EXCEPTION and frame is not self.first:
+                if what == _CALL:
                     frame.f_trace_lines = False
-                if role.watch is not None:
-                    with autograd.unseen():
-                        role.watch.entered(frame)
-                    if role.watch.rests:
-                        self.resting = frame
-            elif what == _RETURN:
-                self.resting = None
-                watch = self.role(frame.f_code).watch
-                if watch is not None:
-                    with autograd.unseen():
-                        watch.left(frame, _object(argument), argument is not None)
-                if self.is_line_frame(frame):
-                    with autograd.unseen():
-                        self.listener.line_frame_left(frame, argument is None)
             elif what == _EXCEPTION and argument is not None:
-                kind, error, traceback = _object(argument)
-                self.listener.clean(traceback)
-                if self.is_line_frame(frame):
-                    with autograd.unseen():
-                        self.listener.line_raised(frame, kind if error is None else error)
+                self._raised(frame, role, *_object(argument))
+            else:
+                self._tell(frame, role, what, argument)
         except BaseException as error:
             self.listener.failed(error)
         return 0
+
+    def _tell(self, frame: FrameType, role: Role, what: int, argument: int | None) -> None:
+        has_lines = role.has_lines or frame is self.first
+        watch = role.watch
+        if what == _LINE:
+            if has_lines:
+                with autograd.unseen():
+                    self.listener.line(frame, frame.f_lineno)
+        elif what == _CALL:
+            frame.f_trace_lines = has_lines
+            if watch is not None:
+                watch.entered(frame)
+                if watch.rests:
+                    self.resting = frame
+        elif what == _RETURN:
+            self.resting = None
+            if watch is not None:
+                watch.left(frame, _object(argument), argument is not None)
+            if has_lines:
+                with autograd.unseen():
+                    self.listener.line_frame_left(frame, argument is None)
+
+    def _raised(self, frame: FrameType, role: Role, kind: Any, error: Any, tb: Any) -> None:
+        self.listener.clean(tb)
+        if role.has_lines or frame is self.first:
+            with autograd.unseen():
+                self.listener.line_raised(frame, kind if error is None else error)
+
+
+_set_trace: Final[Any] = ctypes.pythonapi.PyEval_SetTrace
+_set_trace.argtypes = [_Hook, ctypes.py_object]
+_set_trace.restype = None
 
 
 def _object(address: int | None) -> Any:
@@ -219,6 +246,12 @@ class MonitoringTracer(_Tracer):
             monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
         monitoring.free_tool_id(self._tool)
         self._tool, self.first = -1, None
+
+    def pause(self) -> None:
+        """Code that is of no interest costs nothing here."""
+
+    def resume(self) -> None:
+        """Nothing was paused."""
 
     def _add(self, code: CodeType, events: int) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
