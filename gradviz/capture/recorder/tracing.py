@@ -264,11 +264,10 @@ class MonitoringTracer(_Tracer):
         try:
             with autograd.unseen():
                 tell()
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
             self.listener.failed(error)
 
+    @uninterrupted
     @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
         if self.resting is not None or threading.get_ident() != self.thread:
@@ -289,6 +288,7 @@ class MonitoringTracer(_Tracer):
                 self.resting = frame
         return None
 
+    @uninterrupted
     @autograd.never_compiled
     def _line(self, code: CodeType, line: int) -> None:
         if self.resting is not None:
@@ -297,6 +297,7 @@ class MonitoringTracer(_Tracer):
         if self.is_line_frame(frame):
             self._guarded(lambda: self.listener.line(frame, line))
 
+    @uninterrupted
     @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
         frame = sys._getframe(1)
@@ -304,12 +305,14 @@ class MonitoringTracer(_Tracer):
             return
         self._guarded(lambda: self._left(frame, value, True))
 
+    @uninterrupted
     @autograd.never_compiled
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
         frame = sys._getframe(1)
         if code in self._codes and not self._rests(frame):
             self._guarded(lambda: self._left(frame, None, False))
 
+    @uninterrupted
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:
         """Whether the event of this frame's end is not to be told."""
@@ -324,6 +327,7 @@ class MonitoringTracer(_Tracer):
         if self.is_line_frame(frame):
             self.listener.line_frame_left(frame, not is_known)
 
+    @uninterrupted
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
         if self.resting is not None:
