@@ -174,8 +174,8 @@ class HookFired(Event):
     tensor: str | None = None
     returned: ValueSummary | None = None
     """Gradient it returned in place of the one it got; ``None`` if it returned ``None``."""
-    seen: bool = True
-    """Whether its return value was seen; not so for functions that are not Python's."""
+    raised: bool = False
+    """Whether it raised."""
 
 
 @dataclass(frozen=True, slots=True)

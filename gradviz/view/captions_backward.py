@@ -111,7 +111,9 @@ def fired(event: HookFired, story: Story, short: bool = False) -> Words:
         words += (" of ", *story.tensor(event.tensor))
     elif event.node is not None:
         words += (" at ", *story.node(event.node))
-    if not event.seen or event.hook.kind == "post_accumulate_grad":
+    if event.raised:
+        return (*words, " raised")
+    if event.hook.kind == "post_accumulate_grad":
         return (*words, " ran")
     if event.returned is not None:
         return (*words, f" made the gradient {gradient(event.returned)}")

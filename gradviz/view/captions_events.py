@@ -250,7 +250,7 @@ def _died(events: list[Event], story: Story) -> Iterator[Words]:
     nodes = [key for event in dead for key in event.nodes if key in story.nodes]
     inner = [key for key in nodes if story.nodes[key].variable is None]
     if named:
-        old = ("the old ",) if _is_bound_again(tensors, story) else ()
+        old = ("an earlier ",) if _is_bound_again(tensors, story) else ()
         yield (*old, *listed(named), " died")
     if inner:
         verb = "died too" if named else "died"

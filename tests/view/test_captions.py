@@ -215,8 +215,8 @@ def test_events_of_a_line_are_told(event: Event, words: str) -> None:
     [
         (HookFired(1, Hook("tensor", "f"), "n0", "t2"),
          "hook f of y ran and left the gradient as it is"),
-        (HookFired(1, Hook("node_post", "f"), "n0", None, None, seen=False),
-         "node hook f at MulBackward0 ran"),
+        (HookFired(1, Hook("node_post", "f"), "n0", None, None, raised=True),
+         "node hook f at MulBackward0 raised"),
     ],
 )  # fmt: skip
 def test_a_hook_that_changes_nothing_is_told(event: HookFired, words: str) -> None:

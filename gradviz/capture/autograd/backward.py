@@ -33,6 +33,8 @@ Observer: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
 """Is given a function that runs the backward, and what it was called with."""
 _observers: Final[dict[int, Observer]] = {}
 """Who observes the backwards that a thread starts, by thread."""
+_strangers: Final[list[Callable[[], None]]] = []
+"""Who is told that a thread which nobody observes has run a backward."""
 _exchanging: Final = threading.Lock()
 _uses = 0
 """How many want the other body: readings and observers."""
@@ -60,7 +62,11 @@ def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     try:
         observer = _observers.get(me)
         if observer is None:
-            return _original(t_outputs, *args, **kwargs)
+            try:
+                return _original(t_outputs, *args, **kwargs)
+            finally:
+                for tell in list(_strangers):
+                    tell()
         call = _call(t_outputs, *args, **kwargs)
         return observer(lambda: _original(t_outputs, *args, **kwargs), call)
     finally:
@@ -118,14 +124,19 @@ def backwards_wait() -> Iterator[None]:
 
 
 @contextmanager
-def backwards_observed(observer: Observer) -> Iterator[None]:
-    """Hand every backward that this thread starts in the block to ``observer``, which runs it."""
+def backwards_observed(observer: Observer, stranger: Callable[[], None]) -> Iterator[None]:
+    """Hand every backward that this thread starts in the block to ``observer``, which runs it.
+
+    ``stranger`` is called when another thread has run one.
+    """
     me = threading.get_ident()
     with _exchanged():
         _observers[me] = observer
+        _strangers.append(stranger)
         try:
             yield
         finally:
+            _strangers.remove(stranger)
             del _observers[me]
 
 

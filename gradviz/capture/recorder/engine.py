@@ -354,7 +354,7 @@ class Engine:
             with autograd.unseen():
                 returned = self._summary(value)
         self._refresh()
-        self._steps.add(HookFired(number, hook, key, tensor, returned, is_known))
+        self._steps.add(HookFired(number, hook, key, tensor, returned, not is_known))
         self._step("hook", 2, key, number)
 
     # ---------------------------------------------------------------- helpers

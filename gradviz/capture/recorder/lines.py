@@ -30,14 +30,23 @@ class Lines:
     Args:
         first: Source of the cell or block.
         ended: Called when a statement has run, with what it has raised and a handler in the
-            recorded code has caught, else ``None``; :attr:`line` is still its line.
+            recorded code has caught, else ``None``, and the value if it returned one;
+            :attr:`line` is still its line.
+        calls: Called when a followed function begins to run while a line of another runs.
         file: File name of the cell; ``""`` for a block.
     """
 
-    def __init__(self, first: Source, ended: Callable[[Any], None], file: str) -> None:
+    def __init__(
+        self,
+        first: Source,
+        ended: Callable[[Any, Any], None],
+        calls: Callable[[FrameType], None],
+        file: str,
+    ) -> None:
         self.sources: list[Source] = [first]
         self._file = file
         self._ended = ended
+        self._calls = calls
         self._levels: list[_Level] = []
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
@@ -116,14 +125,14 @@ class Lines:
         if self._levels and self._levels[-1].frame is frame:
             self._levels[-1].error = error
 
-    def left(self, frame: FrameType, failed: bool) -> None:
-        """A followed frame is left, by an exception or not."""
+    def left(self, frame: FrameType, failed: bool, value: Any) -> None:
+        """A followed frame is left, by an exception or with a value."""
         if not self._levels or self._levels[-1].frame is not frame:
             return
         if failed:
             self._failed = self._failed or (self.line, self.code)
         else:
-            self._end(self._levels[-1])
+            self._end(self._levels[-1], value)
         self._levels.pop().frame = None
         self._mark()
 
@@ -147,6 +156,8 @@ class Lines:
             place = 0
         else:
             place = self._place_of(frame.f_code)
+        if self.line is not None:
+            self._calls(frame)
         self._levels.append(_Level(frame, place))
         return self._levels[-1]
 
@@ -163,10 +174,10 @@ class Lines:
             self.sources.append(source.of_code(code))
         return self._places[code]
 
-    def _end(self, level: _Level) -> None:
+    def _end(self, level: _Level, value: Any = None) -> None:
         if level.line is None or level is not self._levels[-1]:
             return
-        self._ended(level.error)
+        self._ended(level.error, value)
         level.line = level.error = None
 
     def _mark(self) -> None:

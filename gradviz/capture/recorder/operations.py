@@ -102,6 +102,13 @@ class Operations:
             key = id(tensor) if storage is None else storage
             if key not in found:
                 found[key] = self._write(call.name, tensor, storage, before, after)
+        if call.is_setter and call.name == "data" and call.tensors:
+            tensor = call.tensors[0]
+            version = autograd.version_of(tensor)
+            if version is not None:
+                storage = self._world.storage(tensor)
+                write = self._write("an assignment to .data", tensor, storage, version, version)
+                found[id(tensor)] = replace(write, before=version, after=version)
         return list(found.values())
 
     def _write(
@@ -137,7 +144,7 @@ def _is_leaf(tensor: torch.Tensor) -> bool:
 
 
 def _reason(call: Call, results: list[torch.Tensor]) -> NotRecorded:
-    inputs = [t for t in call.tensors if t.requires_grad]
+    inputs = call.required_grad
     if call.name in LEAVES_TORCH or call.name in ("tensor", "as_tensor", "asarray"):
         return "left torch" if inputs else "no input requires grad"
     if not inputs:

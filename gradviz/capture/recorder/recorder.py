@@ -50,6 +50,8 @@ _COARSE: Final = (
     "the graph is too large to be read whole after every line: from here on states of saved "
     "tensors are those of the last backward, until the code ends"
 )
+MOST_READ_FIRST: Final = 500
+"""Tensors that are read before the code begins; others when they are first used."""
 _active = threading.Lock()
 
 
@@ -87,6 +89,8 @@ class Recorder:
         self._frame: FrameType | None = None
         self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
+        self._told_of_strangers = False
+        self._threads = threading.active_count()
         self._rows_read = 0
         self._is_coarse = False
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
@@ -131,7 +135,7 @@ class Recorder:
             self._variables_of_cell = _globals_of(file)
         else:
             first = source.of_block(frame)
-        self._lines = Lines(first, self._line_ended, file)
+        self._lines = Lines(first, self._line_ended, self._call_begins, file)
         self._world = World(self._names(None, mentioned=False))
         self._mode = CallMode(self)
         self._compiled = CompiledCalls(self._mode)
@@ -146,6 +150,13 @@ class Recorder:
         self._optimizers = Optimizers(self._world, self._steps, self._quieten, self._touch)
         self._silent = SilentWrites(self._world, self._values)
         self._begin_number = autograd.sequence_number()
+        with autograd.unseen():
+            named = dict(self._names(None, mentioned=False))
+            used = [t for name, t in named.items() if _variable(name) in first.used]
+            self._state.read_existing(used[:MOST_READ_FIRST])
+            for tensor in used[:MOST_READ_FIRST]:
+                self._hooks.learn(tensor)
+        self._silent.find(())
         self._steps.step("start", 0, None, 0)
         listener = Listener(
             self._role_of,
@@ -159,7 +170,7 @@ class Recorder:
         self._mode.tracer = self._engine.tracer = self._tracer
         if self._anomaly:
             self._exit.enter_context(_anomaly())
-        self._exit.enter_context(autograd.backwards_observed(self._backward))
+        self._exit.enter_context(autograd.backwards_observed(self._backward, self._stranger))
         self._exit.enter_context(autograd.mode_on(self._mode))
         self._tracer.start()
         self._exit.callback(self._tracer.stop)
@@ -235,8 +246,10 @@ class Recorder:
     def _role_of(self, code: CodeType) -> Role:
         if code.co_name == disguise.NAME:
             return NO_ROLE
+        is_function = code.co_name == "<module>" or not code.co_name.startswith("<")
         is_of_cell = bool(self._file) and code.co_filename == self._file
-        has_lines = is_of_cell or code in self._into or self._lines.is_inside(code)
+        is_ours = is_of_cell or code in self._into or self._lines.is_inside(code)
+        has_lines = is_function and is_ours  # a comprehension is part of its line
         watches = (self._compiled, self._modules, self._optimizers, self._hooks)
         watch = next((w for one in watches if (w := one.watch(code)) is not None), None)
         return Role(has_lines, watch) if has_lines or watch is not None else NO_ROLE
@@ -250,6 +263,13 @@ class Recorder:
         """Called in place of the engine for every backward of this thread."""
         with autograd.mode_on(self._mode):
             return self._engine.run(run, call)
+
+    def _stranger(self) -> None:
+        """Another thread has run a backward."""
+        self._is_dirty = True
+        if not self._told_of_strangers:
+            self._told_of_strangers = True
+            self._steps.add(Note("another thread ran backward(): its steps are not recorded"))
 
     def before_call(self, call: Call) -> bool:
         """Whether a call of torch is looked at closer."""
@@ -275,6 +295,7 @@ class Recorder:
 
     def after_call(self, call: Call) -> None:
         """Write down what a call of torch did."""
+        self._is_dirty = True  # lines of the user's that ran inside may have read the state
         for write in self._operations.writes(call):
             self._steps.add(write)
         self._operations_in_step += 1
@@ -308,12 +329,25 @@ class Recorder:
 
     # ------------------------------------------------------------------- lines
 
-    def _line_ended(self, error: Any) -> None:
+    def _call_begins(self, frame: FrameType) -> None:
+        """A function whose lines are followed begins to run in the middle of a line.
+
+        What the line has done so far, for the arguments, is told as its own.
+        """
+        events = self._steps.events
+        if self._steps.is_full or not any(isinstance(e, (Operation, Write)) for e in events):
+            return
+        values = [value for _, value in naming.local_variables(frame)]
+        self._read_state(values)
+        self._steps.add(Note(f"and now it calls {frame.f_code.co_name}"))
+        self._steps.step("line", 0, self._lines.line, self._lines.code)
+
+    def _line_ended(self, error: Any, value: Any) -> None:
         """A line has run; an exception that it raised has been caught by the recorded code."""
         if self._steps.is_full:
             self._steps.step("line", 0, self._lines.line, self._lines.code)
             return
-        self._read_state()
+        self._read_state(value)
         if error is not None:
             self._steps.add(self._raised(error))
         lines = self._lines
@@ -322,7 +356,8 @@ class Recorder:
         if self._progress is not None and len(self._steps.made) % 100 == 0:
             self._progress(len(self._steps.made))
 
-    def _read_state(self) -> None:
+    def _read_state(self, unnamed: Any = None) -> None:
+        """Read what is alive, and what tensors without a name lead to."""
         with autograd.unseen():
             renamed = self._world.name(self._names(self._lines.frame))
         self._name_results()
@@ -330,16 +365,22 @@ class Recorder:
         if left > 0:
             self._steps.add(Note(f"and {left} more operations", (left,)))
             self._operations_in_step = 0
-        if self._is_dirty or renamed or self._world.dead_nodes or self._world.dead_tensors:
+        silent = self._silent.find(self._steps.events)
+        for write in silent:
+            self._steps.add(write)
+        if threading.active_count() != self._threads:
+            self._is_dirty = True
+        dead = self._world.dead_nodes or self._world.dead_tensors
+        if self._is_dirty or renamed or dead or silent:
             self._is_dirty = False
             tensors, nodes = self._state.bury()
-            for event in self._state.read(everything=self._reads_everything()):
+            for event in self._state.read(
+                everything=self._reads_everything(), also=tensors_in(unnamed)
+            ):
                 self._steps.add(event)
             more_tensors, more_nodes = self._state.bury()
             if tensors or nodes or more_tensors or more_nodes:
                 self._steps.add(Died(tensors + more_tensors, nodes + more_nodes))
-        for write in self._silent.find(self._state, self._steps.events):
-            self._steps.add(write)
         self._steps.memory = memory_of(self._state)
 
     def _refresh(self) -> None:
@@ -437,6 +478,11 @@ def _codes_of(one: Any) -> Iterable[CodeType]:
         code = autograd.code_of(one)
         if code is not None:
             yield code
+
+
+def _variable(name: str) -> str:
+    """The variable that a name begins with: ``model`` of ``model.fc.weight``."""
+    return re.split(r"[.\[]", name, maxsplit=1)[0]
 
 
 def _globals_of(file: str) -> dict[str, Any] | None:

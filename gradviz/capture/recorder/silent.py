@@ -10,7 +10,6 @@ from typing import Final
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.world import Entry, World
 from gradviz.model.events import Event, OptimizerStepped, Write
 
@@ -31,10 +30,11 @@ class SilentWrites:
         self._values = values
         self._before: dict[int, tuple[int | None, int]] = {}
 
-    def find(self, state: State, events: Iterable[Event]) -> list[Write]:
+    def find(self, events: Iterable[Event]) -> list[Write]:
         """Writes since this was asked last that no counter tells of."""
         if not self._values:
             return []
+        events = list(events)
         told = {e.storage for e in events if isinstance(e, Write)}
         stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
         now: dict[int, tuple[int | None, int]] = {}

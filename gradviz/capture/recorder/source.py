@@ -34,6 +34,16 @@ class Source:
         """All words of the text, names of variables among them; ``None`` without a text."""
         return frozenset(re.findall(r"\w+", self.code.text)) if self.code.text else None
 
+    @property
+    def used(self) -> frozenset[str]:
+        """Variables that the text reads before it binds them."""
+        tree = _parsed(self.code.text)
+        if tree is None:
+            return self.words or frozenset()
+        uses = _Uses()
+        uses.visit(tree)
+        return frozenset(uses.used)
+
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
         return self._first_of.get(line, line)
@@ -121,12 +131,8 @@ def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
 
 def _statements(code: Code) -> dict[int, int]:
     """First line of the statement of each line that is not a first line itself."""
-    lines = code.text.split("\n")
-    # Magics and shell lines are no Python; blank lines keep the numbers.
-    plain = "\n".join("" if re.match(r"\s*[%!?]", line) else line for line in lines)
-    try:
-        tree = ast.parse(_undented(plain))
-    except (SyntaxError, ValueError):
+    tree = _parsed(code.text)
+    if tree is None:
         return {}
     found: dict[int, int] = {}
     offset = code.first_line - 1
@@ -134,12 +140,59 @@ def _statements(code: Code) -> dict[int, int]:
         if not isinstance(node, ast.stmt):
             continue
         last = node.end_lineno or node.lineno
-        body = getattr(node, "body", None)
-        if body:  # only its head is one statement
-            last = max(node.lineno, body[0].lineno - 1)
+        first_inside = _first_line_inside(node)
+        if first_inside is not None:  # only its head is one statement
+            last = max(node.lineno, first_inside - 1)
         for line in range(node.lineno + 1, last + 1):
             found[line + offset] = node.lineno + offset
     return found
+
+
+def _first_line_inside(node: ast.stmt) -> int | None:
+    """Line on which the body of a compound statement begins."""
+    body = getattr(node, "body", None)
+    if body:
+        return int(body[0].lineno)
+    cases = getattr(node, "cases", None)
+    return int(cases[0].pattern.lineno) if cases else None
+
+
+class _Uses(ast.NodeVisitor):
+    """Names that are read before they are bound, in the order in which code runs."""
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+        self._bound: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self._bound.add(node.id)
+        elif node.id not in self._bound:
+            self.used.add(node.id)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name) and node.target.id not in self._bound:
+            self.used.add(node.target.id)
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_For(self, node: ast.For) -> None:
+        for part in (node.iter, node.target, *node.body, *node.orelse):
+            self.visit(part)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    # Magics and shell lines are no Python; blank lines keep the numbers.
+    plain = "\n".join("" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n"))
+    try:
+        return ast.parse(_undented(plain))
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _undented(text: str) -> str:

@@ -6,7 +6,7 @@ Rows are read by the same code as a snapshot, and get the ids of the recording.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -140,6 +140,7 @@ class State:
         extra_roots: Sequence[tuple[Any, int]] = (),
         everything: bool = True,
         keep_roots: bool = False,
+        also: Iterable[torch.Tensor] = (),
     ) -> list[Event]:
         """Read what is alive; returns flags and hooks that have changed.
 
@@ -148,10 +149,11 @@ class State:
             everything: Whether nodes that have been read before are read again. Their rows
                 change only by writes in place and by backward.
             keep_roots: Whether the roots stay those of the backward that runs.
+            also: Tensors without a name whose graphs are read.
         """
         roots = self.roots
         with autograd.unseen(), no_collection():
-            events = self._read(extra_roots, everything)
+            events = self._read(extra_roots, everything, also)
         if keep_roots:
             self.roots = roots
         return events
@@ -177,9 +179,15 @@ class State:
                 self.tensors[info.id] = self.first_tensors[info.id] = info
                 self.devices.add(info.device)
 
-    def _read(self, extra_roots: Sequence[tuple[Any, int]], everything: bool) -> list[Event]:
+    def _read(
+        self,
+        extra_roots: Sequence[tuple[Any, int]],
+        everything: bool,
+        also: Iterable[torch.Tensor],
+    ) -> list[Event]:
         alive = list(self.world.alive())
         starts = [node for node, _ in extra_roots]
+        starts += [node for tensor in also for node in _nodes_behind(tensor)]
         starts += [node for _, tensor in alive for node in _nodes_behind(tensor)]
         if everything:
             nodes, entries, index = walk(starts)
@@ -193,12 +201,11 @@ class State:
         del nodes, index
         if not everything:
             node_rows = [row for row in node_rows if row.id not in self.nodes]
-            tensor_rows = [self._at_leaf(info) for info in tensor_rows]
         events: list[Event] = []
         for row in node_rows:
             self.set_node(row.id, row)
         self._drop_unused_leaves({row.id for row in node_rows})
-        for info in tensor_rows:
+        for info in map(self._at_leaf, tensor_rows):
             events += _differences(self.tensors.get(info.id), info)
             self.set_tensor(info.id, info)
         seen = {info.id for info in tensor_rows}
@@ -396,7 +403,7 @@ def _differences(before: TensorInfo | None, after: TensorInfo) -> list[Event]:
     found: list[Event] = []
     for flag in ("requires_grad", "is_leaf", "retains_grad"):
         old, new = getattr(before, flag), getattr(after, flag)
-        if old != new:
+        if old != new and None not in (old, new):  # None: it could not be read
             found.append(FlagChanged(after.id, flag, old, new))
     found += _hook_differences(before.hooks, after.hooks, after)
     return found

@@ -54,8 +54,8 @@ class Listener:
     """What a code object is to the recording; asked once per code object."""
     line: Callable[[FrameType, int], None]
     """A line is about to run."""
-    line_frame_left: Callable[[FrameType, bool], None]
-    """A frame whose lines are told is left; whether by an exception."""
+    line_frame_left: Callable[[FrameType, bool, Any], None]
+    """A frame whose lines are told is left; whether by an exception, else with which value."""
     line_raised: Callable[[FrameType, Any], None]
     """A line of such a frame has raised: the exception or its class."""
     clean: Callable[[Any], None]
@@ -169,7 +169,7 @@ class FrameTracer(_Tracer):
                 watch.left(frame, _object(argument), argument is not None)
             if has_lines:
                 with autograd.unseen():
-                    self.listener.line_frame_left(frame, argument is None)
+                    self.listener.line_frame_left(frame, argument is None, _object(argument))
 
     def _raised(self, frame: FrameType, role: Role, kind: Any, error: Any, tb: Any) -> None:
         self.listener.clean(tb)
@@ -325,7 +325,7 @@ class MonitoringTracer(_Tracer):
         if watch is not None:
             watch.left(frame, value, is_known)
         if self.is_line_frame(frame):
-            self.listener.line_frame_left(frame, not is_known)
+            self.listener.line_frame_left(frame, not is_known, value)
 
     @uninterrupted
     @autograd.never_compiled
