@@ -36,6 +36,7 @@ TASKS = {
 """Cells that the learner changes: what is there, what comes there, and what is then printed."""
 MOST_STEPS = 60
 MOST_STOPS = 60
+MOST_CELLS = 80
 _CELL = "window.jupyterapp.shell.currentWidget.content.activeCell"
 
 
@@ -93,6 +94,14 @@ class Learner:
             if stop.evaluate("e => e.contains(document.activeElement)"):
                 return
         raise AssertionError(f"{key} does not lead to {name}")
+
+    def go_up_to(self, cell_id: str) -> None:
+        """To a cell above whose input is not folded."""
+        for _ in range(MOST_CELLS):
+            if self.active == cell_id:
+                return
+            self.press("ArrowUp")
+        raise AssertionError(f"ArrowUp does not lead to {cell_id}")
 
     def go_back_to(self, cell_id: str) -> None:
         """To a cell above, through all that can be focused in between.
@@ -232,3 +241,32 @@ def test_the_lesson_is_completed_with_the_keyboard_alone(
             learner.press("ArrowDown")
             waiting.clear()
     assert learner.ran == sum(cell.cell_type == "code" for cell in cells)
+
+
+def test_its_players_are_accessible_in_both_themes_and_step_without_a_kernel(
+    lesson: Notebook, page: Page, shoot: Shoot
+) -> None:
+    cells = nbformat.read(ROOT / "notebooks" / LESSON, as_version=4).cells
+    lesson.run_all()
+    ran = sum(cell.cell_type == "code" for cell in cells)
+    lesson.wait_for("get_ipython().execution_count", str(ran + 1))
+    places = {c.id: f"[data-windowed-list-index='{i}']" for i, c in enumerate(cells)}
+    wrong = []
+    for theme in ("Light", "Dark"):
+        lesson.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
+        for cell_id in PLAYERS:
+            player = page.locator(f"{places[cell_id]} .gradviz-root[data-ready=true]")
+            player.scroll_into_view_if_needed()
+            expect(player).to_have_attribute("data-theme", theme.lower())
+            shoot(f"lesson-four-{cell_id}-{theme.lower()}")
+            found = axe_violations(page, f"{places[cell_id]} .gradviz-root")
+            wrong += [f"{theme}: {cell_id}: {problem}" for problem in found]
+    lesson.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+    assert wrong == []
+
+    lesson.close()
+    learner = Learner(page, lesson)
+    for cell_id, ends_in_error in reversed(PLAYERS.items()):
+        learner.go_up_to(cell_id)
+        step_through(learner, ends_in_error)
+        learner.go_back_to(cell_id)
