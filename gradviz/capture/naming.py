@@ -90,17 +90,24 @@ def _references_to_own_locals() -> int:
 _REFERENCES_TO_OWN_LOCALS: Final = _references_to_own_locals()
 
 
-def named_tensors(variables: list[tuple[str, Any]]) -> Iterator[Named]:
+def named_tensors(
+    variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
+) -> Iterator[Named]:
     """Every tensor that a variable leads to: plain variables first, then what they contain.
 
     Names with a leading underscore and IPython's own ``In`` and ``Out`` are passed over.
+
+    Args:
+        variables: Names and values.
+        most: How many objects are looked at.
+        widest: Containers with more entries than this are passed over.
     """
     level = [
         (name, value)
         for name, value in variables
         if name.isidentifier() and not name.startswith("_") and name not in ("In", "Out")
     ]
-    left = MOST_OBJECTS
+    left = most
     seen: set[int] = set()
     for _ in range(DEEPEST + 1):
         inner: list[tuple[str, Any]] = []
@@ -112,11 +119,22 @@ def named_tensors(variables: list[tuple[str, Any]]) -> Iterator[Named]:
                 yield name, value
             elif id(value) not in seen:
                 seen.add(id(value))
+                if _width(value) > widest:
+                    continue
                 try:
                     inner.extend(_contents(name, value))
                 except Exception:  # what merely lies in scope never makes a snapshot fail
                     continue
         level = inner
+
+
+def _width(value: Any) -> int:
+    """Number of entries of a container whose length is Python's own."""
+    kind = type(value)
+    for builtin in (dict, list, tuple):
+        if issubclass(kind, builtin):
+            return builtin.__len__(value)
+    return 0
 
 
 def _contents(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections import deque
+from typing import Final
 
 from gradviz.model.events import (
     Accumulated,
@@ -29,9 +30,20 @@ def caption(recording: Recording, index: int) -> str:
     return said(captions(recording)[index])
 
 
-@lru_cache(maxsize=4)
+_told: Final[deque[tuple[object, tuple[Words, ...]]]] = deque(maxlen=4)
+"""Captions of the last recordings. They are found by identity: comparing recordings is slow."""
+
+
 def captions(recording: Recording) -> tuple[Words, ...]:
     """The captions of all steps, in words that point at nodes, tensors and lines."""
+    for facts, words in _told:
+        if facts is recording.facts:
+            return words
+    _told.append((recording.facts, made := _captions(recording)))
+    return made
+
+
+def _captions(recording: Recording) -> tuple[Words, ...]:
     story = Story(recording)
     found = []
     since: list[Event] = []

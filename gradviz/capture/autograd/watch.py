@@ -181,6 +181,20 @@ def is_compiled_call(code: CodeType) -> bool:
     return folder.endswith("_aot_autograd") and code.co_name == "backward"
 
 
+def module_hooks_in(function: Any) -> list[Any]:
+    """Hooks of a module that a function of torch's own calls at a node (F2.09)."""
+    cells = getattr(function, "__closure__", None) or ()
+    found: list[Any] = []
+    for cell in cells:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if type(value).__name__ == "BackwardHook":
+            found += [hook for hook in getattr(value, "user_hooks", ()) if callable(hook)]
+    return found
+
+
 def code_of(function: Any) -> CodeType | None:
     """Code of a Python function, found through methods, partials and wrappers."""
     seen = 0

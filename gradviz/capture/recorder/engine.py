@@ -302,11 +302,14 @@ class Engine:
         gone = [s.name for s in now if s.state == "freed"]
         if not gone or row.state == "freed":
             return None
+        kept_any = any(s.state in _THERE for s in row.saved)
         before = self._state.saved_bytes
         self._state.set_node(key, replace(row, saved=now, state=_state(now)))
         if self._steps.memory is not None:
             kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
             self._steps.memory = memory_of(self._state, kept)
+        if not kept_any:  # a custom Function is marked freed though it saved nothing (F4.02)
+            return None
         return Freed(key, tuple(gone), before - self._state.saved_bytes)
 
     def _retained(self, key: str, number: int) -> None:

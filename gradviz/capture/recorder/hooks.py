@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -17,6 +18,7 @@ from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.tracing import Watch
 from gradviz.model import Hook
 from gradviz.model.events import HookChanged
+from gradviz.model.facts import HookKind
 
 _KINDS = {
     "register_hook": "tensor",
@@ -80,9 +82,11 @@ class Hooks:
         if function is None or getattr(function, "__module__", "").startswith("gradviz."):
             return
         self._state.sees_hooks = False
-        self._remember("node_post", function, None)
-        hook = Hook("node_post", autograd.describe_hook(function))
-        self._steps.add(HookChanged(hook, True))
+        # A module's hook hangs on a node inside a function of torch's own.
+        for one in autograd.module_hooks_in(function) or [function]:
+            kind = _kind_of_node_hook(one)
+            self._remember(kind, one, None)
+            self._steps.add(HookChanged(Hook(kind, autograd.describe_hook(one)), True))
 
     def _entered(self, frame: FrameType) -> None:
         known = self._known.get(frame.f_code)
@@ -95,6 +99,13 @@ class Hooks:
         if known and self._engine.is_running and autograd.backward_is_running():
             with autograd.unseen():
                 self._engine.hook_left(*self._engine.which(known), value, is_known)
+
+
+def _kind_of_node_hook(function: Any) -> HookKind:
+    """A hook before a node gets one argument, a hook after it two."""
+    code = autograd.code_of(function)
+    count = 2 if code is None else code.co_argcount - inspect.ismethod(function)
+    return "node_pre" if count == 1 else "node_post"
 
 
 def _may_be_hook(code: CodeType) -> bool:

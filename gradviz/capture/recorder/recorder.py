@@ -50,6 +50,10 @@ _COARSE: Final = (
     "the graph is too large to be read whole after every line: from here on states of saved "
     "tensors are those of the last backward, until the code ends"
 )
+_OBJECTS_PER_LINE: Final = 2_000
+"""Objects that are looked at for names after each line."""
+_WIDEST: Final = 200
+"""Entries of a container that is looked into after each line."""
 MOST_READ_FIRST: Final = 500
 """Tensors that are read before the code begins; others when they are first used."""
 _active = threading.Lock()
@@ -420,7 +424,10 @@ class Recorder:
         if mentioned:
             words = self._lines.words
             spaces = [[v for v in space if words is None or v[0] in words] for space in spaces]
-        return [named for space in spaces for named in naming.named_tensors(space)]
+            most, widest = _OBJECTS_PER_LINE, _WIDEST
+        else:
+            most, widest = naming.MOST_OBJECTS, naming.MOST_OBJECTS
+        return [named for space in spaces for named in naming.named_tensors(space, most, widest)]
 
     def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:
         """Variables of the block or cell itself, then those of a function that it runs."""

@@ -233,7 +233,7 @@ class State:
         entries: Any,
         index: dict[Any, int],
     ) -> tuple[list[Node], list[TensorInfo]]:
-        known = [Known(t, e.name if e.is_named or e.was_there else None, True) for e, t in alive]
+        known = [Known(t, e.name_now, True) for e, t in alive]
         for one in known:
             one.is_root = not autograd.place_may_be_stale(one.tensor)
         tensors = Tensors(known, index, self.values, _WorldStorages(self.world))
@@ -256,7 +256,7 @@ class State:
                     info,
                     id=entry.id,
                     # A leaf that the walk has found has a name too if it is in sight.
-                    name=entry.name if entry.is_named or entry.was_there else None,
+                    name=entry.name_now,
                     node=None if info.node is None else node_ids[int(info.node[1:])],
                 )
             )

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from gradviz.capture.recorder.state import State
-from gradviz.model.events import Event, Note
+from gradviz.model.events import (
+    BackwardEnded,
+    BackwardStarted,
+    Event,
+    Note,
+    OptimizerStepped,
+    ZeroedGrad,
+)
 from gradviz.model.recording import StepFacts, StepKind
 
 MOST_STEPS: Final = 2_000
 """Steps after which a recording goes on coarser: everything later is one step."""
+_TOLD_LATER: Final = (BackwardStarted, BackwardEnded, OptimizerStepped, ZeroedGrad)
 MOST_EVENTS: Final = 200
 """Operations that one step lists."""
 
@@ -26,6 +34,7 @@ class Steps:
         self.events: list[Event] = []
         self._state = state
         self._left_out = 0
+        self._told_later: list[Event] = []
         self.memory: int | None = None
 
     @property
@@ -50,9 +59,13 @@ class Steps:
         """Write down everything since the last step as a step."""
         if self.is_full and kind not in ("error", "end"):
             self._left_out += 1
+            # What a backward was and what optimizers did is told at the end.
+            self._told_later += [e for e in self.events if isinstance(e, _TOLD_LATER)]
+            self._told_later = self._told_later[-20:]
             self.events.clear()
             return
         if self._left_out:
+            self.events[:0] = self._told_later
             text = (
                 f"{self._left_out} more steps were left out: a recording lists the first "
                 f"{MOST_STEPS}; their changes are summed up here"

@@ -29,6 +29,13 @@ class Entry:
     """Number of its storage when it was last looked at."""
     is_named: bool = False
     """Whether the name is one that it has now."""
+    is_renamed: bool = False
+    """Whether another tensor has its name now."""
+
+    @property
+    def name_now(self) -> str | None:
+        """Its name; one from before the recording counts while no other tensor has it."""
+        return self.name if self.is_named or (self.was_there and not self.is_renamed) else None
 
     @property
     def id(self) -> str:
@@ -119,7 +126,7 @@ class World:
         Returns:
             Whether any name is another one than before.
         """
-        before = {e.number: (e.name, e.is_named) for e in self.entries.values()}
+        before = {e.number: e.name_now for e in self.entries.values()}
         for entry in self.entries.values():
             entry.is_named = False
         for name, tensor in named:
@@ -130,7 +137,10 @@ class World:
                 found = self.know(tensor, name)
             if not found.is_named:
                 found.name, found.is_named = name, True
-        return before != {e.number: (e.name, e.is_named) for e in self.entries.values()}
+        taken = {e.name for e in self.entries.values() if e.is_named}
+        for entry in self.entries.values():
+            entry.is_renamed = not entry.is_named and entry.name in taken
+        return before != {e.number: e.name_now for e in self.entries.values()}
 
     # ------------------------------------------------------------------ nodes
 
