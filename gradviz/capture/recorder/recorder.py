@@ -155,11 +155,7 @@ class Recorder:
         self._silent = SilentWrites(self._world, self._values)
         self._begin_number = autograd.sequence_number()
         with autograd.unseen():
-            named = dict(self._names(None, mentioned=False))
-            used = [t for name, t in named.items() if _variable(name) in first.used]
-            self._state.read_existing(used[:MOST_READ_FIRST])
-            for tensor in used[:MOST_READ_FIRST]:
-                self._hooks.learn(tensor)
+            self._read_what_is_used(first.used)
         self._silent.find(())
         self._steps.step("start", 0, None, 0)
         listener = Listener(
@@ -330,6 +326,16 @@ class Recorder:
     def failed(self, error: BaseException) -> None:
         """A bug while a call was looked at."""
         self._failed(error)
+
+    def _read_what_is_used(self, used: dict[str, int]) -> None:
+        """Read the tensors that the code is going to use as they are before it runs."""
+        named = dict(self._names(None, mentioned=False))
+        found = [name for name in named if _variable(name) in used]
+        found.sort(key=lambda name: used[_variable(name)])
+        tensors = [named[name] for name in found[:MOST_READ_FIRST]]
+        self._state.read_existing(tensors)
+        for tensor in tensors:
+            self._hooks.learn(tensor)
 
     # ------------------------------------------------------------------- lines
 

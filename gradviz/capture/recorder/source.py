@@ -35,14 +35,14 @@ class Source:
         return frozenset(re.findall(r"\w+", self.code.text)) if self.code.text else None
 
     @property
-    def used(self) -> frozenset[str]:
-        """Variables that the text reads before it binds them."""
+    def used(self) -> dict[str, int]:
+        """Variables that the text reads before it binds them, with their places in it."""
         tree = _parsed(self.code.text)
         if tree is None:
-            return self.words or frozenset()
+            return {word: 0 for word in self.words or ()}
         uses = _Uses()
         uses.visit(tree)
-        return frozenset(uses.used)
+        return {name: place for place, name in enumerate(uses.used)}
 
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
@@ -161,14 +161,14 @@ class _Uses(ast.NodeVisitor):
     """Names that are read before they are bound, in the order in which code runs."""
 
     def __init__(self) -> None:
-        self.used: set[str] = set()
+        self.used: dict[str, None] = {}
         self._bound: set[str] = set()
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Store):
             self._bound.add(node.id)
         elif node.id not in self._bound:
-            self.used.add(node.id)
+            self.used[node.id] = None
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -177,7 +177,7 @@ class _Uses(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name) and node.target.id not in self._bound:
-            self.used.add(node.target.id)
+            self.used[node.target.id] = None
         self.visit(node.value)
         self.visit(node.target)
 
