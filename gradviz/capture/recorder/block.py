@@ -7,7 +7,6 @@ import sys
 from types import FrameType, TracebackType
 from typing import Final
 
-from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.capture.recorder.recorder import Recorder
 from gradviz.model import Recording, RecordingError
 
@@ -21,7 +20,6 @@ class Block:
         self._recorder = recorder
         self._recording = Recording.empty()
 
-    @uninterrupted
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
         while frame.f_globals.get("__name__") == "contextlib" and frame.f_back is not None:
@@ -30,7 +28,6 @@ class Block:
         self._recorder.start(frame)
         return self._recording
 
-    @uninterrupted
     def __exit__(
         self,
         kind: type[BaseException] | None,

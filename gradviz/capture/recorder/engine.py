@@ -19,7 +19,6 @@ from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import Pausable, Untraced
-from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.traversal import walk
@@ -398,7 +397,6 @@ def memory_of(state: State, perhaps_gone: list[int] | None = None) -> int:
     return state.world.live_bytes(perhaps_gone)
 
 
-@uninterrupted
 def _take_away(handles: list[Any]) -> None:
     for handle in handles:
         handle.remove()

@@ -2,42 +2,59 @@
 
 NOTE [Signals while recording]
 A handler of a signal raises wherever Python happens to be. An error raised inside a trace
-function on the level of C would be lost, and one raised while the recorder takes itself away
-would leave half of it behind. There a signal is sent again a little later, when the user's own
-code runs; everywhere else it is handled at once, as without a recording.
+function on the level of C would be lost, and one raised while the recorder switches something
+off or takes itself away would leave half of it behind. There a signal is sent again a little
+later, when the user's own code runs; everywhere else it is handled at once, as without a
+recording.
 """
 
 from __future__ import annotations
 
 import _thread
+import contextlib
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType, FrameType
-from typing import Any, Final, TypeVar
-
-from gradviz.capture.autograd.watch import Mark
+from types import FrameType
+from typing import Any, Final
 
 _LATER: Final = 0.002
 """Seconds after which a signal is sent again."""
-_uninterrupted: Final[set[CodeType]] = {Mark.__del__.__code__}
-Function = TypeVar("Function", bound=Callable[..., Any])
+_OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PASSING: Final = {
+    ("calls.py", "__torch_function__"),
+    ("disguise.py", "call"),
+    ("engine.py", "run"),
+    ("recorder.py", "_backward"),
+    ("backward.py", "run_when_nobody_reads"),
+    ("backward.py", "<lambda>"),
+}
+"""Functions of ours that run the user's code."""
 
 
-def uninterrupted(function: Function) -> Function:
-    """Let signals wait while a function runs, and what it calls."""
-    _uninterrupted.add(function.__code__)
-    return function
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether the recorder is at work, not code of the user's that it runs."""
+    while frame is not None and frame.f_code.co_filename == contextlib.__file__:
+        frame = frame.f_back
+    innermost = True
+    while frame is not None:
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if file.startswith(_OWN):
+            if innermost or (os.path.basename(file), name) not in _PASSING:
+                return True
+        innermost = False
+        frame = frame.f_back
+    return False
 
 
 class Interrupts:
-    """Lets signals wait while functions run that are marked with :func:`uninterrupted`."""
+    """Lets signals wait while the recorder is at work."""
 
     def __init__(self) -> None:
         self._handlers: dict[int, tuple[Any, Any]] = {}
 
-    @uninterrupted
     def start(self) -> None:
         """Stand in for the handlers that are written in Python."""
         if threading.current_thread() is not threading.main_thread():
@@ -49,7 +66,6 @@ class Interrupts:
                 signal.signal(number, ours)
                 self._handlers[number] = handler, ours
 
-    @uninterrupted
     def stop(self) -> None:
         """Put the handlers back, but for those that the code has replaced."""
         for number, (handler, ours) in self._handlers.items():
@@ -59,12 +75,9 @@ class Interrupts:
 
     def _standing_in_for(self, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
         def handle(number: int, frame: FrameType | None) -> Any:
-            at = frame
-            while at is not None:
-                if at.f_code in _uninterrupted:
-                    _thread.start_new_thread(_send_later, (number,))
-                    return None
-                at = at.f_back
+            if _is_ours(frame):
+                _thread.start_new_thread(_send_later, (number,))
+                return None
             return handler(number, frame)
 
         return handle

@@ -20,7 +20,7 @@ from gradviz.capture.recorder.compiled import CompiledCalls
 from gradviz.capture.recorder.engine import Engine, memory_of
 from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.hooks import Hooks
-from gradviz.capture.recorder.interrupts import Interrupts, uninterrupted
+from gradviz.capture.recorder.interrupts import Interrupts
 from gradviz.capture.recorder.lines import Lines
 from gradviz.capture.recorder.modules import Modules
 from gradviz.capture.recorder.operations import Operations
@@ -101,7 +101,6 @@ class Recorder:
 
     # ------------------------------------------------------------ start, stop
 
-    @uninterrupted
     def start(
         self, frame: FrameType | None = None, file: str = "", text: str | None = None
     ) -> None:
@@ -175,7 +174,6 @@ class Recorder:
         self._tracer.start()
         self._exit.callback(self._tracer.stop)
 
-    @uninterrupted
     def stop(self, error: BaseException | None = None) -> Recording:
         """End the observation, take everything away again, and give the recording.
 

@@ -39,7 +39,7 @@ class Source:
         """Variables that the text reads before it binds them, with their places in it."""
         tree = _parsed(self.code.text)
         if tree is None:
-            return {word: 0 for word in self.words or ()}
+            return dict.fromkeys(self.words or (), 0)
         uses = _Uses()
         uses.visit(tree)
         return {name: place for place, name in enumerate(uses.used)}

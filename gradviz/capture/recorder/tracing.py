@@ -19,7 +19,6 @@ from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.interrupts import uninterrupted
 from gradviz.model import RecordingError
 
 
@@ -129,7 +128,6 @@ class FrameTracer(_Tracer):
         if self._is_on:
             _set_trace(self._hook, self)
 
-    @uninterrupted
     @autograd.never_compiled
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
         if self.resting is not None and (what != _RETURN or frame is not self.resting):
@@ -267,7 +265,6 @@ class MonitoringTracer(_Tracer):
         except BaseException as error:
             self.listener.failed(error)
 
-    @uninterrupted
     @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
         if self.resting is not None or threading.get_ident() != self.thread:
@@ -288,7 +285,6 @@ class MonitoringTracer(_Tracer):
                 self.resting = frame
         return None
 
-    @uninterrupted
     @autograd.never_compiled
     def _line(self, code: CodeType, line: int) -> None:
         if self.resting is not None:
@@ -297,7 +293,6 @@ class MonitoringTracer(_Tracer):
         if self.is_line_frame(frame):
             self._guarded(lambda: self.listener.line(frame, line))
 
-    @uninterrupted
     @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
         frame = sys._getframe(1)
@@ -305,14 +300,12 @@ class MonitoringTracer(_Tracer):
             return
         self._guarded(lambda: self._left(frame, value, True))
 
-    @uninterrupted
     @autograd.never_compiled
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
         frame = sys._getframe(1)
         if code in self._codes and not self._rests(frame):
             self._guarded(lambda: self._left(frame, None, False))
 
-    @uninterrupted
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:
         """Whether the event of this frame's end is not to be told."""
@@ -327,7 +320,6 @@ class MonitoringTracer(_Tracer):
         if self.is_line_frame(frame):
             self.listener.line_frame_left(frame, not is_known, value)
 
-    @uninterrupted
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
         if self.resting is not None:

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.interrupts import uninterrupted
 
 
 @dataclass(slots=True)
@@ -85,7 +84,6 @@ class World:
         key, number = id(tensor), self._tensors
         self._tensors += 1
 
-        @uninterrupted
         @autograd.never_compiled
         def died(_: object) -> None:
             found = self.entries.get(key)
