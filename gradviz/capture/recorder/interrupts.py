@@ -41,9 +41,9 @@ def _is_ours(frame: FrameType | None) -> bool:
     innermost = True
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if file.startswith(_OWN):
-            if innermost or (os.path.basename(file), name) not in _PASSING:
-                return True
+        passes = (os.path.basename(file), name) in _PASSING and not innermost
+        if file.startswith(_OWN) and not passes:
+            return True
         innermost = False
         frame = frame.f_back
     return False
