@@ -9,11 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks import browser, capture, drawing, lab, memory, report
+from benchmarks import browser, capture, drawing, lab, memory, recording, report
 
 SECTIONS: dict[str, ModuleType] = {
     "capture": capture,
     "memory": memory,
+    "recording": recording,
     "drawing": drawing,
     "browser": browser,
     "lab": lab,

@@ -29,7 +29,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     path = tmp_path_factory.mktemp("bench") / "numbers.json"
     ended = run(
-        "--quick", "--only", "capture", "--only", "memory", "--only", "drawing", "--json", str(path)
+        "--quick",
+        *("--only", "capture", "--only", "memory", "--only", "recording", "--only", "drawing"),
+        *("--json", str(path)),
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout, json.loads(path.read_text())
@@ -37,7 +39,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
 
 def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]]) -> None:
     printed, _ = quick
-    for title in ("Time of a look", "Memory: bytes per node", "Picture: milliseconds"):
+    for title in (
+        "Time of a look",
+        "Memory: bytes per node",
+        "Time of a recorded run",
+        "Picture: milliseconds",
+    ):
         assert title in printed
 
 
