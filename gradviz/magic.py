@@ -33,6 +33,8 @@ from gradviz.view.blocks import PARTS
 
 NAME: Final = "gradviz"
 MARK: Final = f"%%{NAME}"
+LONG: Final = 300
+"""Steps from which on a recording says how far it has come."""
 
 _loaded: dict[int, CellMagic] = {}
 """The magic of each shell that has loaded the extension, by a number."""
@@ -227,6 +229,34 @@ class _Running:
     recorder: Any
     options: Options
     cell: Any
+    progress: Progress
+
+
+class Progress:
+    """Says how far a long recording has come; what stays is the number of its steps."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def __call__(self, steps: int) -> None:
+        """So many steps have been recorded."""
+        if steps < LONG:
+            return
+        text = _plain(f"recording … {steps:,} steps")
+        if self._handle is None:
+            in_output: Any = display
+            self._handle = in_output(text, raw=True, display_id=True)
+        else:
+            self._handle.update(text, raw=True)
+
+    def end(self, steps: int) -> None:
+        """The recording has ended."""
+        if self._handle is not None:
+            self._handle.update(_plain(f"recorded {steps:,} steps"), raw=True)
+
+
+def _plain(text: str) -> dict[str, str]:
+    return {"text/plain": text}
 
 
 class CellMagic:
@@ -274,10 +304,11 @@ class CellMagic:
         cell = self._cells[-1]
         into = [self._find(name) for name in options.into]
         # Without its number: nbval runs cells that are not counted, and compares what they show.
-        recorder = new_recorder(into, options.values, options.anomaly, "cell")
+        progress = Progress()
+        recorder = new_recorder(into, options.values, options.anomaly, "cell", progress)
         file = frame.f_code.co_filename
         recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
-        self._running = _Running(recorder, options, cell)
+        self._running = _Running(recorder, options, cell, progress)
 
     def _find(self, name: str) -> object:
         first, *rest = name.split(".")
@@ -311,6 +342,7 @@ class CellMagic:
         except GradvizError as problem:
             _complain(problem)
             return
+        running.progress.end(len(recording))
         if running.options.name is not None:
             self.shell.user_ns[running.options.name] = recording
         _show(recording, running.options.look)
@@ -361,11 +393,13 @@ def _error_of(result: Any) -> BaseException | None:
     return before if inside is None else inside
 
 
-def new_recorder(into: list[object], values: bool, anomaly: bool, label: str) -> Any:
+def new_recorder(
+    into: list[object], values: bool, anomaly: bool, label: str, progress: Callable[[int], None]
+) -> Any:
     """What records; torch is not loaded before it is needed."""
     from gradviz.capture.recorder import Recorder
 
-    return Recorder(into=into, values=values, anomaly=anomaly, label=label)
+    return Recorder(into=into, values=values, anomaly=anomaly, label=label, progress=progress)
 
 
 def _show(recording: Any, look: dict[str, Any]) -> None:

@@ -30,9 +30,12 @@ class StandIn:
 
     made: list[StandIn]
 
-    def __init__(self, into: Any, values: bool, anomaly: bool, label: str) -> None:
+    def __init__(self, into: Any, values: bool, anomaly: bool, label: str, progress: Any) -> None:
         self.into, self.values, self.anomaly, self.label = into, values, anomaly, label
         self.made.append(self)
+
+    def __len__(self) -> int:
+        return 1
 
     def start(self, file: str, text: str) -> None:
         self.file, self.text = file, text
@@ -460,3 +463,28 @@ def test_a_recorded_cell_behaves_as_it_does_without(runs: dict[str, Any], place:
     assert recorded.execution_count == plain.execution_count
     for key in ("status", "execution_count", "ename", "evalue", "traceback", "payload"):
         assert timeless(reply.get(key)) == timeless(plain_reply.get(key)), key
+
+
+def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, data: dict[str, str], raw: bool) -> None:
+            shown.append(data["text/plain"])
+
+    def display(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        shown.append(data["text/plain"])
+        return Handle()
+
+    monkeypatch.setattr(magic, "display", display)
+    progress = magic.Progress()
+    for steps in (100, 200, 300, 400):
+        progress(steps)
+    progress.end(1234)
+    assert shown == ["recording … 300 steps", "recording … 400 steps", "recorded 1,234 steps"]
+    short = magic.Progress()
+    short(100)
+    short.end(120)
+    assert len(shown) == 3
