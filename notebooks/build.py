@@ -4,7 +4,9 @@
 id, and ``claims=[...]`` names the statements of the source documents that the cell shows. The
 notebooks are the same bytes on every run; ``--check`` builds in memory and compares. The tags
 ``hide-input`` and ``hide-output`` fold a cell in JupyterLab; an output unfolds when the cell is
-run, so an answer cannot be read before it is asked for.
+run, so an answer cannot be read before it is asked for. JupyterLab shows the first line of a
+folded output all the same: such a cell prints ``Torch's answer:`` before anything else. A
+``%%gradviz`` cell prints it in its last line, since the player comes after what is printed.
 """
 
 from __future__ import annotations

@@ -76,6 +76,7 @@ choose(
 # has one dimension and is neither a row nor a column.
 
 # %% one-dimension-run tags=["hide-output"] claims=["C7", "C8"] refutes=["C8"]
+print("Torch's answer:")
 x = torch.ones(5)
 w = torch.ones(5, 3)
 print("x.shape, w.shape      ", tuple(x.shape), tuple(w.shape))
@@ -123,6 +124,7 @@ tick(
 )
 
 # %% default-run tags=["hide-output"] claims=["A2", "D19"]
+print("Torch's answer:")
 for how, tensor in first_tensors().items():
     print(f"{how:44}{tensor.requires_grad}")
 
@@ -166,6 +168,7 @@ choose(
 )
 
 # %% switch-run tags=["hide-output"] claims=["B1", "B2", "C11"]
+print("Torch's answer:")
 before, after = before_and_after()
 print("before.requires_grad:", before)
 print("after.requires_grad: ", after)
@@ -265,6 +268,7 @@ def print_flags(tensors):
         print(f"{name:8}{t.requires_grad!s:15}{t.is_leaf!s:9}{grad_fn}")
 
 
+print("Torch's answer:")
 print_flags(five())
 
 # %% one-flag-watch [markdown]
@@ -309,6 +313,7 @@ tick(
 )
 
 # %% three-flags-run tags=["hide-output"] claims=["A11", "A12", "D5"]
+print("Torch's answer:")
 print_flags(five(True, True, True))
 
 # %% three-flags-show claims=["A11", "A12"]
@@ -390,6 +395,7 @@ tick(
 # do not. **That is half the truth.** In all six rows the input `w` requires grad:
 
 # %% travel-limits-run tags=["hide-output"] claims=["A8", "D20", "E4"]
+print("Torch's answer:")
 for how, tensor in results_of_w().items():
     print(f"{how:30}requires_grad: {tensor.requires_grad!s:7}is_leaf: {tensor.is_leaf}")
 
@@ -463,6 +469,7 @@ choose(
 )
 
 # %% repair-broken tags=["hide-output"]
+print("Torch's answer:")
 x = torch.ones(3, device=device, requires_grad=True).double()
 (x * x).sum().backward()
 
@@ -497,7 +504,8 @@ else:
     print("not yet: x.is_leaf is", x.is_leaf)
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

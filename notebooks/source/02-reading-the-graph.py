@@ -112,6 +112,7 @@ tick(
 )
 
 # %% loss-show tags=["hide-output"] claims=["C4", "C9"]
+print("Torch's answer:")
 gradviz.show(loss, names={"x": x, "y": y, "w": w, "b": b})
 
 # %% loss-explain [markdown]
@@ -213,6 +214,7 @@ choose(
 )
 
 # %% next-run tags=["hide-output"] claims=["B7", "B8"]
+print("Torch's answer:")
 add = out.grad_fn
 mul = add.next_functions[0][0]
 end = mul.next_functions[0][0]
@@ -269,6 +271,7 @@ choose(
 )
 
 # %% walk-run tags=["hide-output"] claims=["C9"]
+print("Torch's answer:")
 print("\n".join(walk(loss.grad_fn)))
 
 # %% walk-compare [markdown]
@@ -303,6 +306,7 @@ choose(
 )
 
 # %% slot-run tags=["hide-output"]
+print("Torch's answer:")
 y.requires_grad_()
 new_loss = binary_cross_entropy_with_logits(x @ w + b, y)
 print("old loss ->", arrows(loss.grad_fn))
@@ -337,6 +341,7 @@ choose(
 )
 
 # %% fan-out-run tags=["hide-output"] claims=["X16"]
+print("Torch's answer:")
 edges, nodes = fan_out(v)
 print(edges, "edges end in", nodes, "AccumulateGrad node")
 
@@ -409,6 +414,7 @@ choose(
 )
 
 # %% chain-by-hand tags=["hide-output"] claims=["C29", "E15", "E16", "D8", "E13"]
+print("Torch's answer:")
 exp = out.grad_fn
 mul = exp.next_functions[0][0]
 accumulate = mul.next_functions[0][0]
@@ -478,7 +484,8 @@ print(
 )
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

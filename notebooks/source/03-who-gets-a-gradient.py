@@ -153,6 +153,7 @@ y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device, requires_grad=True)
 z = 2 * y + 1
 out = z.sum()
 out.backward()
+print("Torch's answer:")
 
 # %% backward-watch [markdown]
 # **Watch.** This is a *player*, and it stands where backward begins; the words `--step 4` say so.
@@ -166,6 +167,7 @@ out.backward()
 # - `AccumulateGrad` writes the result into `y.grad`. No other node writes anything.
 
 # %% backward-run tags=["hide-output"] claims=["A14", "B13", "D24"]
+print("Torch's answer:")
 print_grads(y=y, z=z, out=out)
 
 # %% backward-explain [markdown]
@@ -210,6 +212,7 @@ choose(
 )
 
 # %% half-run tags=["hide-output"] claims=["A3", "A5", "A13", "C32"]
+print("Torch's answer:")
 print("a, b and c require grad")
 print_grads(**five_after_backward(True))
 print("\nonly c requires grad")
@@ -259,6 +262,7 @@ z = 2 * y + 1
 z.retain_grad()
 out = z.sum()
 out.backward()
+print("Torch's answer:")
 
 # %% retain-watch [markdown]
 # **Watch.** The third line changes a flag of `z`, `retains_grad`, and no node. During backward two
@@ -344,6 +348,7 @@ out1 = a * b
 out1.register_hook(tenfold)
 out2 = out1 + c
 out2.backward()
+print("Torch's answer:")
 
 # %% hook-watch [markdown]
 # **Watch.** A pin appears on `out1` when the hook is registered. During backward the hook fires
@@ -473,6 +478,7 @@ def start(how, shape, *gradient):
         print(f"{how:34}{type(error).__name__}")
 
 
+print("Torch's answer:")
 for shape in ((), (1,), (1, 1), (4,)):
     start(f"shape {shape}", shape)
 start("shape (4,), with four gradients", (4,), torch.tensor([1.0, 1.0, 0.0, 5.0], device=device))
@@ -537,6 +543,7 @@ b = torch.tensor(1.0, device=device, requires_grad=True)
 out = w * 3 + b
 out.backward(inputs=[b], retain_graph=True)
 out.backward()
+print("Torch's answer:")
 
 # %% end-watch [markdown]
 # **Watch.** In the first backward the part of the graph that leads to `w` does not run at all. In
@@ -694,7 +701,8 @@ except RuntimeError:
     print("not yet: loss has shape", tuple(loss.shape))
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

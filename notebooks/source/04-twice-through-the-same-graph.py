@@ -116,6 +116,7 @@ choose(
 )
 
 # %% twice-run tags=["hide-output"] claims=["A24", "B16", "C37"]
+print("Torch's answer:")
 y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device, requires_grad=True)
 try:
     with gradviz.record() as recording:
@@ -128,6 +129,7 @@ except RuntimeError as error:
 print("y.grad:                ", y.grad.tolist())
 
 # %% twice-show tags=["hide-output"] claims=["A24", "B16", "C37"]
+print("Torch's answer:")
 gradviz.show(recording)
 
 # %% twice-watch [markdown]
@@ -188,6 +190,7 @@ tick(
 )
 
 # %% thrown-run tags=["hide-output"] claims=["A23", "C41", "D11"] refutes=["A23", "C41"]
+print("Torch's answer:")
 tensors = five()
 before = parts(tensors)
 tensors["out2"].backward()
@@ -197,6 +200,7 @@ for part in before:
 print("saved tensors before and after: ", before["the saved tensors"], after["the saved tensors"])
 
 # %% thrown-show tags=["hide-output"] refutes=["A23", "C41"]
+print("Torch's answer:")
 gradviz.show(tensors["out2"], names=tensors)
 
 # %% thrown-explain [markdown]
@@ -281,6 +285,7 @@ tick(
 )
 
 # %% who-run tags=["hide-output"] claims=["A25", "C18", "C36"]
+print("Torch's answer:")
 for how, out in eight(torch.ones(4, device=device, requires_grad=True)).items():
     slots = [slot for node in gradviz.snapshot(out).nodes for slot in node.saved]
     saved = ", ".join(slot.name for slot in slots if slot.state == "held") or "nothing"
@@ -334,6 +339,7 @@ out2 = out1 + c
 out2.backward(retain_graph=True)
 out2.backward(retain_graph=True)
 out2.backward(retain_graph=True)
+print("Torch's answer:")
 
 # %% retain-watch [markdown]
 # **Watch.** The pockets of `MulBackward0` are full from the first step to the last, and so is the
@@ -410,6 +416,7 @@ choose(
 )
 
 # %% half-way-run tags=["hide-output"] claims=["A15"]
+print("Torch's answer:")
 try:
     with gradviz.record() as recording:
         a = torch.tensor(2.0, device=device, requires_grad=True)
@@ -426,6 +433,7 @@ for name, t in {"a": a, "b": b, "c": c, "out1": out1}.items():
     print(f"{name:5}.grad {t.grad.item()}")
 
 # %% half-way-show tags=["hide-output"] claims=["A15"]
+print("Torch's answer:")
 gradviz.show(recording)
 
 # %% half-way-watch [markdown]
@@ -519,7 +527,8 @@ except RuntimeError:
     print("not yet: a call raised")
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

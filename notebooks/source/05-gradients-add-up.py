@@ -167,6 +167,7 @@ choose(
 )
 
 # %% sandal-run tags=["hide-output"] claims=["C49", "C53"]
+print("Torch's answer:")
 rows = ten_passes(sandal, 5, zero_grad=False)
 print_rows(rows)
 print(f"pass 9 is {rows[9][3] / rows[0][3]:.2f} times pass 0, in the fourth column")
@@ -222,6 +223,7 @@ loss = 2 * w
 loss.backward()
 loss = 2 * w
 loss.backward()
+print("Torch's answer:")
 
 # %% twice-watch [markdown]
 # **Watch.** Each time `loss = 2 * w` runs it makes a `MulBackward0`; the second time, the old one
@@ -302,6 +304,7 @@ optimizer.zero_grad()
 (2 * q).sum().backward()
 optimizer.zero_grad(set_to_none=False)
 (2 * q).sum().backward()
+print("Torch's answer:")
 
 # %% zero-watch [markdown]
 # **Watch** the gradient of `q`. The player opens where the first one has arrived, and the places
@@ -369,6 +372,7 @@ choose(
 )
 
 # %% owner-run tags=["hide-output"] claims=["X22", "X23"]
+print("Torch's answer:")
 w = torch.tensor(1.0, device=device, requires_grad=True)
 (2 * w).backward()
 first, copy = w.grad, w.grad.clone()
@@ -436,6 +440,7 @@ tick(
 )
 
 # %% order-run tags=["hide-output"] claims=["D53"]
+print("Torch's answer:")
 for name, order in ORDERS.items():
     print(f"{name:26}{train(order)}")
 
@@ -545,6 +550,7 @@ choose(
 )
 
 # %% accumulate-run tags=["hide-output"] claims=["X8"]
+print("Torch's answer:")
 print("four micro-batches:    ", *compared_with_big_batch(fours, [1] * 4))
 print("each loss divided by 4:", *compared_with_big_batch(fours, [1 / 4] * 4))
 
@@ -627,7 +633,8 @@ ratios = compared_with_big_batch(unequal, factors)
 print("repaired:" if ratios == ["1.00"] * 3 else "not yet:", *ratios)
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

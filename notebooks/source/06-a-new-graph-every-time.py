@@ -133,6 +133,7 @@ w = torch.tensor(3.0, device=device, requires_grad=True)
 for _ in range(2):
     loss = w * w + 1
     loss.backward()
+print("Torch's answer:")
 
 # %% life-watch [markdown]
 # **Watch.** The player opens after the first pass. When line 4 has run for the second time, two new
@@ -221,6 +222,7 @@ choose(
 )
 
 # %% loop-run tags=["hide-output"] claims=["C35"]
+print("Torch's answer:")
 for turns in (1, 2, 5):
     w = torch.tensor(2.0, device=device, requires_grad=True)
     y = power(w, turns)
@@ -299,6 +301,7 @@ x = torch.tensor(0.0, device=device, requires_grad=True)
 root = x.sqrt()
 out = torch.where(x > 0, root, 0.0)
 out.backward()
+print("Torch's answer:")
 
 # %% branch-watch [markdown]
 # **Watch** backward. `WhereBackward0` sends 0 to the side that was not chosen, and `SqrtBackward0`
@@ -364,6 +367,7 @@ tick(
 )
 
 # %% losses-run tags=["hide-output"] claims=["C44"]
+print("Torch's answer:")
 for shared in (True, False):
     print("the losses share h" if shared else "each loss has an h of its own")
     for name, way in WAYS.items():
@@ -442,6 +446,7 @@ choose(
 )
 
 # %% leak-run tags=["hide-output"] claims=["X10"]
+print("Torch's answer:")
 ADD = {
     "total + loss": lambda total, loss: total + loss,
     "total + loss.detach()": lambda total, loss: total + loss.detach(),
@@ -529,6 +534,7 @@ choose(
 )
 
 # %% repair-run tags=["hide-output"] claims=["X11"]
+print("Torch's answer:")
 print("h as it is, with retain_graph:", run_states(torch.clone, retain_graph=True))
 print("h.detach(), no flag:          ", run_states(torch.detach))
 
@@ -544,7 +550,8 @@ except RuntimeError as error:
     print("not yet:", type(error).__name__)
 
 # %% repair-solution [markdown]
-# The next cell holds a solution. Click its `…` to open it.
+# The next cell holds a solution. Click its `…` to open it, or press
+# <kbd>Shift</kbd>+<kbd>Enter</kbd> here and then <kbd>Enter</kbd>.
 
 # %% repair-solution-run tags=["hide-input"]
 # solution

@@ -10,6 +10,8 @@ from tests.lessons.lesson_files import LESSONS, NOTEBOOKS, code_cells, stored, t
 
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 OF_ONE_RUN = re.compile(r"ipykernel_\d+|/tmp/|/home/|/root/|cuda|\bpid\b", re.IGNORECASE)
+FOLDED = "outputs_hidden"
+ANNOUNCED = "Torch's answer:\n"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -107,9 +109,20 @@ def test_a_stored_output_does_not_give_a_prediction_away(lesson: str) -> None:
         if "predict" in cell.id:
             asked = True
         elif asked and "program" not in cell.id:
-            is_folded = cell.metadata.get("jupyter", {}).get("outputs_hidden", False)
+            is_folded = cell.metadata.get("jupyter", {}).get(FOLDED, False)
             assert is_folded or cell.id == "repair-try", cell.id
             asked = False
+
+
+@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS if lesson != "00-start"])
+def test_a_folded_output_begins_with_a_line_that_gives_nothing_away(lesson: str) -> None:
+    # JupyterLab shows the first line of the first output in place of a folded one.
+    folded = [c for c in code_cells(stored(lesson)) if c.metadata.get("jupyter", {}).get(FOLDED)]
+    assert folded
+    for cell in folded:
+        first, *more = cell.outputs
+        assert first.get("text", "").startswith(ANNOUNCED), cell.id
+        assert more or first.text != ANNOUNCED, cell.id
 
 
 def test_built_cell_ids_must_be_new_and_speaking(tmp_path: Any) -> None:
