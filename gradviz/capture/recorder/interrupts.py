@@ -14,6 +14,7 @@ import _thread
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -85,4 +86,9 @@ class Interrupts:
 
 def _send_later(number: int) -> None:
     time.sleep(_LATER)
-    _thread.interrupt_main(signal.Signals(number))
+    if not callable(signal.getsignal(number)):
+        return  # nobody in Python waits for it any more
+    if sys.platform == "win32":
+        _thread.interrupt_main(signal.Signals(number))
+    else:  # a real one, which wakes the main thread from waiting
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
