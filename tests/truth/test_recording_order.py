@@ -132,7 +132,9 @@ class Hooked:
         """What the last node has freed is seen when the next one is about to run."""
         while self._last:
             ran, node, given_back = self._last.pop()
-            ran.freed = tuple(s.name for s in slots_of(node) if s.state == "freed")
+            # A Function that has saved nothing says after backward that it is freed.
+            gone = [s.name for s in slots_of(node) if s.state == "freed"]
+            ran.freed = tuple(gone) if ran.used else ()
             if ran.freed:
                 ran.nbytes = given_back()
 
