@@ -177,7 +177,9 @@ class Engine:
             if len(nodes) > MOST_NODES:
                 text = f"this backward has {len(nodes)} nodes; they are not followed one by one"
                 self._steps.add(Note(text, (len(nodes),)))
-            elif not self._steps.is_full:
+            elif self._steps.is_full:
+                self._ran = 0 if call.inputs else len(nodes)
+            else:
                 for node in nodes:
                     key = f"n{world.node_number(node)}"
                     self._live[key] = node

@@ -41,7 +41,9 @@ class Operations:
                 ".data" if call.name == "data" else "detach",
                 autograd.TensorRef(results[0]),
             )
-        recorded = any(t.requires_grad and not _is_leaf(t) for t in results)
+        for tensor in results:
+            self._world.is_fresh(tensor)
+        recorded = any(t.requires_grad and not self._is_leaf(t) for t in results)
         node = None
         if recorded and not recomputed:
             node = self._node(results)
@@ -73,11 +75,14 @@ class Operations:
 
     def _node(self, results: list[torch.Tensor]) -> str | None:
         for tensor in results:
-            if tensor.requires_grad and not autograd.place_may_be_stale(tensor):
+            if tensor.requires_grad and not self._world.may_be_stale(tensor):
                 node = tensor.grad_fn
                 if node is not None:
                     return f"n{self._world.node_number(node)}"
         return None
+
+    def _is_leaf(self, tensor: torch.Tensor) -> bool:
+        return not self._world.may_be_stale(tensor) and tensor.grad_fn is None
 
     def _operands(self, call: Call) -> list[Operand]:
         values = [*call.args, *call.kwargs.values()]
@@ -137,10 +142,6 @@ class Operations:
             after,
             way,
         )
-
-
-def _is_leaf(tensor: torch.Tensor) -> bool:
-    return not autograd.place_may_be_stale(tensor) and tensor.grad_fn is None
 
 
 def _reason(call: Call, results: list[torch.Tensor]) -> NotRecorded:

@@ -93,6 +93,7 @@ class Recorder:
         self._frame: FrameType | None = None
         self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
+        self._is_unlisted = False
         self._told_of_strangers = False
         self._threads = threading.active_count()
         self._rows_read = 0
@@ -238,7 +239,10 @@ class Recorder:
     # --------------------------------------------------------------- listeners
 
     def _failed(self, error: BaseException) -> None:
-        if self._problem is None:
+        if isinstance(error, RecursionError):
+            # The user's code has used up the stack; it gets the same error of its own.
+            self._steps.add(Note("the stack was used up, so lines in its depth were not seen"))
+        elif self._problem is None:
             self._problem = error
 
     def _role_of(self, code: CodeType) -> Role:
@@ -276,6 +280,10 @@ class Recorder:
             return False
         if self._quiet:  # inside an optimizer, which tells of itself
             return False
+        if self._operations_in_step > MOST_EVENTS:  # counted, and not looked at
+            self._operations_in_step += 1
+            self._is_unlisted = True
+            return False
         operation = is_operation(call)
         if operation or not call.is_getter:
             self._touch([*tensors_in(call.args), *tensors_in(call.kwargs)])
@@ -297,8 +305,6 @@ class Recorder:
         for write in self._operations.writes(call):
             self._steps.add(write)
         self._operations_in_step += 1
-        if self._operations_in_step > MOST_EVENTS:
-            return
         inside = autograd.backward_is_running()
         event = self._operations.event(call, self._modules.current, inside)
         if event is not None:
@@ -327,7 +333,7 @@ class Recorder:
 
     def _read_what_is_used(self, used: dict[str, int]) -> None:
         """Read the tensors that the code is going to use as they are before it runs."""
-        named = dict(self._names(None, mentioned=False))
+        named = dict(self._names(None))
         found = [name for name in named if _variable(name) in used]
         found.sort(key=lambda name: used[_variable(name)])
         tensors = [named[name] for name in found[:MOST_READ_FIRST]]
@@ -373,7 +379,8 @@ class Recorder:
         if left > 0:
             self._steps.add(Note(f"and {left} more operations", (left,)))
             self._operations_in_step = 0
-        silent = self._silent.find(self._steps.events)
+        with autograd.unseen():
+            silent = self._silent.find(self._steps.events)
         for write in silent:
             self._steps.add(write)
         if threading.active_count() != self._threads:
@@ -409,6 +416,8 @@ class Recorder:
             isinstance(event, (Write, BackwardEnded, OptimizerStepped))
             for event in self._steps.events
         )
+        changed = changed or self._is_unlisted
+        self._is_unlisted = False
         if not changed and self._rows_read + count > _READ_ANYWAY:
             return False
         if self._rows_read + count > _MOST_READ:

@@ -165,7 +165,7 @@ class State:
         """
         with autograd.unseen(), no_collection():
             alive = [(self.world.know(tensor), tensor) for tensor in tensors]
-            nodes, entries, index = walk([n for _, t in alive for n in _nodes_behind(t)])
+            nodes, entries, index = walk([n for _, t in alive for n in self._nodes_behind(t)])
             try:
                 node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
             finally:
@@ -187,8 +187,8 @@ class State:
     ) -> list[Event]:
         alive = list(self.world.alive())
         starts = [node for node, _ in extra_roots]
-        starts += [node for tensor in also for node in _nodes_behind(tensor)]
-        starts += [node for _, tensor in alive for node in _nodes_behind(tensor)]
+        starts += [node for tensor in also for node in self._nodes_behind(tensor)]
+        starts += [node for _, tensor in alive for node in self._nodes_behind(tensor)]
         if everything:
             nodes, entries, index = walk(starts)
         else:
@@ -235,7 +235,7 @@ class State:
     ) -> tuple[list[Node], list[TensorInfo]]:
         known = [Known(t, e.name_now, True) for e, t in alive]
         for one in known:
-            one.is_root = not autograd.place_may_be_stale(one.tensor)
+            one.is_root = not self.world.may_be_stale(one.tensor)
         tensors = Tensors(known, index, self.values, _WorldStorages(self.world))
         graph = read_walked((), nodes, entries, tensors, index, True)
         node_ids = [f"n{self.world.node_number(node)}" for node in nodes]
@@ -303,11 +303,27 @@ class State:
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
         with autograd.unseen(), no_collection():
-            starts = [node for _, t in self.world.alive() for node in _nodes_behind(t)]
+            starts = [node for _, t in self.world.alive() for node in self._nodes_behind(t)]
             nodes, entries, _ = walk(starts)
             for node in nodes:
                 autograd.unmark(node, self.world)
             make_safe_to_free(nodes, entries)
+
+    def _nodes_behind(self, tensor: torch.Tensor) -> list[Any]:
+        """Nodes that a tensor, and its ``.grad`` in a double backward, lead to."""
+        found: list[Any] = []
+        if tensor.requires_grad and not self.world.may_be_stale(tensor):
+            try:
+                node = tensor.grad_fn
+            except RuntimeError:  # F1.14: a view that autograd can no longer follow
+                return found
+            if node is not None:
+                found.append(node)
+            if node is None or tensor.retains_grad:
+                grad = tensor.grad
+                if grad is not None and grad.grad_fn is not None:
+                    found.append(grad.grad_fn)
+        return found
 
     # ----------------------------------------------------------------- deaths
 
@@ -337,23 +353,6 @@ class State:
             if info.node in gone:
                 self.set_tensor(key, replace(info, node=None))
         self.roots = tuple(root for root in self.roots if root[0] not in gone)
-
-
-def _nodes_behind(tensor: torch.Tensor) -> list[Any]:
-    """Nodes that a tensor, and its ``.grad`` in a double backward, lead to."""
-    found: list[Any] = []
-    if tensor.requires_grad and not autograd.place_may_be_stale(tensor):
-        try:
-            node = tensor.grad_fn
-        except RuntimeError:  # F1.14: a view that autograd can no longer follow
-            return found
-        if node is not None:
-            found.append(node)
-        if node is None or tensor.retains_grad:
-            grad = tensor.grad
-            if grad is not None and grad.grad_fn is not None:
-                found.append(grad.grad_fn)
-    return found
 
 
 class HeldBytes:

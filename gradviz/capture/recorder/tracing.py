@@ -87,10 +87,14 @@ class _Tracer:
         return frame is self.first or self.role(frame.f_code).has_lines
 
 
+_ENDS: Final = (StopIteration, StopAsyncIteration, GeneratorExit)
+"""Exceptions by which loops end; a line that gets one has not failed."""
 _CALL: Final = 0
 _EXCEPTION: Final = 1
 _LINE: Final = 2
 _RETURN: Final = 3
+_HEADROOM: Final = 100
+"""Frames that are kept for the recorder's own code."""
 _Hook: Final = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
 )
@@ -103,6 +107,8 @@ class FrameTracer(_Tracer):
         super().__init__(listener, first)
         self._before: Any = None
         self._is_on = False
+        self._is_deep = False
+        self._depth = 0
         # The interpreter keeps only a pointer to it.
         self._hook = _Hook(self._told)
 
@@ -110,7 +116,29 @@ class FrameTracer(_Tracer):
         """Begin to tell; a debugger's or a profiler's trace function rests until the end."""
         self._before = sys.gettrace()
         self._is_on = True
+        self._count_frames()
         _set_trace(self._hook, self)
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        """Code that puts back what ``sys.gettrace`` gave it has this called; tell on as before."""
+        if self._is_on:
+            _set_trace(self._hook, self)
+
+    def _count_frames(self) -> None:
+        frame: FrameType | None = sys._getframe()
+        self._depth = 0
+        while frame is not None:
+            self._depth, frame = self._depth + 1, frame.f_back
+
+    def _rest_in_the_depth(self) -> None:
+        """Stop telling near the end of the stack, where the user's code is about to fail.
+
+        There this trace function could not run, and the interpreter would lose the user's
+        RecursionError. It goes on when the recorder is called next, further up.
+        """
+        self._is_deep = True
+        sys.settrace(None)
+        self.listener.failed(RecursionError())
 
     def stop(self) -> None:
         """Tell nothing any more."""
@@ -125,7 +153,10 @@ class FrameTracer(_Tracer):
 
     def resume(self) -> None:
         """Tell again."""
-        if self._is_on:
+        if self._is_deep:
+            self._count_frames()
+            self._is_deep = self._depth > sys.getrecursionlimit() - 2 * _HEADROOM
+        if self._is_on and not self._is_deep:
             _set_trace(self._hook, self)
 
     @autograd.never_compiled
@@ -134,6 +165,13 @@ class FrameTracer(_Tracer):
             return 0
         # An exception cannot leave this function: ctypes would print and drop it.
         try:
+            if what == _CALL:
+                self._depth += 1
+                if self._depth > sys.getrecursionlimit() - _HEADROOM:
+                    self._rest_in_the_depth()
+                    return 0
+            elif what == _RETURN:
+                self._depth -= 1
             role = self.roles.get(frame.f_code)
             if role is None:
                 role = self.role(frame.f_code)
@@ -171,7 +209,8 @@ class FrameTracer(_Tracer):
 
     def _raised(self, frame: FrameType, role: Role, kind: Any, error: Any, tb: Any) -> None:
         self.listener.clean(tb)
-        if role.has_lines or frame is self.first:
+        is_end = isinstance(kind, type) and issubclass(kind, _ENDS)
+        if (role.has_lines or frame is self.first) and not is_end:
             with autograd.unseen():
                 self.listener.line_raised(frame, kind if error is None else error)
 

@@ -66,6 +66,7 @@ class World:
         self._storage_count = 0
         self._storage_keys: dict[int, int] = {}
         self._live_bytes = 0
+        self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
 
     # ---------------------------------------------------------------- tensors
 
@@ -125,6 +126,7 @@ class World:
             Whether any name is another one than before.
         """
         before = {e.number: e.name_now for e in self.entries.values()}
+        last = {e.number: e.name for e in self.entries.values() if _is_path(e.name)}
         for entry in self.entries.values():
             entry.is_named = False
         for name, tensor in named:
@@ -133,12 +135,33 @@ class World:
                 if self.existed(tensor) is not None:
                     continue
                 found = self.know(tensor, name)
-            if not found.is_named:
+            # The first name counts, but one that it still has stays.
+            if not found.is_named or name == last.get(found.number):
                 found.name, found.is_named = name, True
         taken = {e.name for e in self.entries.values() if e.is_named}
         for entry in self.entries.values():
             entry.is_renamed = not entry.is_named and entry.name in taken
         return before != {e.number: e.name_now for e in self.entries.values()}
+
+    # ------------------------------------------------------------------ views
+
+    def is_fresh(self, tensor: torch.Tensor) -> None:
+        """An operation has just returned this tensor: its place is up to date."""
+        if autograd.place_may_be_stale(tensor):
+            version = autograd.version_of(tensor)
+            if len(self._fresh) > 10_000:
+                self._fresh.clear()
+            self._fresh[id(tensor)] = autograd.TensorRef(tensor), version
+
+    def may_be_stale(self, tensor: torch.Tensor) -> bool:
+        """Whether reading ``grad_fn`` could make a node (F1.14).
+
+        A view is up to date while its counter stands where it stood when an operation gave it.
+        """
+        if not autograd.place_may_be_stale(tensor):
+            return False
+        ref, version = self._fresh.get(id(tensor), (None, None))
+        return ref is None or ref() is not tensor or autograd.version_of(tensor) != version
 
     # ------------------------------------------------------------------ nodes
 
@@ -228,5 +251,11 @@ class World:
         self._marks.clear()
         self.entries.clear()
         self._existing.clear()
+        self._fresh.clear()
         self._storages.clear()
         self._storage_keys.clear()
+
+
+def _is_path(name: str | None) -> bool:
+    """Whether a name says where something belongs, as ``model.fc.weight`` does."""
+    return name is not None and not name.isidentifier()
