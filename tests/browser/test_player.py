@@ -62,12 +62,28 @@ def spoilt() -> gradviz.Recording:
     return recording
 
 
+def turns() -> gradviz.Recording:
+    w = torch.tensor(2.0, requires_grad=True)
+    total = torch.tensor(0.0)
+    with gradviz.record() as recording:
+        for i in range(3):
+            total = total + w * float(i)
+        total.backward(retain_graph=True, create_graph=False)
+    return recording
+
+
 PROGRAMS = {"product": product, "training": training, "spoilt": spoilt}
 
 
 @cache
 def recorded(name: str) -> gradviz.Recording:
     return PROGRAMS[name]()
+
+
+@cache
+def turns_wire() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(Player(turns()).wire))
+    return document
 
 
 @cache
@@ -224,6 +240,100 @@ def test_the_graph_keeps_focus_and_arrows_while_brackets_step(bare: Bare) -> Non
     bare.page.keyboard.press("ArrowUp")
     assert widget.focused != node
     assert widget.get("step") == 3
+
+
+def test_details_follow_what_a_line_in_a_loop_has_just_made(bare: Bare) -> None:
+    wire = turns_wire()
+    widget = bare.mount(wire, step=0)
+    title = widget.root.get_by_role("group", name="Details", exact=True)
+    seen = []
+    for step, view in enumerate(wire["views"]):
+        told = [part["id"] for part in view["caption"] if isinstance(part, dict)]
+        nodes = [item for item in told if item.startswith("n")]
+        if view["kind"] != "line" or not nodes:
+            continue
+        widget.set("step", step)
+        expect(title.locator("dd").first).to_have_text(nodes[0])
+        seen.append(nodes[0])
+    assert len(seen) == len(set(seen)) == 3
+
+
+@pytest.mark.parametrize("width", [640, 810, 1000, 1250])
+def test_code_is_wrapped_between_words(bare: Bare, width: int) -> None:
+    bare.page.set_viewport_size({"width": width, "height": 900})
+    widget = bare.mount(turns_wire(), step=len(turns_wire()["views"]) - 1)
+    # Every run of letters stands on one line: its boxes have one top.
+    torn = widget.root.locator(".gradviz-code code").evaluate_all(
+        r"""(lines) => lines.flatMap((line) => {
+          const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+          const torn = [];
+          for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+            for (const word of text.data.matchAll(/\w+/g)) {
+              const range = document.createRange();
+              range.setStart(text, word.index);
+              range.setEnd(text, word.index + word[0].length);
+              if (new Set([...range.getClientRects()].map((b) => b.top)).size > 1)
+                torn.push(word[0]);
+            }
+          }
+          return torn;
+        })"""
+    )
+    assert torn == []
+
+
+def test_a_picture_opens_whole_while_it_can_be_read(bare: Bare) -> None:
+    bare.page.set_viewport_size({"width": 1250, "height": 900})
+    widget = bare.mount(wire_of("spoilt"))
+    picture = widget.root.locator(".gradviz-viewport > svg").bounding_box()
+    window = widget.root.locator(".gradviz-viewport").bounding_box()
+    assert picture is not None
+    assert window is not None
+    assert window["x"] <= picture["x"]
+    assert picture["x"] + picture["width"] <= window["x"] + window["width"]
+    assert picture["y"] + picture["height"] <= window["y"] + window["height"]
+    expect(widget.button("Move the window up")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [590, 640, 810, 1250])
+def test_the_head_and_three_rows_of_the_tensors_are_in_sight(bare: Bare, width: int) -> None:
+    bare.page.set_viewport_size({"width": width, "height": 900})
+    widget = bare.mount(wire_of("product"), step=1)
+    table = widget.root.locator(".gradviz-tensor-table")
+    room = table.evaluate("e => e.clientHeight - e.querySelector('thead').offsetHeight")
+    row = table.locator("tbody tr").first.evaluate("e => e.offsetHeight")
+    assert room >= 3 * row
+    cut = table.locator("thead th").evaluate_all(
+        "heads => heads.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
+    )
+    assert cut == []
+
+
+def test_escape_twice_gives_the_focus_back_to_the_cell(bare: Bare) -> None:
+    widget = bare.mount(wire_of("product"), step=3)
+    bare.page.evaluate(
+        "() => { const cell = document.createElement('div'); cell.className = 'jp-Cell';"
+        " cell.tabIndex = 0; document.body.append(cell); cell.append(document.all.one); }"
+    )
+    widget.root.locator(".gradviz-word").last.click()
+    assert widget.get("selected")
+    widget.root.get_by_role("slider", name="Step").focus()
+    bare.page.keyboard.press("Escape")
+    assert widget.get("selected") == ""
+    assert widget.focused == "Step"
+    bare.page.keyboard.press("Escape")
+    assert bare.page.evaluate("() => document.activeElement.className") == "jp-Cell"
+
+
+def test_escape_closes_a_tooltip_before_it_leaves(bare: Bare) -> None:
+    widget = bare.mount(wire_of("product"), step=3)
+    bare.page.keyboard.press("Tab")
+    expect(widget.root.locator(".gradviz-tooltip")).to_be_visible()
+    bare.page.keyboard.press("Escape")
+    expect(widget.root.locator(".gradviz-tooltip")).to_be_hidden()
+    assert widget.focused == "Forward"
+    bare.page.keyboard.press("Escape")
+    assert bare.page.evaluate("() => document.activeElement === document.body")
 
 
 def test_keys_of_steps_do_not_reach_the_page(bare: Bare) -> None:

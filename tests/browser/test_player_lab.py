@@ -82,3 +82,12 @@ def test_it_steps_on_when_the_kernel_is_gone(notebook: Open, page: Page) -> None
     expect(widget.locator(".gradviz-where")).to_contain_text("step 3 of")
     page.keyboard.press("End")
     expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
+
+
+def test_escape_gives_the_focus_back_to_the_cell(notebook: Open, page: Page) -> None:
+    opened = notebook("player_leave.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    widget.get_by_role("slider", name="Step").focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate("() => document.activeElement.matches('.jp-Cell')")

@@ -20,7 +20,7 @@ export interface Box extends Size {
 export const MIN_ZOOM = 0.02;
 export const MAX_ZOOM = 4;
 /** Below this, text of a picture is too small to read, so a first view does not go there. */
-export const READABLE = 0.8;
+export const READABLE = 0.7;
 const MARGIN = 12;
 /** Height that the pan buttons cover at the bottom of the window while something is outside. */
 const COVERED = 44;
@@ -35,6 +35,15 @@ export function fitZoom(content: Size, view: Size): number {
     1,
   );
   return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
+}
+
+/** The zoom of a first view: all of it, else all of its width or height, else as large as life. */
+export function firstZoom(content: Size, view: Size): number {
+  const all = fitZoom(content, view);
+  if (all >= READABLE) return all;
+  const across = (view.width - 2 * MARGIN) / content.width;
+  const down = (view.height - MARGIN - COVERED) / content.height;
+  return Math.min(...[across, down].filter((k) => k >= READABLE), 1);
 }
 
 /** Centres what fits and lets nothing else be moved out of sight. */

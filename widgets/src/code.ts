@@ -132,6 +132,16 @@ function dedent(lines: readonly string[]): readonly string[] {
   return lines.map((line) => line.slice(common));
 }
 
+/** Besides at spaces a line may be wrapped after an opening bracket or a comma, and before a dot. */
+const WRAPS = /(?<=[([{,])(?=\S)|(?<=[\w)\]])(?=\.\D)/;
+
 function tokenElement(kind: string, text: string): Node {
-  return kind ? html("span", { class: `gradviz-py-${kind}` }, text) : document.createTextNode(text);
+  if (kind) return html("span", { class: `gradviz-py-${kind}` }, text);
+  const pieces = document.createDocumentFragment();
+  text.split(WRAPS).forEach((piece, i) => {
+    pieces.append(...(i ? [html("wbr")] : []), piece);
+  });
+  // What follows the last character is the next token's.
+  if (/[([{,]$/.test(text)) pieces.append(html("wbr"));
+  return pieces;
 }

@@ -22,7 +22,7 @@ const KEYS: readonly Key[] = [
   ],
   ["Home End", "first and last node"],
   ["Enter", "select, show details; again: the tensors on the card"],
-  ["Esc", "close, select nothing"],
+  ["Esc", "close, select nothing; once more: back to the cell"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %"],
   ["Shift ↑ ↓ ← →", "move the window"],
   ["/", "find; Enter next match, Shift Enter the one before"],

@@ -85,6 +85,20 @@ export function listenForKeys(
       take(event);
       if (target.closest(".gradviz-inspector") && store.get("panel") === "graph") graph.focus();
       store.set("selected", "");
+    } else if (event.key === "Escape" && context.tooltip.closedBy !== event) {
+      take(event);
+      leave(root);
     }
   });
+}
+
+/** Gives the focus back to what the widget stands in: the cell of a notebook, else the page. */
+function leave(root: HTMLElement): void {
+  for (const around of [".jp-Cell", "[tabindex]"]) {
+    const place = root.parentElement?.closest<HTMLElement>(around);
+    place?.focus();
+    if (place && place === document.activeElement) return;
+  }
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+  else if (document.activeElement instanceof SVGElement) document.activeElement.blur();
 }

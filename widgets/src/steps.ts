@@ -83,10 +83,13 @@ export function whereOf(timeline: Timeline, index: number): readonly string[] {
 export function aboutOf(timeline: Timeline, index: number): readonly string[] {
   const view = timeline.view(index);
   if (view.node !== null) return [view.node];
-  if (view.kind === "error") {
-    return view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
-  }
-  return timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
+  if (view.kind === "start") return [];
+  const told = view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
+  const nodes = told.filter((id) => id.startsWith("n"));
+  const others = told.filter((id) => id.startsWith("t")).map((id) => timeline.itemOf(id) ?? id);
+  // A line in a loop has made more with every turn: the newest is what it has just made.
+  const made = timeline.wire.links.lines[lineOf(view).slice(5)] ?? [];
+  return nodes.length || others.length ? [...nodes, ...others] : [...made].reverse();
 }
 
 /** Ids that light up together with one: a line with all that was made in it, a leaf's tensor. */

@@ -9,13 +9,21 @@ import { inOrder } from "./timeline";
 const SHORT = 16;
 
 export function makeTensors(context: Context, steps: Steps): HTMLElement {
-  const { store, prefix } = context;
+  const { store, prefix, signal } = context;
   const table = makeTable(context, "gradviz-tensor-table");
   const heading = html("div", { class: "gradviz-heading", id: `${prefix}-tensors` }, "Tensors");
   const none = html("p", { class: "is-quiet" }, "No tensor is known yet.");
   const element = html("div", { class: "gradviz-tensors", role: "group" }, heading, none);
   element.setAttribute("aria-labelledby", heading.id);
   element.append(table.element);
+  const head = table.element.querySelector("thead");
+  if (head && "ResizeObserver" in globalThis) {
+    const observer = new ResizeObserver(() => {
+      table.element.style.setProperty("--head", `${head.offsetHeight}px`);
+    });
+    observer.observe(head);
+    signal.addEventListener("abort", () => observer.disconnect());
+  }
 
   store.watch(["timeline"], () => {
     const timeline = store.get("timeline");

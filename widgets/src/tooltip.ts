@@ -8,6 +8,8 @@ export class Tooltip {
   readonly element = html("div", { class: "gradviz-tooltip", role: "tooltip", hidden: true });
   readonly #frame: HTMLElement;
   #target: Element | undefined;
+  /** The key press that closed it last, which shall do nothing else. */
+  closedBy: Event | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(frame: HTMLElement, signal: AbortSignal) {
@@ -15,7 +17,9 @@ export class Tooltip {
     this.element.addEventListener("pointerenter", () => clearTimeout(this.#timer));
     this.element.addEventListener("pointerleave", () => this.#later(HIDE_AFTER_MS, undefined, ""));
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape" && !this.element.hidden) this.hide();
+      if (event.key !== "Escape" || this.element.hidden) return;
+      this.closedBy = event;
+      this.hide();
     };
     // On the document, since a tooltip shown by the pointer must close wherever the focus is.
     document.addEventListener("keydown", onKey, { capture: true, signal });

@@ -3,6 +3,7 @@ import {
   type Box,
   type Camera,
   clamp,
+  firstZoom,
   fitZoom,
   follow,
   overflows,
@@ -102,7 +103,7 @@ export class Viewport {
     const home = this.#camera.k < READABLE && this.#home();
     if (!home) return;
     const box = this.boxOf(home);
-    this.zoom(1 / this.#camera.k);
+    this.zoom(firstZoom(this.#content, this.#size()) / this.#camera.k);
     this.reveal(box);
     this.#touched = false;
   }
@@ -195,6 +196,8 @@ export class Viewport {
       role: "group",
       "aria-label": "Move the picture",
     });
+    const hint = html("span", { "aria-hidden": "true" }, "drag to see the rest");
+    pad.append(hint);
     const buttons = new Map<Direction, HTMLButtonElement>();
     for (const direction of Object.keys(PAN) as Direction[]) {
       const label = `Move the window ${direction}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clamp, fitZoom, follow, overflows, reveal, zoomAt } from "../src/camera";
+import { clamp, firstZoom, fitZoom, follow, overflows, reveal, zoomAt } from "../src/camera";
 
 const view = { width: 424, height: 324 };
 
@@ -7,6 +7,14 @@ describe("camera", () => {
   it("fits a large picture and never enlarges a small one", () => {
     expect(fitZoom({ width: 800, height: 300 }, view)).toBe(0.5);
     expect(fitZoom({ width: 40, height: 30 }, view)).toBe(1);
+  });
+
+  it("begins with all of a picture, of its width or of its height, while that can be read", () => {
+    expect(firstZoom({ width: 500, height: 300 }, view)).toBe(0.8);
+    expect(firstZoom({ width: 500, height: 3000 }, view)).toBe(0.8);
+    expect(firstZoom({ width: 5000, height: 335 }, view)).toBe(0.8);
+    expect(firstZoom({ width: 5000, height: 100 }, view)).toBe(1);
+    expect(firstZoom({ width: 600, height: 3000 }, view)).toBe(1);
   });
 
   it("gives a usable zoom for a window without a size", () => {
