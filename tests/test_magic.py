@@ -47,6 +47,15 @@ class StandIn:
         return self
 
 
+def run_to_its_end(coroutine: Any) -> Any:
+    """Run a coroutine that waits for nothing."""
+    while True:
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            return end.value
+
+
 class Shell:
     """A shell with the extension, what its cells show, and the stand-ins for recorders."""
 
@@ -55,6 +64,8 @@ class Shell:
         config.HistoryManager.enabled = False
         new: Any = InteractiveShell
         self.ip = new(config=config, ipython_dir=str(folder))
+        # Not asyncio's: other tests may have left a loop running in this thread.
+        self.ip.loop_runner = run_to_its_end
         self.recorders = recorders
 
     def run(self, cell: str) -> Any:

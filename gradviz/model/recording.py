@@ -75,7 +75,7 @@ class Step:
         ...     out.backward()
         >>> step = recording.steps[-1]
         >>> step.tensors[0].name, step.graph["n0"].state
-        ('out', 'freed')
+        ('a', 'freed')
     """
 
     __slots__ = ("_recording", "facts", "index")

@@ -186,8 +186,10 @@ def test_ids_must_rise_and_may_leave_gaps() -> None:
     with pytest.raises(ValueError, match="not the id of a node"):
         Graph.of([Node("n01", "X", ())], [])
     graph = Graph.of([Node("n1", "X", (("n4", 0),)), Node("n4", "Y", ())], [("n1", 0)])
-    assert graph["n4"].name == "Y" and graph.roots == (("n1", 0),)
-    assert graph.edges[0].target == "n4" and Graph.from_json(graph.to_json()) == graph
+    assert graph["n4"].name == "Y"
+    assert graph.roots == (("n1", 0),)
+    assert graph.edges[0].target == "n4"
+    assert Graph.from_json(graph.to_json()) == graph
     with pytest.raises(UnknownNodeError, match="run from 'n1' to 'n4'"):
         graph["n2"]
     with pytest.raises(ValueError, match="not in this graph"):

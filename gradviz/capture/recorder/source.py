@@ -115,9 +115,8 @@ def name_of(code: CodeType) -> str:
 
 def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
     """Line of the ``with``, and first and last line of its body."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    tree = _parsed(text)
+    if tree is None:
         return None
     best: tuple[int, int, int] | None = None
     for node in ast.walk(tree):
@@ -189,10 +188,14 @@ class _Uses(ast.NodeVisitor):
 def _parsed(text: str) -> ast.Module | None:
     # Magics and shell lines are no Python; blank lines keep the numbers.
     plain = "\n".join("" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n"))
-    try:
-        return ast.parse(_undented(plain))
-    except (SyntaxError, ValueError):
-        return None
+    for _ in range(2):
+        try:
+            return ast.parse(_undented(plain))
+        except SystemError:  # Python 3.11 may fail so when a destructor runs meanwhile
+            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            break
+    return None
 
 
 def _undented(text: str) -> str:
