@@ -13,7 +13,16 @@ import torch
 
 import gradviz
 from gradviz import RecordingError
-from gradviz.capture.recorder import calls, disguise, engine, lines, state, steps, tracing
+from gradviz.capture.recorder import (
+    calls,
+    disguise,
+    engine,
+    frame_tracer,
+    lines,
+    monitoring_tracer,
+    state,
+    steps,
+)
 from gradviz.capture.recorder import world as numbers
 from tests.truth.recorded import differences, nodes_now, world
 
@@ -56,10 +65,10 @@ PLACES: list[Place] = [
     (disguise.Disguise, "call"),
     (lines.Lines, "line_event"),
     (lines.Lines, "stop"),
-    (tracing.FrameTracer, "start"),
-    (tracing.FrameTracer, "stop"),
-    (tracing.MonitoringTracer, "start"),
-    (tracing.MonitoringTracer, "stop"),
+    (frame_tracer.FrameTracer, "start"),
+    (frame_tracer.FrameTracer, "stop"),
+    (monitoring_tracer.MonitoringTracer, "start"),
+    (monitoring_tracer.MonitoringTracer, "stop"),
 ]
 
 

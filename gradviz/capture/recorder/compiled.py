@@ -8,7 +8,7 @@ from typing import Any
 from torch.overrides import TorchFunctionMode
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.tracing import Watch
+from gradviz.capture.recorder.listening import Watch
 
 
 class CompiledCalls:

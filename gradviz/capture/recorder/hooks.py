@@ -13,9 +13,9 @@ from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import Call
 from gradviz.capture.recorder.engine import Engine
+from gradviz.capture.recorder.listening import Watch
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
-from gradviz.capture.recorder.tracing import Watch
 from gradviz.model import Hook
 from gradviz.model.events import HookChanged
 from gradviz.model.facts import HookKind

@@ -10,8 +10,8 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.compiled import CompiledCalls
+from gradviz.capture.recorder.listening import Watch
 from gradviz.capture.recorder.source import Spans
-from gradviz.capture.recorder.tracing import Watch
 
 
 class Modules:

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.listening import Watch
 from gradviz.capture.recorder.steps import Steps
-from gradviz.capture.recorder.tracing import Watch
 from gradviz.capture.recorder.world import World
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import linecache
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import torch
@@ -21,14 +20,17 @@ from gradviz.capture.recorder.engine import Engine, memory_of
 from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.hooks import Hooks
 from gradviz.capture.recorder.interrupts import Interrupts
+from gradviz.capture.recorder.into import codes_to_follow
 from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.listening import NO_ROLE, Listener, Role
 from gradviz.capture.recorder.modules import Modules
 from gradviz.capture.recorder.operations import Operations
 from gradviz.capture.recorder.optimizers import Optimizers
 from gradviz.capture.recorder.silent import SilentWrites
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
-from gradviz.capture.recorder.tracing import NO_ROLE, Listener, Role, Tracer, make_tracer
+from gradviz.capture.recorder.tracing import Tracer, make_tracer
+from gradviz.capture.recorder.variables import Variables, variable_of
 from gradviz.capture.recorder.world import World
 from gradviz.model import Recording, RecordingError
 from gradviz.model.events import (
@@ -50,10 +52,6 @@ _COARSE: Final = (
     "the graph is too large to be read whole after every line: from here on states of saved "
     "tensors are those of the last backward, until the code ends"
 )
-_OBJECTS_PER_LINE: Final = 2_000
-"""Objects that are looked at for names after each line."""
-_WIDEST: Final = 200
-"""Entries of a container that is looked into after each line."""
 MOST_READ_FIRST: Final = 500
 """Tensors that are read before the code begins; others when they are first used."""
 _active = threading.Lock()
@@ -78,7 +76,7 @@ class Recorder:
         label: str = "",
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        self._into = _codes(into)
+        self._into = codes_to_follow(into)
         self._values = values
         self._anomaly = anomaly
         self._label = label
@@ -90,8 +88,6 @@ class Recorder:
         self._is_dirty = False
         self._quiet = 0
         self._world = World()
-        self._frame: FrameType | None = None
-        self._variables_of_cell: dict[str, Any] | None = None
         self._file = ""
         self._is_unlisted = False
         self._told_of_strangers = False
@@ -131,19 +127,19 @@ class Recorder:
             raise
 
     def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
-        self._frame, self._file = frame, file
+        self._file = file
         if frame is None:
             if text is None:
                 text = "".join(linecache.getlines(file))
             first = source.of_cell(text, self._label or "cell")
-            self._variables_of_cell = _globals_of(file)
         else:
             first = source.of_block(frame)
         self._lines = Lines(first, self._line_ended, self._call_begins, file)
-        self._world = World(self._names(None, mentioned=False))
+        self._variables = Variables(frame, file, self._lines)
+        self._world = World(self._variables.names(mentioned=False))
         self._mode = CallMode(self)
         self._compiled = CompiledCalls(self._mode)
-        self._modules = Modules(self._variables, self._compiled)
+        self._modules = Modules(self._variables.all, self._compiled)
         self._state = State(self._world, self._values, self._place)
         self._steps = Steps(self._state)
         self._operations = Operations(self._world)
@@ -194,7 +190,7 @@ class Recorder:
         finally:
             self._unmark()
             self._world.forget()
-            self._frame = self._variables_of_cell = None
+            self._variables.forget()
             self._interrupts.stop()
         if self._problem is not None and error is None:
             raise RecordingError(
@@ -333,9 +329,9 @@ class Recorder:
 
     def _read_what_is_used(self, used: dict[str, int]) -> None:
         """Read the tensors that the code is going to use as they are before it runs."""
-        named = dict(self._names(None))
-        found = [name for name in named if _variable(name) in used]
-        found.sort(key=lambda name: used[_variable(name)])
+        named = dict(self._variables.names())
+        found = [name for name in named if variable_of(name) in used]
+        found.sort(key=lambda name: used[variable_of(name)])
         tensors = [named[name] for name in found[:MOST_READ_FIRST]]
         self._state.read_existing(tensors)
         for tensor in tensors:
@@ -373,7 +369,7 @@ class Recorder:
     def _read_state(self, unnamed: Any = None) -> None:
         """Read what is alive, and what tensors without a name lead to."""
         with autograd.unseen():
-            renamed = self._world.name(self._names(self._lines.frame))
+            renamed = self._world.name(self._variables.names())
         self._name_results()
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
@@ -428,91 +424,12 @@ class Recorder:
         self._rows_read += count
         return True
 
-    def _variables(self) -> list[tuple[str, Any]]:
-        return [pair for space in self._spaces(self._lines.frame) for pair in space]
-
-    def _names(self, inner: FrameType | None, mentioned: bool = True) -> list[naming.Named]:
-        """Tensors by name; ``mentioned``: only of variables that the code speaks of."""
-        spaces = self._spaces(inner)
-        if mentioned:
-            words = self._lines.words
-            spaces = [[v for v in space if words is None or v[0] in words] for space in spaces]
-            most, widest = _OBJECTS_PER_LINE, _WIDEST
-        else:
-            most, widest = naming.MOST_OBJECTS, naming.MOST_OBJECTS
-        return [named for space in spaces for named in naming.named_tensors(space, most, widest)]
-
-    def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:
-        """Variables of the block or cell itself, then those of a function that it runs."""
-        found = []
-        if self._variables_of_cell is not None:
-            found.append(naming.text_keys(self._variables_of_cell))
-        elif self._frame is not None:
-            found.append(naming.namespace(self._frame))
-        if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
-            found.append(naming.local_variables(inner))
-        return found
-
     def _place(self, node: Any) -> tuple[str | None, str | None, bool]:
         """Source line and module of a node, from its sequence number (F6.03, F7.01)."""
         number = autograd.sequence_nr(node)
         if number == autograd.NO_SEQUENCE_NR or number < self._begin_number:
             return None, None, False
         return self._lines.text_at(number), self._modules.at(number), True
-
-
-def _codes(into: Iterable[Any]) -> frozenset[CodeType]:
-    """Code of functions whose lines are steps too."""
-    if isinstance(into, (str, bytes)) or not isinstance(into, Iterable):
-        into = (into,)
-    found: set[CodeType] = set()
-    for one in into:
-        codes = list(_codes_of(one))
-        if not codes:
-            raise RecordingError(
-                f"into= has a {type(one).__name__} without lines of Python. Lines can be "
-                "followed in functions, classes, modules and nn.Module objects: into=[my_function]"
-            )
-        found.update(codes)
-    return frozenset(found)
-
-
-def _codes_of(one: Any) -> Iterable[CodeType]:
-    if isinstance(one, ModuleType):
-        file = getattr(one, "__file__", None)
-        for value in list(vars(one).values()):
-            if getattr(value, "__module__", None) == one.__name__ and file:
-                yield from _codes_of(value)
-    elif isinstance(one, torch.nn.Module):
-        yield from _codes_of(type(one))
-    elif isinstance(one, type):
-        for value in list(vars(one).values()):
-            code = (
-                autograd.code_of(getattr(value, "__func__", value))
-                if callable(getattr(value, "__func__", value))
-                else None
-            )
-            if code is not None and not isinstance(value, type):
-                yield code
-    else:
-        code = autograd.code_of(one)
-        if code is not None:
-            yield code
-
-
-def _variable(name: str) -> str:
-    """The variable that a name begins with: ``model`` of ``model.fc.weight``."""
-    return re.split(r"[.\[]", name, maxsplit=1)[0]
-
-
-def _globals_of(file: str) -> dict[str, Any] | None:
-    """Variables of the cell that runs now."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_filename == file:
-            return frame.f_globals
-        frame = frame.f_back
-    return None
 
 
 def _anomaly() -> Any:

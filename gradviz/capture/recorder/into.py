@@ -1,0 +1,55 @@
+"""Which functions are stepped into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import CodeType, ModuleType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.model import RecordingError
+
+
+def codes_to_follow(into: Iterable[Any]) -> frozenset[CodeType]:
+    """Code of functions whose lines are steps too.
+
+    Raises:
+        RecordingError: If something has no lines.
+    """
+    if isinstance(into, (str, bytes)) or not isinstance(into, Iterable):
+        into = (into,)
+    found: set[CodeType] = set()
+    for one in into:
+        codes = list(_codes_of(one))
+        if not codes:
+            raise RecordingError(
+                f"into= has a {type(one).__name__} without lines of Python. Lines can be "
+                "followed in functions, classes, modules and nn.Module objects: into=[my_function]"
+            )
+        found.update(codes)
+    return frozenset(found)
+
+
+def _codes_of(one: Any) -> Iterable[CodeType]:
+    if isinstance(one, ModuleType):
+        file = getattr(one, "__file__", None)
+        for value in list(vars(one).values()):
+            if getattr(value, "__module__", None) == one.__name__ and file:
+                yield from _codes_of(value)
+    elif isinstance(one, torch.nn.Module):
+        yield from _codes_of(type(one))
+    elif isinstance(one, type):
+        for value in list(vars(one).values()):
+            code = (
+                autograd.code_of(getattr(value, "__func__", value))
+                if callable(getattr(value, "__func__", value))
+                else None
+            )
+            if code is not None and not isinstance(value, type):
+                yield code
+    else:
+        code = autograd.code_of(one)
+        if code is not None:
+            yield code
