@@ -8,6 +8,7 @@ line, same globals. Entries of recorder frames are taken out of tracebacks.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -89,6 +90,34 @@ def clean(traceback: TracebackType | None) -> None:
     if len(kept) != len(entries):
         for entry, following in zip(kept, [*kept[1:], None], strict=True):
             entry.tb_next = following
+
+
+_FRAME: Final = re.compile(r'\s*File "(?P<file>.*)", line \d+, in (?P<name>[^\n]*)')
+
+
+def clean_texts(frames: list[str]) -> list[str]:
+    """The formatted frames that anomaly mode keeps in a node, without the recorder's.
+
+    As :func:`clean`, for text.
+    """
+    kept: list[tuple[str, tuple[str, str]]] = []
+    removed = False
+    for frame in frames:
+        found = _FRAME.match(frame)
+        place = (found["file"], found["name"]) if found is not None else ("", "")
+        if place[1] == NAME or place[0].startswith(_OWN):
+            removed = True
+            continue
+        if removed and kept and kept[-1][1][0] == _OVERRIDES:
+            while kept and kept[-1][1][0] == _OVERRIDES:
+                kept.pop()
+            if kept and kept[-1][1] == place:
+                kept.pop()
+        removed = False
+        kept.append((frame, place))
+    while removed and kept and kept[-1][1][0] == _OVERRIDES:
+        kept.pop()
+    return [frame for frame, _ in kept]
 
 
 def _file(entry: TracebackType) -> str:

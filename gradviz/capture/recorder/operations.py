@@ -10,6 +10,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import LEAVES_TORCH, Call, tensors_in
+from gradviz.capture.recorder.disguise import clean_texts
 from gradviz.capture.recorder.world import World
 from gradviz.model.events import NotRecorded, Operand, Operation, Write
 
@@ -57,6 +58,23 @@ class Operations:
             recomputed,
             module,
         )
+
+    def clean_tracebacks(self, call: Call) -> None:
+        """Take the recorder out of what anomaly mode has noted in the nodes of a call."""
+        nodes = [
+            tensor.grad_fn
+            for tensor in tensors_in(call.result)
+            if tensor.requires_grad and not self._world.may_be_stale(tensor)
+        ]
+        while nodes:
+            node = nodes.pop()
+            frames = None if node is None else autograd.forward_traceback(node)
+            if node is None or frames is None:
+                continue
+            cleaned = clean_texts(frames)
+            if len(cleaned) != len(frames):
+                frames[:] = cleaned
+                nodes += [following for following, _ in node.next_functions]
 
     def references(self, call: Call) -> list[autograd.TensorRef]:
         """Weak references to the results of a call."""

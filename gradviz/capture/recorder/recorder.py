@@ -301,6 +301,8 @@ class Recorder:
         for write in self._operations.writes(call):
             self._steps.add(write)
         self._operations_in_step += 1
+        if autograd.anomaly_mode_is_on():
+            self._operations.clean_tracebacks(call)
         inside = autograd.backward_is_running()
         event = self._operations.event(call, self._modules.current, inside)
         if event is not None:

@@ -4,6 +4,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -179,6 +180,29 @@ def test_the_traceback_is_that_of_the_plain_program() -> None:
     assert not [
         f for f in traceback.format_tb(recorded.value.__traceback__) if "gradviz/capture" in f
     ]
+
+
+def test_anomaly_mode_notes_the_frames_of_the_plain_program() -> None:
+    def run() -> list[list[str]]:
+        layer = nn.Linear(2, 2)
+        out = nn.functional.mse_loss(layer(torch.ones(2)).relu(), torch.ones(2))
+        node: Any = out.grad_fn
+        found = []
+        while node is not None:
+            found.append(node.metadata["traceback_"])
+            node = next((n for n, _ in node.next_functions if n is not None), None)
+        return found
+
+    def last(frames: list[list[str]]) -> list[list[str]]:
+        """From this function on: what called it differs."""
+        first = [next(i for i, f in enumerate(one) if ", in run\n" in f) for one in frames]
+        return [one[i:] for one, i in zip(frames, first, strict=True)]
+
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        plain = run()
+        with gradviz.record():
+            recorded = run()
+    assert last(recorded) == last(plain)
 
 
 def test_warnings_name_the_line_of_the_user() -> None:
