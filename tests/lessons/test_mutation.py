@@ -176,6 +176,11 @@ def bundle(widget: Any) -> dict[str, str]:
     return {part: data[part] for part in PARTS}
 
 
+def picture_of(cell: Any) -> Any:
+    """The output with the picture; what the cell printed stands before it."""
+    return next(output for output in cell.outputs if "data" in output)
+
+
 def failed_cells(notebook: Any, folder: Path) -> set[int]:
     path = folder / "mutated.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
@@ -235,7 +240,7 @@ def test_each_fault_in_each_part_of_a_recorded_output_is_found(tmp_path: Path) -
     def add(cell: Any, data: dict[str, str]) -> None:
         copied = copy.deepcopy(cell)
         copied.id, copied.execution_count = f"cell-{len(cells)}", len(cells) + 1
-        copied.outputs[0].data = data
+        picture_of(copied).data = data
         cells.append(copied)
 
     with lesson_shell(tmp_path) as shell:
@@ -277,7 +282,7 @@ def test_faults_in_the_pictures_of_a_lesson_are_found(
         except StopIteration:
             continue  # this picture has nothing that the fault could touch
         part = PARTS[len(faults) % len(PARTS)]
-        cell.outputs[0].data[part] = wrong[part]
+        picture_of(cell).data[part] = wrong[part]
         expected.add(number)
         faults.pop(0)
     assert len(expected) >= 3

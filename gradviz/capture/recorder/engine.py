@@ -23,7 +23,7 @@ from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.traversal import walk
 from gradviz.capture.values import summarise
-from gradviz.model import Hook, Node, SavedTensor, ValueSummary
+from gradviz.model import GraphBusyError, Hook, Node, SavedTensor, ValueSummary
 from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
@@ -126,6 +126,8 @@ class Engine:
             self.tracer.pause()
             try:
                 handles = self._begin(call, number)
+            except GraphBusyError:
+                self._steps.add(Note("another thread runs backward() on this graph too"))
             except Exception as error:
                 self._failed(error)
             finally:

@@ -6,7 +6,7 @@ import linecache
 import re
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
 from gradviz.capture.recorder.tracing import Tracer, make_tracer
 from gradviz.capture.recorder.variables import Variables, variable_of
 from gradviz.capture.recorder.world import World
-from gradviz.model import Recording, RecordingError
+from gradviz.model import GraphBusyError, Recording, RecordingError
 from gradviz.model.events import (
     BackwardEnded,
     Died,
@@ -290,7 +290,10 @@ class Recorder:
         """Tensors are about to be used; those from before the recording are read first."""
         new = {id(t): t for t in tensors if self._world.existed(t) is not None}
         if new:
-            self._state.read_existing(list(new.values()))
+            try:
+                self._state.read_existing(list(new.values()))
+            except GraphBusyError:
+                self._wait_for_the_other_thread()
             self._is_dirty = True
             for tensor in new.values():
                 self._hooks.learn(tensor)
@@ -335,7 +338,8 @@ class Recorder:
         found = [name for name in named if variable_of(name) in used]
         found.sort(key=lambda name: used[variable_of(name)])
         tensors = [named[name] for name in found[:MOST_READ_FIRST]]
-        self._state.read_existing(tensors)
+        with suppress(GraphBusyError):
+            self._state.read_existing(tensors)
         for tensor in tensors:
             self._hooks.learn(tensor)
 
@@ -387,21 +391,31 @@ class Recorder:
         if self._is_dirty or renamed or dead or silent:
             self._is_dirty = False
             tensors, nodes = self._state.bury()
-            for event in self._state.read(
-                everything=self._reads_everything(), also=tensors_in(unnamed)
-            ):
-                self._steps.add(event)
+            try:
+                everything = self._reads_everything()
+                for event in self._state.read(everything=everything, also=tensors_in(unnamed)):
+                    self._steps.add(event)
+            except GraphBusyError:
+                self._wait_for_the_other_thread()
             more_tensors, more_nodes = self._state.bury()
             if tensors or nodes or more_tensors or more_nodes:
                 self._steps.add(Died(tensors + more_tensors, nodes + more_nodes))
         self._steps.memory = memory_of(self._state)
 
+    def _wait_for_the_other_thread(self) -> None:
+        """Another thread runs backward on what is to be read: it is read after the next line."""
+        self._is_dirty = True
+        self._steps.add(Note("another thread runs backward() now, so the graph is read later"))
+
     def _refresh(self) -> None:
         """A hook has run: what it did to tensors belongs to its own step."""
         if self._is_dirty:
             self._is_dirty = False
-            for event in self._state.read(keep_roots=True):
-                self._steps.add(event)
+            try:
+                for event in self._state.read(keep_roots=True):
+                    self._steps.add(event)
+            except GraphBusyError:
+                self._wait_for_the_other_thread()
 
     def _reads_everything(self) -> bool:
         """Whether rows of nodes that were read before are read again after this line.
