@@ -12,6 +12,9 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder.listening import NO_ROLE, BaseTracer, Listener
 from gradviz.model import RecordingError
 
+monitoring: Final[Any] = getattr(sys, "monitoring", None)
+"""``sys.monitoring``, which Python has since 3.12."""
+
 
 class MonitoringTracer(BaseTracer):
     """Tracing by ``sys.monitoring``, from Python 3.12."""
@@ -29,7 +32,6 @@ class MonitoringTracer(BaseTracer):
         Raises:
             RecordingError: If every tool number of ``sys.monitoring`` is taken.
         """
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         for tool in self._TOOLS:
             if monitoring.get_tool(tool) is None:
                 break
@@ -64,7 +66,6 @@ class MonitoringTracer(BaseTracer):
         """Tell nothing any more."""
         if self._tool < 0:
             return
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         monitoring.set_events(self._tool, 0)
         for code in self._codes:
             monitoring.set_local_events(self._tool, code, 0)
@@ -80,7 +81,6 @@ class MonitoringTracer(BaseTracer):
         """Nothing was paused."""
 
     def _add(self, code: CodeType, events: int) -> None:
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         self._codes.add(code)
         monitoring.set_local_events(self._tool, code, events)
 
@@ -98,7 +98,6 @@ class MonitoringTracer(BaseTracer):
         if self.resting is not None or threading.get_ident() != self.thread:
             return None
         role = self.role(code)
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         if role == NO_ROLE:
             return monitoring.DISABLE
         events = monitoring.events

@@ -369,6 +369,7 @@ class Recorder:
         lines = self._lines
         self._steps.step("line", 0, lines.line, lines.code)
         self._operations_in_step = 0
+        self._engine.failure = (None, None)  # an error of a later line is not this backward's
         if self._progress is not None and len(self._steps.made) % 100 == 0:
             self._progress(len(self._steps.made))
 

@@ -164,6 +164,22 @@ def test_an_error_that_the_block_catches_is_told_at_its_line() -> None:
     assert [e.type for e in events(recording, Raised) if isinstance(e, Raised)] == ["RuntimeError"]
 
 
+def test_an_error_after_a_caught_one_does_not_take_over_its_node() -> None:
+    a = scalar(2.0)
+    with pytest.raises(ZeroDivisionError), gradviz.record() as recording:  # noqa: PT012
+        out = a * a
+        out.backward()
+        try:
+            out.backward()
+        except RuntimeError:
+            out = a + 1
+        1 / 0  # noqa: B018
+    caught, last = (e for e in events(recording, Raised) if isinstance(e, Raised))
+    assert (caught.type, caught.backward) == ("RuntimeError", 2)
+    assert caught.node is not None
+    assert (last.type, last.node, last.backward) == ("ZeroDivisionError", None, None)
+
+
 def test_the_traceback_is_that_of_the_plain_program() -> None:
     def run() -> None:
         torch.ones(2, requires_grad=True).mul(2).backward()
