@@ -8,12 +8,16 @@ from typing import Any, Final, overload
 
 from torch import Tensor
 
+from gradviz.analysis.explaining import explanations_of
 from gradviz.capture import naming
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, OptionError, Recording
+from gradviz.model.recording import set_explain
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
+
+set_explain(explanations_of)
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:

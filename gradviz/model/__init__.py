@@ -17,12 +17,17 @@ from gradviz.model.errors import (
     UnknownNodeError,
     UnsupportedTorchError,
 )
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.facts import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording, Step
 
 __all__ = [
+    "Cause",
+    "CodeLine",
+    "Cure",
     "Edge",
+    "Explanation",
     "GradvizError",
     "Graph",
     "GraphBusyError",

@@ -226,6 +226,8 @@ class OptimizerStepped(Event):
     """Ids of the tensors it has written."""
     skipped: tuple[str, ...] = ()
     """Ids of the parameters it passed over because their ``.grad`` is ``None``."""
+    parameters: tuple[str, ...] = ()
+    """Ids of all its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,33 @@ class ZeroedGrad(Event):
     set_to_none: bool = True
     tensors: tuple[str, ...] = ()
     """Ids of the tensors whose ``.grad`` it took away or filled with 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped(Event):
+    """Gradients were clipped."""
+
+    kind: ClassVar[str] = "clipped"
+    name: str
+    """Name of the function: ``"clip_grad_norm_"``."""
+    tensors: tuple[str, ...] = ()
+    """Ids of the tensors whose ``.grad`` it looked at."""
+    without: tuple[str, ...] = ()
+    """Ids of those whose ``.grad`` was ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """A call of torch raised. It stands before the :class:`Raised` of the same step, if the
+    error left the line; the innermost call that raised comes first."""
+
+    kind: ClassVar[str] = "refused"
+    name: str
+    """Name of the function: ``"numpy"``, ``"add_"``, ``"backward"``."""
+    inputs: tuple[Operand, ...] = ()
+    """Arguments in the order of the call."""
+    type: str = ""
+    """Class of the exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +317,8 @@ EVENTS: dict[str, type[Event]] = {
         BackwardEnded,
         OptimizerStepped,
         ZeroedGrad,
+        Clipped,
+        Refused,
         Died,
         Raised,
         Note,

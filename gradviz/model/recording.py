@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan
+from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
 
@@ -129,6 +130,12 @@ class Step:
         return self.facts.memory
 
     @property
+    def explanation(self) -> Explanation | None:
+        """Why an error was raised at this step, or what goes wrong here in silence."""
+        found = self._recording.explanations
+        return next((one for one in found if one.step == self.index), None)
+
+    @property
     def graph(self) -> Graph:
         """The autograd graph as of this step; ids are those of the whole recording."""
         return self._recording.graph_at(self.index)
@@ -192,10 +199,11 @@ class Recording:
         True
     """
 
-    __slots__ = ("_graphs", "_union", "codes", "device", "facts", "label")
+    __slots__ = ("_explanations", "_graphs", "_union", "codes", "device", "facts", "label")
 
     _outline: ClassVar[Callable[[Recording], str] | None] = None
     _caption: ClassVar[Callable[[Recording, int], str] | None] = None
+    _explain: ClassVar[Callable[[Recording], tuple[Explanation, ...]] | None] = None
 
     def __init__(
         self,
@@ -213,6 +221,7 @@ class Recording:
         self.label: str = label
         """What was recorded: ``"cell [3]"``, ``"train.py"``."""
         self._union: Graph | None = None
+        self._explanations: tuple[Explanation, ...] | None = None
         self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
 
     @classmethod
@@ -237,6 +246,23 @@ class Recording:
         return next(
             (self.steps[i] for i in range(last, -1, -1) if self.facts[i].kind == "error"), None
         )
+
+    @property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Errors that were raised and gradients that are wrong in silence, in the order of the
+        steps at which they were noticed; see :class:`Explanation`."""
+        if self._explanations is None:
+            explain = Recording._explain
+            self._explanations = () if explain is None else explain(self)
+        return self._explanations
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """That of the error which left the code; else the first of all, ``None`` if there is
+        none."""
+        error = self.at_error
+        at_end = [e for e in self.explanations if error is not None and e.step == error.index]
+        return next(iter((*at_end, *self.explanations)), None)
 
     @property
     def backward_order(self) -> tuple[str, ...]:
@@ -344,6 +370,11 @@ def set_recording_words(
     """Say how ``str(recording)`` and ``step.caption`` are written; the view room calls this."""
     Recording._outline = outline
     Recording._caption = caption
+
+
+def set_explain(explain: Callable[[Recording], tuple[Explanation, ...]]) -> None:
+    """Say how a recording is explained; the analysis room calls this."""
+    Recording._explain = explain
 
 
 def _apply(rows: dict[str, Row], changes: Sequence[tuple[str, Row | None]]) -> None:

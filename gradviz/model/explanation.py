@@ -1,0 +1,186 @@
+"""Why torch refused, or why a gradient is wrong although torch said nothing, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+
+from gradviz.model.marks import Mark
+
+if TYPE_CHECKING:
+    from gradviz.model.recording import Recording
+
+ErrorKind: TypeAlias = Literal[
+    "",
+    "saved tensor written",
+    "graph freed",
+    "saved tensor read after freeing",
+    "leaf written",
+    "view of a leaf written",
+    "one of several views written",
+    "output of a backward hook written",
+    "inference tensor saved",
+    "not a scalar",
+    "no graph",
+    "dtype cannot require grad",
+    "flag of a non-leaf",
+    "numpy of a tensor that requires grad",
+    "deepcopy of a non-leaf",
+    "gradient of another shape",
+    "unused input",
+    "wrong number of gradients",
+    "other",
+    # torch raises nothing
+    "hidden write",
+    "write without a node",
+    "broadcast",
+    "parameter rebound",
+    "stale gradient",
+    "frozen batch norm moves",
+    "gradient thrown away",
+    "clipped before backward",
+]
+"""What went wrong, in words that do not change between releases of torch."""
+SILENT: Final[frozenset[str]] = frozenset(
+    {
+        "hidden write",
+        "write without a node",
+        "broadcast",
+        "parameter rebound",
+        "stale gradient",
+        "frozen batch norm moves",
+        "gradient thrown away",
+        "clipped before backward",
+    }
+)
+"""Kinds in which torch raises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of the user's code."""
+
+    line: int | None
+    """Its number in the cell or file; ``None`` if it is not known."""
+    text: str = ""
+    """The line without indentation."""
+    code: str = ""
+    """``"cell"``, or file and function, as :class:`~gradviz.model.recording.Code` names it."""
+    step: int | None = None
+    """Step of the recording after which it had run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something the code did that led there."""
+
+    kind: Literal["write", "backward", "cut", "save", "other"]
+    """A write in place, an earlier backward, a call that cut the graph, the operation that saved
+    (told when the order matters), or something else that ``what`` says."""
+    what: str
+    """In a sentence without a full stop: ``"add_ wrote h: version 0 became 1"``."""
+    at: CodeLine | None = None
+    """Where; ``None`` if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A change to the code after which it works."""
+
+    does: str
+    """What it changes, and at which price: ``"makes a new tensor; exp's result stays"``."""
+    code: str
+    """Python to type."""
+    how: Literal["instead", "before", "after", "elsewhere"] = "instead"
+    """Where: in place of the line ``line``, before it, after it, or where ``does`` says."""
+    line: int | None = None
+    """The line it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an error was raised, or why a gradient is wrong in silence, read from the graph.
+
+    The fields are the same on every release of torch and on every device; torch's own sentence
+    is not among them. What is not known is ``None`` or empty, and ``unknown`` says what would
+    tell it.
+    """
+
+    kind: ErrorKind = ""
+    """``""`` as long as nothing has happened."""
+    raised: str | None = None
+    """Class of the exception; ``None`` if torch raised nothing."""
+    what: str = ""
+    """What happened, in one sentence."""
+    why: str = ""
+    """Why that is an error, or a wrong gradient, in autograd's terms."""
+    variables: tuple[str, ...] = ()
+    """Names of the variables it is about, the most important first."""
+    node: str | None = None
+    """Id of the node that saved, or that refused."""
+    node_name: str | None = None
+    """Its name: ``"ExpBackward0"``."""
+    saved: str | None = None
+    """Name of its slot: ``"result"``."""
+    saved_version: int | None = None
+    """Version of the saved tensor when it was saved."""
+    current_version: int | None = None
+    """Version it had when torch looked."""
+    causes: tuple[Cause, ...] = ()
+    """What led there; the first is the culprit."""
+    noticed: CodeLine | None = None
+    """Line at which torch noticed; for a silent one the line at which it does its harm."""
+    already: tuple[str, ...] = ()
+    """What had been changed before it was raised: ``"d.grad was None and is [1.0]"``."""
+    cures: tuple[Cure, ...] = ()
+    """One or two changes that are known to work."""
+    unknown: tuple[str, ...] = ()
+    """What is not known, and what would tell it."""
+    marks: tuple[Mark, ...] = ()
+    """What to mark in a picture of the graph."""
+    step: int | None = None
+    """Step of the recording at which it was noticed."""
+    recording: Recording | None = field(default=None, compare=False, repr=False)
+    """The recording it was read from; of a program that was not recorded it has one moment."""
+
+    _text: ClassVar[Callable[[Explanation], str] | None] = None
+    _bundle: ClassVar[Callable[[Explanation], dict[str, str]] | None] = None
+
+    def __bool__(self) -> bool:
+        return self.kind != ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether torch raised nothing."""
+        return self.kind in SILENT
+
+    @property
+    def cause(self) -> Cause | None:
+        """The culprit, if it is known."""
+        return self.causes[0] if self.causes else None
+
+    @property
+    def line(self) -> int | None:
+        """Line of the culprit, if it is known."""
+        return self.cause.at.line if self.cause is not None and self.cause.at is not None else None
+
+    def become(self, other: Explanation) -> None:
+        """Take over all fields of another one; that of a ``with`` block is filled at its end."""
+        for one in fields(self):
+            object.__setattr__(self, one.name, getattr(other, one.name))
+
+    def __str__(self) -> str:
+        return repr(self) if Explanation._text is None else Explanation._text(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = Explanation._bundle
+        return {"text/plain": str(self)} if bundle is None else bundle(self)
+
+
+def set_explanation_words(
+    text: Callable[[Explanation], str], bundle: Callable[[Explanation], dict[str, str]]
+) -> None:
+    """Say how an explanation is printed and displayed; the view room calls this."""
+    Explanation._text = text
+    Explanation._bundle = bundle
