@@ -1,5 +1,6 @@
 // The JSON that gradviz/view/recording_wire.py writes: the first step whole, of every later one
 // what differs from the step before.
+import { type CardWire, card } from "./card_wire";
 import { type Check, item, listOf, mapOf, orNull, recordOf, text, whole } from "./checks";
 import type { Document, Item } from "./wire";
 
@@ -25,6 +26,10 @@ export interface View {
   readonly caption: readonly Segment[];
   readonly sentence: string;
   readonly tick: string;
+  /** More marks of the timeline: "culprit", "warning". Absent where there are none. */
+  readonly ticks?: readonly string[];
+  /** Explanations of what was noticed at this step. Absent where there are none. */
+  readonly cards?: readonly CardWire[];
   /** Element -> which of its variants stands there from this step on. */
   readonly at: Readonly<Record<string, number>>;
   readonly saved: number;
@@ -72,6 +77,8 @@ const view = recordOf({
   tensors: mapOf(cells),
   rows: mapOf(cells),
   summary: text,
+  ticks: (value) => value === undefined || listOf(text)(value),
+  cards: (value) => value === undefined || listOf(card)(value),
 });
 
 export const recordingFields: Record<string, Check> = {

@@ -1,0 +1,72 @@
+// The card of an explanation, as gradviz/view/explanation_wire.py writes it: why torch refused at
+// a step, or why a gradient is wrong although torch said nothing.
+import { type Check, listOf, orNull, recordOf, text, whole } from "./checks";
+
+/**
+ * Words, or a word that lights up the same thing everywhere. A line may say at which step it had
+ * run: the step to go to when it is clicked.
+ */
+export type CardSegment =
+  | string
+  | { readonly id: string; readonly text: string; readonly step?: number };
+
+/** A line of the code panel: its text has the id `line:${code}:${line}`. */
+export interface CardLine {
+  readonly code: number;
+  readonly line: number;
+}
+
+export interface CardField {
+  /** "variables", "saved tensor", "culprit", "noticed", "already changed", "not known" … */
+  readonly name: string;
+  /** One or more values, each a row of its own. */
+  readonly values: readonly (readonly CardSegment[])[];
+  /** Source text that belongs to the last value, "" if there is none: "h.add_(1)". */
+  readonly code: string;
+}
+
+export interface CardCure {
+  readonly does: string;
+  /** Where: "in place of line 4:", "before line 4:", "after line 4:" or "". */
+  readonly where: readonly CardSegment[];
+  /** Python, may have several lines. */
+  readonly code: string;
+}
+
+export interface CardWire {
+  /** "error": torch raised; "warning": it did not, and a gradient is wrong. */
+  readonly tone: "error" | "warning";
+  /** "RuntimeError", or "no error, but wrong". */
+  readonly title: string;
+  /** "saved tensor written". */
+  readonly kind: string;
+  readonly what: readonly CardSegment[];
+  /** May be empty. */
+  readonly why: readonly CardSegment[];
+  readonly fields: readonly CardField[];
+  readonly cures: readonly CardCure[];
+  /** Line of the culprit, for the code panel and "jump to culprit"; its step if that is known. */
+  readonly culprit_line: CardLine | null;
+  readonly culprit_step: number | null;
+  readonly noticed_line: CardLine | null;
+  /** The whole card as plain text, as `print(explanation)` gives it. */
+  readonly text: string;
+}
+
+const segment: Check = (value) => text(value) || recordOf({ id: text, text })(value);
+const words = listOf(segment);
+const line = orNull(recordOf({ code: whole, line: whole }));
+
+export const card: Check = recordOf({
+  tone: text,
+  title: text,
+  kind: text,
+  what: words,
+  why: words,
+  fields: listOf(recordOf({ name: text, values: listOf(words), code: text })),
+  cures: listOf(recordOf({ does: text, where: words, code: text })),
+  culprit_line: line,
+  culprit_step: orNull(whole),
+  noticed_line: line,
+  text,
+});
