@@ -228,6 +228,13 @@ def codes_of_zero_grad() -> list[CodeType]:
     return [code for f in functions if (code := code_of(f)) is not None]
 
 
+def codes_of_clipping() -> list[CodeType]:
+    """Code of ``clip_grad_norm_`` and ``clip_grad_value_``, under what torch wraps around it."""
+    utils = torch.nn.utils
+    functions = (utils.clip_grad_norm_, utils.clip_grad_value_)
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
 def code_of_node_hook_registration() -> CodeType:
     """Code that registers hooks on nodes (F2.10)."""
     function: Any = _HookMixin._register_hook

@@ -104,6 +104,9 @@ class CallListener(Protocol):
     def after_call(self, call: Call) -> None:
         """The call has returned; nothing of it may be kept."""
 
+    def call_raised(self, call: Call, error: BaseException) -> None:
+        """A call has raised; nothing of it may be kept."""
+
     def failed(self, error: BaseException) -> None:
         """A bug in one of the above."""
 
@@ -187,6 +190,13 @@ class CallMode(TorchFunctionMode):
             tracer.resume()
         try:
             result = self._disguise.call(frame, func, args, kwargs)
+        except Exception as error:
+            tracer.pause()
+            try:
+                self._raised(func, args, kwargs, error)
+            finally:
+                tracer.resume()
+            raise
         finally:
             del frame
         if call is not None:
@@ -219,3 +229,12 @@ class CallMode(TorchFunctionMode):
                 self._listener.after_call(call)
         except Exception as error:
             self._listener.failed(error)
+
+    def _raised(self, func: Any, args: Any, kwargs: Any, error: Exception) -> None:
+        try:
+            name, is_getter, is_setter = name_of(func)
+            call = Call(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
+            with autograd.unseen():
+                self._listener.call_raised(call, error)
+        except Exception as problem:
+            self._listener.failed(problem)

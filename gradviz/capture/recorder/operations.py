@@ -12,7 +12,7 @@ from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import LEAVES_TORCH, Call, tensors_in
 from gradviz.capture.recorder.disguise import clean_texts
 from gradviz.capture.recorder.world import World
-from gradviz.model.events import NotRecorded, Operand, Operation, Write
+from gradviz.model.events import NotRecorded, Operand, Operation, Refused, Write
 
 _SHORT: Final = 40
 _MOST_OPERANDS: Final = 8
@@ -58,6 +58,15 @@ class Operations:
             recomputed,
             module,
         )
+
+    def refused(self, call: Call, error: BaseException) -> Refused:
+        """The call as one that raised; of lists of tensors, each tensor is an operand."""
+        values: list[Any] = []
+        for value in (*call.args, *call.kwargs.values()):
+            inside = list(tensors_in(value))
+            values += inside or [value]
+        operands = map(self._operand, values[:_MOST_OPERANDS])
+        return Refused(call.name, tuple(operands), type(error).__name__)
 
     def clean_tracebacks(self, call: Call) -> None:
         """Take the recorder out of what anomaly mode has noted in the nodes of a call."""

@@ -1,4 +1,4 @@
-"""``optimizer.step()`` and ``zero_grad()``: who was updated, who was passed over."""
+"""``optimizer.step()``, ``zero_grad()`` and clipping: who was updated, who was passed over."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from gradviz.capture import autograd
+from gradviz.capture import autograd, naming
 from gradviz.capture.recorder.listening import Watch
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.world import World
-from gradviz.model.events import OptimizerStepped, ZeroedGrad
+from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
 
 _Before = list[tuple[str, autograd.TensorRef, "int | None", bool]]
 
@@ -44,6 +44,8 @@ class Optimizers:
             self._watches[code] = Watch(self._entered, self._stepped)
         for code in autograd.codes_of_zero_grad():
             self._watches[code] = Watch(self._entered, self._zeroed)
+        for code in autograd.codes_of_clipping():
+            self._watches[code] = Watch(_nothing, self._clipped)
 
     def watch(self, code: CodeType) -> Watch | None:
         """What to do when a function runs."""
@@ -86,7 +88,8 @@ class Optimizers:
                 updated.append(key)
             elif not had_grad:
                 skipped.append(key)
-        self._steps.add(OptimizerStepped(name, tuple(updated), tuple(skipped)))
+        parameters = tuple(key for key, *_ in before)
+        self._steps.add(OptimizerStepped(name, tuple(updated), tuple(skipped), parameters))
 
     def _zeroed(self, frame: FrameType, value: Any, is_known: bool) -> None:
         found = self._end(frame)
@@ -97,6 +100,26 @@ class Optimizers:
         to_none = all(tensor is None or tensor.grad is None for _, tensor in had)
         tensors = tuple(key for key, _ in had)
         self._steps.add(ZeroedGrad(name, to_none, tensors))
+
+    def _clipped(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """Gradients were clipped; the list of parameters stands in the frame, once it is made."""
+        variables = dict(naming.local_variables(frame))
+        given = variables.get("parameters")
+        grads = {id(grad) for grad in variables.get("grads") or ()}
+        if isinstance(given, (list, tuple)):
+            tensors = [p for p in given if naming.is_tensor(p)]
+        else:  # an iterator, which has been used up; what it gave is known by its gradients
+            alive = [tensor for _, tensor in self._world.alive()]
+            tensors = [t for t in alive if t.is_leaf and id(t.grad) in grads]
+        with autograd.unseen():
+            self._touch(tensors)
+            keys = {self._world.know(t).id: t.grad is not None for t in tensors}
+        without = tuple(key for key, has_grad in keys.items() if not has_grad)
+        self._steps.add(Clipped(frame.f_code.co_name, tuple(keys), without))
+
+
+def _nothing(frame: FrameType) -> None:
+    """Before clipping there is nothing to note."""
 
 
 def _parameters(owner: Any) -> list[torch.Tensor]:

@@ -313,6 +313,11 @@ class Recorder:
             self._unnamed.append((len(self._steps.events), event, refs))
             self._steps.add(event)
 
+    def call_raised(self, call: Call, error: BaseException) -> None:
+        """Write down which call of torch raised."""
+        if not (self._steps.is_full or self._quiet):
+            self._steps.add(self._operations.refused(call, error))
+
     def _name_results(self) -> None:
         """Results of operations get the names that the line has given them."""
         events = self._steps.events
