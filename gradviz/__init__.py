@@ -10,7 +10,11 @@ from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
 from gradviz.api import record, show, snapshot
 from gradviz.model import (
+    Cause,
+    CodeLine,
+    Cure,
     Edge,
+    Explanation,
     GradvizError,
     Graph,
     GraphBusyError,
@@ -20,6 +24,7 @@ from gradviz.model import (
     Node,
     NoGraphError,
     NotATensorError,
+    NothingRaisedError,
     OptionError,
     Recording,
     RecordingError,
@@ -30,7 +35,7 @@ from gradviz.model import (
     UnsupportedTorchError,
     ValueSummary,
 )
-from gradviz.teach import explore
+from gradviz.teach import expect_error, explore
 
 _warn_of_namesake()
 
@@ -50,7 +55,11 @@ def unload_ipython_extension(shell: object) -> None:
 
 
 __all__ = [
+    "Cause",
+    "CodeLine",
+    "Cure",
     "Edge",
+    "Explanation",
     "GradvizError",
     "Graph",
     "GraphBusyError",
@@ -60,6 +69,7 @@ __all__ = [
     "NoGraphError",
     "Node",
     "NotATensorError",
+    "NothingRaisedError",
     "OptionError",
     "Recording",
     "RecordingError",
@@ -70,6 +80,7 @@ __all__ = [
     "UnsupportedTorchError",
     "ValueSummary",
     "__version__",
+    "expect_error",
     "explore",
     "record",
     "show",

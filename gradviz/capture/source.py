@@ -27,6 +27,11 @@ _NOT_THE_USERS = (
 )
 
 
+def is_users(file: str) -> bool:
+    """Whether a file is neither torch's, nor the standard library's, nor ours."""
+    return not file.startswith(_NOT_THE_USERS)
+
+
 def sources(nodes: list[Any]) -> list[str | None]:
     """Source line of each node, ``None`` where torch does not know it (F6.01).
 
@@ -53,6 +58,6 @@ def _line(frames: list[str] | None) -> str | None:
         file, line, code = found["file"], found["line"], found["code"].strip()
         if _CELL.search(file) or file.startswith("<"):
             return f"line {line}: {code}"
-        if not file.startswith(_NOT_THE_USERS):
+        if is_users(file):
             return f"{os.path.basename(file)}:{line}: {code}"
     return None

@@ -42,6 +42,10 @@ class RecordingError(GradvizError, RuntimeError):
     """A recording cannot be started here, or what ran inside cannot be recorded."""
 
 
+class NothingRaisedError(GradvizError, AssertionError):
+    """Code that was expected to fail has not."""
+
+
 class GraphvizNotFoundError(GradvizError, RuntimeError):
     """No Graphviz engine that can do what was asked is installed."""
 

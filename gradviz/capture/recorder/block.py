@@ -22,8 +22,8 @@ class Block:
 
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
-        while frame.f_globals.get("__name__") == "contextlib" and frame.f_back is not None:
-            frame = frame.f_back  # an ExitStack enters the block for somebody
+        while _enters_for_another(frame) and frame.f_back is not None:
+            frame = frame.f_back
         _refuse_if_it_pauses(frame)
         self._recorder.start(frame)
         return self._recording
@@ -35,6 +35,12 @@ class Block:
         traceback: TracebackType | None,
     ) -> None:
         self._recording.become(self._recorder.stop(error))
+
+
+def _enters_for_another(frame: FrameType) -> bool:
+    """Whether a block is entered here for somebody: by an ExitStack, or a block around it."""
+    name = str(frame.f_globals.get("__name__"))
+    return name == "contextlib" or name.partition(".")[0] == "gradviz"
 
 
 def _refuse_if_it_pauses(frame: FrameType) -> None:

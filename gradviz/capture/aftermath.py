@@ -1,0 +1,128 @@
+"""What is left when code that was not recorded has raised: a recording of one moment.
+
+Read from the exception's traceback: the line that raised, the variables of the frames, and the
+graphs behind them as they stand now. What happened before is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.capture.recorder import source
+from gradviz.capture.recorder.calls import Call, tensors_in
+from gradviz.capture.recorder.finish import finished
+from gradviz.capture.recorder.operations import Operations
+from gradviz.capture.recorder.state import State
+from gradviz.capture.recorder.steps import Steps
+from gradviz.capture.recorder.variables import variable_of
+from gradviz.capture.recorder.world import World
+from gradviz.capture.source import is_users
+from gradviz.model import GraphBusyError, Recording
+from gradviz.model.events import Note, Raised
+
+LABEL: Final = "aftermath"
+"""Label of a recording that has one moment only."""
+NOT_RECORDED: Final = "not recorded"
+"""Text of the note in it."""
+_MOST: Final = 200
+"""Tensors that are read, those that the code speaks of first."""
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def aftermath_of(error: BaseException) -> Recording:
+    """The moment after ``error`` was raised, as a recording with a start and an error.
+
+    Read are the frames of its traceback, their variables, the graphs behind them, and values of
+    small tensors; nothing is changed, and nothing is kept.
+
+    Args:
+        error: An exception that was raised and has its traceback.
+
+    Returns:
+        A recording with the label ``"aftermath"`` and two steps: what was there when the error
+        was raised, and the error, with a note ``"not recorded"``.
+    """
+    entries = list(_entries(error.__traceback__))
+    place = _place(entries)
+    frame, line = entries[place] if entries else (None, None)
+    named = list(_named([entry[0] for entry in entries[: place + 1]]))
+    inner = [entry[0] for entry in entries[place + 1 :]]
+    del entries
+    piece = None if frame is None else source.of_code(frame.f_code)
+    words = None if piece is None else piece.words
+    world = World(_chosen(named, words))
+    state = State(world, True, lambda _: (None, None, False))
+    steps = Steps(state)
+    operations = Operations(world)
+    try:
+        with autograd.unseen():
+            given = [tensor for frame in inner for tensor in tensors_in(_arguments(frame))]
+            _read(state, [tensor for _, tensor in _chosen(named, words)] + given)
+            steps.step("start", 0, None, 0)
+            if inner:
+                call = Call(inner[0].f_code.co_name, tuple(_arguments(inner[0])), {})
+                steps.add(operations.refused(call, error))
+        steps.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
+        steps.add(Note(NOT_RECORDED))
+        number = line if piece is None or line is None else piece.statement(line)
+        steps.step("error", 0, number, 0)
+    finally:
+        state.unmark()
+        world.forget()
+    return finished(steps.made, state, [] if piece is None else [piece.code], LABEL)
+
+
+def _read(state: State, tensors: list[torch.Tensor]) -> None:
+    """Read tensors and their graphs; each alone if they cannot be read together."""
+    unique = list({id(tensor): tensor for tensor in tensors}.values())
+    try:
+        state.read_existing(unique)
+    except GraphBusyError:  # another thread runs backward on one of the graphs
+        for tensor in unique:
+            try:
+                state.read_existing([tensor])
+            except GraphBusyError:
+                continue
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def _place(entries: list[tuple[FrameType, int]]) -> int:
+    """Place of the innermost frame that runs the user's code."""
+    for place in range(len(entries) - 1, -1, -1):
+        if is_users(entries[place][0].f_code.co_filename):
+            return place
+    return 0
+
+
+def _named(frames: list[FrameType]) -> Iterator[naming.Named]:
+    """Tensors by name, those of the innermost frame first."""
+    for frame in reversed(frames):
+        yield from naming.named_tensors(naming.namespace(frame))
+
+
+def _chosen(named: list[naming.Named], words: frozenset[str] | None) -> list[naming.Named]:
+    """The tensors that the code speaks of, each by its first name."""
+    found: dict[int, naming.Named] = {}
+    for name, tensor in named:
+        if words is None or variable_of(name) in words:
+            found.setdefault(id(tensor), (name, tensor))
+    return list(found.values())[:_MOST]
+
+
+def _arguments(frame: FrameType) -> list[Any]:
+    """Arguments that the function of a frame was called with, as far as they are still there."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    values = dict(naming.local_variables(frame))
+    return [values[name] for name in names if name in values]
