@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import gradviz
-from gradviz.view.change_marks import CHANGE_MARKS, mark_svg, mark_wire
+from gradviz.view.change_marks import mark_svg, mark_wire
 from gradviz.view.changes import Changes, changes_between
 from gradviz.view.drawing import draw
 from gradviz.view.matching import match_nodes
+from gradviz.view.overlay_style import OVERLAYS
 from gradviz.view.wire import to_wire
 
 
@@ -189,9 +190,9 @@ def test_marks_are_a_class_a_glyph_and_a_word_and_nothing_moves() -> None:
         if element is None:  # a leaf's tensor is drawn as its node
             assert changes.marks[after.tensor(key).node or ""]
             continue
-        word = CHANGE_MARKS[mark].word
+        word = OVERLAYS[mark].word
         text = "".join(element.itertext())
-        assert CHANGE_MARKS[mark].css in (element.get("class") or "").split()
+        assert OVERLAYS[mark].css in (element.get("class") or "").split()
         assert word[0] in text
         if re.fullmatch(r"n\d+", key):
             assert word in text
