@@ -32,7 +32,8 @@ def badges(classes: Sequence[str], inside: str, kinds: Sequence[MarkKind]) -> st
     sizes = {name: float(value) for name, value in re.findall(r'(\w+)="([\d.-]+)"', box[2])}
     right = sizes.get("x", 0.0) + sizes["width"]
     if box[1] != "card":  # one line of text leaves no room for the word; the legend has it
-        return _row(glyphs, right - 4 + PILL / 2 - _total(glyphs), sizes.get("y", 0.0))
+        left = right - 3 if "gv-stub" in classes else right + 2 + PILL / 2 - _total(glyphs)
+        return _row(glyphs, left, sizes.get("y", 0.0))
     left = max(right - _total(words) - 6, *_pills_end(inside, sizes["height"]))
     return _row(words, left, sizes["height"])
 
