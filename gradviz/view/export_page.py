@@ -14,7 +14,7 @@ from gradviz.view.wire import to_wire
 
 STATIC: Final = Path(__file__).parent / "static"
 
-# The picture is in the page itself: without scripts, or when they fail, it stays.
+# What stands still is in the page itself: without scripts, or when they fail, it stays.
 _PAGE: Final = Template("""\
 <!doctype html>
 <html lang="en">
@@ -41,9 +41,8 @@ pre { overflow-x: auto; font: 12px/1.5 $font; }
 </head>
 <body>
 <h1>$title</h1>
-<p>$summary</p>
-<main class="gradviz-page" id="gradviz-page">
-$svg</main>
+$summary<main class="gradviz-page" id="gradviz-page">
+$still</main>
 <details><summary>Outline</summary>
 <pre>$text</pre>
 </details>
@@ -98,12 +97,14 @@ def to_page(graph: Graph, **options: Any) -> str:
     return page_of(wire, {"wire": wire, "engine_arrows": options.get("engine_arrows", False)})
 
 
-def page_of(wire: dict[str, Any], traits: dict[str, Any]) -> str:
+def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> str:
     """The page of a document.
 
     Args:
         wire: What is shown.
         traits: Values of the widget's traits, the wire as it is to lie in the page.
+        still: HTML shown without scripts, which says all there is to say; if not given the
+            summary and the picture.
 
     Raises:
         GradvizError: If the front end is not built.
@@ -116,14 +117,18 @@ def page_of(wire: dict[str, Any], traits: dict[str, Any]) -> str:
     state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"} | traits
     return _PAGE.substitute(
         title=xml(wire["title"]),
-        summary=xml(wire["summary"].removeprefix(f"{wire['title']}: ")),
-        svg=wire["svg"],
+        summary="" if still else f"<p>{_summary(wire)}</p>\n",
+        still=still or wire["svg"],
         text=xml(wire["text"]),
         css=css.replace("</", "<\\/"),
         font='ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',
         state=_inert(state),
         code=_inert(code),
     )
+
+
+def _summary(wire: dict[str, Any]) -> str:
+    return xml(wire["summary"].removeprefix(f"{wire['title']}: "))
 
 
 def _inert(data: Any) -> str:

@@ -89,12 +89,13 @@ class GraphWidget(anywidget.AnyWidget):
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = {**(data or {}), "text/plain": str(self)}
         if svg := self.wire.get("svg"):
-            data["text/html"] = _image(svg, self.wire.get("summary", ""))
+            data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg
         return data, metadata
 
 
-def _image(svg: str, alt: str) -> str:
+def image_html(svg: str, alt: str) -> str:
+    """A picture as data image, the only form that a notebook that is not trusted shows."""
     encoded = b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
     return f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'

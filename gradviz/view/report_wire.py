@@ -1,0 +1,126 @@
+"""What the browser gets of a report: sentences, tables, figures, and the picture with its marks.
+
+``widgets/src/report_wire.ts`` describes the same fields for the front end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from gradviz.model.findings import Cell, Column, Findings, Table
+from gradviz.model.graph import Graph
+from gradviz.model.marks import Mark
+from gradviz.view.findings_json import findings_json
+from gradviz.view.findings_text import cell_text, findings_text, left_out
+from gradviz.view.overlay import overlay_wire
+from gradviz.view.overlay_style import OVERLAYS
+from gradviz.view.picture import Look
+from gradviz.view.text import clean
+from gradviz.view.wire import FORMAT, LARGE, to_wire
+
+ROWS: Final = 2000
+"""How many rows of a table the browser gets; a line says how many it does not."""
+_LARGEST: Final = 1.7976931348623157e308
+Figures: TypeAlias = Sequence[tuple[str, str]]
+"""Captions and SVGs."""
+
+
+def report_to_wire(
+    findings: Findings, look: Look | None = None, figures: Figures = (), *, room: int = LARGE
+) -> dict[str, Any]:
+    """Everything a widget or an HTML page shows of findings, without a kernel.
+
+    Args:
+        findings: What is shown.
+        look: How its graph is drawn.
+        figures: More pictures with their captions, which view has drawn.
+        room: Bytes above which ``"json"`` is left out.
+    """
+    title = clean(findings.title)
+    sentences = [clean(sentence) for sentence in findings.sentences]
+    drawn = _picture(findings, look or Look())
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "report",
+        "title": title,
+        "summary": f"{title}: {' '.join(sentences)}" if sentences else title,
+        "text": findings_text(findings),
+        "svg": drawn["svg"] if drawn else figures[0][1] if figures else "",
+        "legend": drawn["legend"] if drawn else [],
+        "sentences": sentences,
+        "tables": [_table(table, findings) for table in findings.tables],
+        "figures": [{"caption": clean(caption), "svg": svg} for caption, svg in figures],
+        # Picture and legend stand above, once.
+        "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
+    }
+    text = findings_json(findings)
+    if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+        document["json"] = text
+    return document
+
+
+def _picture(findings: Findings, look: Look) -> dict[str, Any] | None:
+    if findings.graph is None:
+        return None
+    return overlay_wire(to_wire(findings.graph, **look.options(), room=0), findings.marks)
+
+
+def _table(table: Table, findings: Findings) -> dict[str, Any]:
+    shown = _places(findings.graph)
+    marks = _marks(findings.marks, shown)
+    ids = [shown.get(_thing(key), "") for key in table.ids] or [""] * len(table.rows)
+    columns = [
+        {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns
+    ]
+    rows = []
+    for key, row in zip(ids[:ROWS], table.rows[:ROWS], strict=True):
+        cells = [_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+        rows.append({"id": key, "mark": marks.get(key, ""), "cells": cells})
+    return {
+        "caption": clean(table.caption),
+        "columns": columns,
+        "rows": rows,
+        "more": "".join(left_out(len(table.rows), ROWS)),
+    }
+
+
+def _cell(cell: Cell, column: Column) -> dict[str, Any]:
+    return {"text": cell_text(cell, column), "sort": _sort_key(cell)}
+
+
+def _sort_key(cell: Cell) -> str | int | float | None:
+    """What a cell is sorted by: JSON knows no nan, which is sorted like what is not known."""
+    if isinstance(cell, bool):
+        return int(cell)
+    if isinstance(cell, float):
+        return None if math.isnan(cell) else max(-_LARGEST, min(cell, _LARGEST))
+    return clean(cell) if isinstance(cell, str) else cell
+
+
+def _places(graph: Graph | None) -> dict[str, str]:
+    """Per id of a node or tensor what stands for it: a leaf's tensor is part of its node."""
+    if graph is None:
+        return {}
+    places = {info.id: info.id for info in graph.tensors}
+    for node in graph.nodes:
+        places[node.id] = node.id
+        if node.variable:
+            places[node.variable] = node.id
+    return places
+
+
+def _thing(key: str) -> str:
+    """The node of an edge or of a saved tensor."""
+    return key.partition(".")[0]
+
+
+def _marks(marks: Iterable[Mark], places: dict[str, str]) -> dict[str, str]:
+    """Per node or tensor the word of the first mark on it, or on a part of it."""
+    found: dict[str, str] = {}
+    for mark in marks:
+        found.setdefault(places.get(_thing(mark.id), ""), OVERLAYS[mark.kind].word)
+    found.pop("", None)
+    return found
