@@ -96,6 +96,8 @@ class Cure:
     """Where: in place of the line ``line``, before it, after it, or where ``does`` says."""
     line: int | None = None
     """The line it is about."""
+    also: tuple[Cure, ...] = ()
+    """Other changes that belong to it; with an empty ``code`` a line is taken out."""
 
 
 @dataclass(frozen=True, slots=True)
