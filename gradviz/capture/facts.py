@@ -12,9 +12,10 @@ from gradviz.capture.tensors import Known, Tensors
 from gradviz.model import SavedTensor
 from gradviz.model.facts import Attribute, NodeState
 
-Description = tuple[TensorFacts, "int | None", "int | None", "int | None"]
-"""Facts of a tensor, number of its storage, and places among the candidates of the tensor itself
-and of the one it is a view of. Read once per tensor, however many slots hold it."""
+Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool]
+"""Facts of a tensor, number of its storage, places among the candidates of the tensor itself and
+of the one it is a view of, and whether it is a parameter. Read once per tensor, however many slots
+hold it."""
 
 Row = tuple[str, str, "Description | str | None", "int | None"]
 """``(name, state, description or who packed it, saved version)`` of one saved slot."""
@@ -85,7 +86,8 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     ) -> SavedTensor:
         if about is None or isinstance(about, str):
             return SavedTensor(name, state, packed_by=about)
-        (shape, dtype, device, nbytes, _, storage_nbytes, current), storage, known, base = about
+        facts, storage, known, base, is_parameter = about
+        shape, dtype, device, nbytes, _, storage_nbytes, current = facts
         return SavedTensor(
             name,
             state,
@@ -99,6 +101,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             current,
             None if known is None else self._tensor_ids[known],
             None if base is None else self._tensor_ids[base],
+            is_parameter=is_parameter,
         )
 
 
@@ -191,7 +194,8 @@ class Facts:
         key = facts[4]
         known, base = tensors.saved(tensor, key, at, slot)
         number = None if key is None else tensors.storages.number_of(key, tensor)
-        about = self._about[id(tensor)] = facts, number, known, base
+        is_parameter = autograd.is_parameter(tensor)
+        about = self._about[id(tensor)] = facts, number, known, base, is_parameter
         return about
 
     def columns(self) -> FactColumns:

@@ -21,7 +21,7 @@ from gradviz.capture.derivatives import Derivative, lookup
 from gradviz.capture.facts import FactColumns, Facts
 from gradviz.capture.outputs import Root, place, split
 from gradviz.capture.source import sources
-from gradviz.capture.tensors import Known, Tensors
+from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import Graph
 from gradviz.model.columns import Columns
 
@@ -33,6 +33,7 @@ def snapshot_of(
     names: Mapping[str, torch.Tensor] | None,
     frame: FrameType | None,
     facts: bool = True,
+    storages: Storages | None = None,
 ) -> Graph:
     """Read the graph behind ``outputs``; :func:`gradviz.snapshot` is the public door.
 
@@ -42,6 +43,7 @@ def snapshot_of(
         frame: Frame whose variables give names.
         facts: Whether to read saved tensors, shapes, attributes and formulas too. Without,
             structure, leaves and flags of tensors are read.
+        storages: Gives storages their numbers; afterwards it knows those of this graph.
     """
     tensors, modules = split(outputs)
     given = naming.given_names(names)
@@ -49,8 +51,8 @@ def snapshot_of(
         roots = [place(text, tensor) for text, tensor in tensors]
         nodes, entries, index = walk([root.node for root in roots])
         try:
-            known = _known(roots, modules, given, frame)
-            return _read(roots, nodes, entries, index, known, facts)
+            shown = Tensors(_known(roots, modules, given, frame), index, storages=storages)
+            return _read(roots, nodes, entries, index, shown, facts)
         finally:
             make_safe_to_free(nodes, entries)
 
@@ -154,11 +156,11 @@ def _read(
     nodes: list[Any],
     entries: Entries,
     index: dict[Any, int],
-    known: list[Known],
+    tensors: Tensors,
     facts: bool,
 ) -> Graph:
     places = [(index[root.node], root.output_nr) for root in roots]
-    return read_walked(places, nodes, entries, Tensors(known, index), index, facts)
+    return read_walked(places, nodes, entries, tensors, index, facts)
 
 
 def read_walked(

@@ -84,6 +84,8 @@ class SavedTensor:
     """Id in ``graph.tensors`` of the known tensor that the saved one is a view of."""
     packed_by: str | None = None
     """Who packed it, when the state is ``"packed"``: the qualified name of the unpack hook."""
+    is_parameter: bool = False
+    """Whether it is an ``nn.Parameter``, or a view of one."""
 
 
 @dataclass(frozen=True, slots=True)

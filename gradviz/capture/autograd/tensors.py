@@ -131,6 +131,22 @@ base_of: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("_base")
 """The tensor that a view is a view of; always passive (F1.14)."""
 
 
+def is_parameter(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is an ``nn.Parameter``, or a view of one; no code of a subclass runs."""
+    for one in (tensor, tensor._base):
+        if one is not None and (type(one) is torch.nn.Parameter or _says_so(one)):
+            return True
+    return False
+
+
+def _says_so(tensor: torch.Tensor) -> bool:
+    # A parameter of a custom tensor type keeps that type and has this mark.
+    if type(tensor) is torch.Tensor:
+        return False
+    marked = object.__getattribute__(tensor, "__dict__").get("_is_param") is True
+    return marked or issubclass(type(tensor), torch.nn.Parameter)
+
+
 def output_nr(tensor: torch.Tensor) -> int:
     """Which output of its node the tensor is; always passive (F1.14)."""
     return tensor.output_nr
