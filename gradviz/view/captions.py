@@ -15,9 +15,12 @@ from gradviz.model.events import (
     Raised,
     ZeroedGrad,
 )
+from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording, Step
 from gradviz.view import captions_backward as backward
 from gradviz.view import captions_events as lines
+from gradviz.view.explanation_fields import WRONG, explained
+from gradviz.view.explanation_links import Links
 from gradviz.view.story import Story, Words, listed, said, source_of
 from gradviz.view.text import shorten
 
@@ -45,6 +48,7 @@ def captions(recording: Recording) -> tuple[Words, ...]:
 
 def _captions(recording: Recording) -> tuple[Words, ...]:
     story = Story(recording)
+    why = explained(recording)
     found = []
     since: list[Event] = []
     """What happened since the line before, inside the backward that the line called."""
@@ -54,7 +58,8 @@ def _captions(recording: Recording) -> tuple[Words, ...]:
         story.go_on(step)
         since += step.events
         parts += step.events
-        found.append(_caption(step, parts, since, story))
+        told = why.get(step.index, ())
+        found.append(_caption(step, parts, since, story, told) + _silent(told))
         if step.level < 2:
             parts = []
         if step.level < 1 and step.facts.backward is None:
@@ -62,7 +67,13 @@ def _captions(recording: Recording) -> tuple[Words, ...]:
     return tuple(found)
 
 
-def _caption(step: Step, parts: list[Event], since: list[Event], story: Story) -> Words:
+def _caption(
+    step: Step,
+    parts: list[Event],
+    since: list[Event],
+    story: Story,
+    told: tuple[Explanation, ...],
+) -> Words:
     if step.kind == "start":
         return _start(story)
     if step.kind == "node":
@@ -72,7 +83,18 @@ def _caption(step: Step, parts: list[Event], since: list[Event], story: Story) -
     words = _of_kind(step, story)
     if words:
         return words
-    return _line(step, since, story)
+    return _line(step, since, story, next((one for one in told if not one.is_silent), None))
+
+
+def _silent(told: tuple[Explanation, ...]) -> Words:
+    """What goes wrong at a step although torch raised nothing."""
+    wrong = (one for one in told if one.is_silent)
+    return tuple(word for one in wrong for word in (f"; {WRONG}: ", *_what(one)))
+
+
+def _what(explanation: Explanation) -> Words:
+    *words, last = Links(explanation).prose(explanation.what) or (explanation.kind,)
+    return (*words, last.removesuffix(".") if isinstance(last, str) else last)
 
 
 def _of_kind(step: Step, story: Story) -> Words:
@@ -103,14 +125,14 @@ def _start(story: Story) -> Words:
     return ("before the first line: ", *listed(known, 6, "other tensor"), f" {verb} there")
 
 
-def _line(step: Step, events: list[Event], story: Story) -> Words:
+def _line(step: Step, events: list[Event], story: Story, why: Explanation | None) -> Words:
     """What a line did, or which error left it."""
     error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
     source = shorten(source_of(step), 60, end=True)
     if step.kind == "end":
         lead: Words = ("the code has ended",)
     elif error is not None:
-        lead = (*story.line(step), " raised ", *lines.raised(error, story))
+        lead = (*story.line(step), " raised ", *_reason(error, story, why))
     else:
         lead = (*story.line(step), " ran", f": {source}" if source else "")
     if step.level:
@@ -122,7 +144,14 @@ def _line(step: Step, events: list[Event], story: Story) -> Words:
     for place, thing in enumerate(things[:MOST]):
         makes = thing[0] == "made " and error is None
         first = ": " if not source else " " if makes else " · "
+        first = "; " if error is not None and why is not None else first
         words += ["; " if place else first, *thing]
     if len(things) > MOST:
         words.append(f"; and {len(things) - MOST} more")
     return tuple(words)
+
+
+def _reason(error: Raised, story: Story, why: Explanation | None) -> Words:
+    """Which error, and why: as the graph shows it, else as it was explained."""
+    words = lines.raised(error, story)
+    return words if why is None or ": " in said(words) else (*words, ": ", *_what(why))

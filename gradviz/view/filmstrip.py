@@ -14,7 +14,7 @@ from typing import Final
 from gradviz.model.errors import OptionError
 from gradviz.view.layout import Point
 from gradviz.view.stage import Stage
-from gradviz.view.style import SIZES, css
+from gradviz.view.style import SIZES
 from gradviz.view.text import EM, px, xml
 
 WIDTH: Final = 1200.0
@@ -108,7 +108,7 @@ class Filmstrip:
         cell = (WIDTH - GAP * (self._columns - 1)) / self._columns
         box, scale = _crop(self._stage, cell)
         words = [_words(frame, cell) for frame in self._frames]
-        sheet = css(variables=variables, engine_arrows=self._engine_arrows, steps=True)
+        sheet = self._stage.css(variables, self._engine_arrows)
         drawn, top = [f"<style>{sheet}</style>"], 0.0
         for start in range(0, len(self._frames), self._columns):
             row = range(start, min(start + self._columns, len(self._frames)))

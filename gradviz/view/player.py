@@ -12,6 +12,8 @@ import traitlets
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.captions import caption
+from gradviz.view.explanation_card import explanation_card
+from gradviz.view.explanation_fields import explained
 from gradviz.view.export_page import page_of
 from gradviz.view.filmstrip import MOST, Filmstrip, Frame
 from gradviz.view.picture import Look
@@ -138,6 +140,14 @@ class Player(GraphWidget):
             recording_title(self._recording),
             self.engine_arrows,
         )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """As of a picture; what is explained at the step shown first stands below it."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        found = explained(self._recording).get(self.wire["open"], ())
+        if "text/html" in data:
+            data["text/html"] += "".join(map(explanation_card, found))
+        return data, metadata
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:

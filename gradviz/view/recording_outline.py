@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final, TypeVar
 
+from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.recording import Recording, Step, set_recording_words
 from gradviz.view import phrases
 from gradviz.view.captions import caption, captions
+from gradviz.view.explanation_fields import explained
+from gradviz.view.explanation_text import explanation_text
 from gradviz.view.story import said
 from gradviz.view.text import clean
 
@@ -24,7 +27,8 @@ def recording_outline(recording: Recording) -> str:
     """The recording as text, the same for the same recording; the device is in the first line.
 
     Every step says what happened, and below what is different since the step before: nodes,
-    saved tensors with their versions, flags, versions and ``.grad`` of tensors.
+    saved tensors with their versions, flags, versions and ``.grad`` of tensors. Where something was
+    explained, the explanation stands there too.
 
     Examples:
         >>> from gradviz.model.recording import Changes, Recording, StepFacts
@@ -36,9 +40,11 @@ def recording_outline(recording: Recording) -> str:
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
-    teller = _Changes(recording)
+    teller, why = _Changes(recording), explained(recording)
     for number, step in enumerate(_in_order(recording)[:MOST]):
         lines += _step_lines(number, step, said(captions(recording)[step.index]))
+        for one in why.get(step.index, ()):
+            lines += _explanation(one, step)
         lines += teller.lines(step)
     if len(recording) > MOST:
         lines.append(f"… {phrases.plural(len(recording) - MOST, 'more step')} not listed")
@@ -94,6 +100,12 @@ def _in_order(recording: Recording) -> list[Step]:
             block.clear()
     close()
     return found
+
+
+def _explanation(explanation: Explanation, step: Step) -> Iterator[str]:
+    indent = " " * (len(_STEP.format(0)) + 2 * step.level + 2)
+    for line in explanation_text(explanation).split("\n"):
+        yield f"{indent}! {line}"
 
 
 def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:

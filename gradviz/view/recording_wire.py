@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from gradviz.model.errors import OptionError
@@ -15,14 +16,16 @@ from gradviz.model.recording import Recording, Step
 from gradviz.view import phrases
 from gradviz.view.captions import captions
 from gradviz.view.details import tensor_section
+from gradviz.view.explanation_wire import cards, segments
 from gradviz.view.layout import Direction
 from gradviz.view.layout_engine import Engine
 from gradviz.view.moments import Moment, moments
 from gradviz.view.outline import COLUMNS, node_cells, tensor_cells
+from gradviz.view.overlay import overlay_item, overlay_legend
 from gradviz.view.recording_outline import recording_outline, recording_title, summary
 from gradviz.view.sentences import of_tensor
 from gradviz.view.stage import Stage
-from gradviz.view.story import Words, said
+from gradviz.view.story import said
 from gradviz.view.text import clean
 from gradviz.view.wire import (
     FORMAT,
@@ -87,6 +90,7 @@ def recording_to_wire(
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
     stage = stage or Stage(recording, direction, show, hide, engine=engine)
+    drawn = "".join(look for looks in stage.elements.values() for look in looks)
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
@@ -105,7 +109,7 @@ def recording_to_wire(
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording)},
-        "legend": legend("</style>" + "".join(t for v in stage.elements.values() for t in v)),
+        "legend": [*overlay_legend(stage.drawn_marks), *legend(f"</style>{drawn}")],
     }
     text = _json(recording)
     if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
@@ -149,6 +153,7 @@ def _views(recording: Recording, stage: Stage) -> list[dict[str, Any]]:
     told = captions(recording)
     describe = _Describer(stage)
     following = _next_lines(recording)
+    explained = cards(recording)
     views = []
     for step, moment, touched in moments(recording):
         facts = step.facts
@@ -160,7 +165,7 @@ def _views(recording: Recording, stage: Stage) -> list[dict[str, Any]]:
                 "code": facts.code,
                 "next_line": following[step.index],
                 "node": step.node,
-                "caption": _segments(told[step.index]),
+                "caption": segments(told[step.index]),
                 "sentence": said(told[step.index]),
                 "tick": TICKS.get(step.kind, ""),
                 "at": stage.turns[step.index],
@@ -169,6 +174,7 @@ def _views(recording: Recording, stage: Stage) -> list[dict[str, Any]]:
                 "backward": facts.backward,
                 **describe.changes(step, moment, touched),
                 "summary": stage.summaries[step.index],
+                **explained.get(step.index, {}),
             }
         )
     return views
@@ -185,15 +191,29 @@ class _Describer:
 
     def changes(self, step: Step, moment: Moment, touched: set[str]) -> dict[str, Any]:
         """What is different at this step."""
+        touched |= self._marked(step.index, moment) | self._marked(step.index - 1, moment)
         for node_id in list(touched):
             touched |= {tag.id for tag in moment.tags.get(node_id, ())}
         keys = sorted(touched - {""}, key=lambda key: (key[0], int(key[1:])))
         changed = [key for key, _ in step.facts.changes.tensors]
         return {
-            "items": _put(self._items, keys, lambda key: self._item(key, moment)),
+            "items": _put(self._items, keys, lambda key: self._told(key, step.index, moment)),
             "tensors": _put(self._tensors, changed, lambda key: _cells(moment.tensors.get(key))),
             "rows": _put(self._rows, keys, lambda key: self._row(key, moment)),
         }
+
+    def _marked(self, step: int, moment: Moment) -> set[str]:
+        """Nodes and tensors that explanations point at, or at a part of them."""
+        ids = (mark.id.partition(".")[0] for mark in self._stage.marks.get(step, ()))
+        there = (moment.leaf_node.get(key, key) for key in ids)
+        return {key for key in there if key in moment.rows or key in moment.tensors}
+
+    def _told(self, key: str, step: int, moment: Moment) -> dict[str, Any] | None:
+        item, marks = self._item(key, moment), self._stage.marks.get(step, ())
+        if item is None or not marks:
+            return item
+        own = (replace(mark, id=moment.leaf_node.get(mark.id, mark.id)) for mark in marks)
+        return overlay_item(item, own)
 
     def _item(self, key: str, moment: Moment) -> dict[str, Any] | None:
         if key[0] == "n":
@@ -263,19 +283,6 @@ def _cells(info: TensorInfo | None) -> list[str] | None:
 
 def _flag(value: bool | None) -> str:
     return "not known" if value is None else str(value)
-
-
-def _segments(words: Words) -> list[Any]:
-    """Words for the browser, text that stands together in one piece."""
-    found: list[Any] = []
-    for word in words:
-        if not isinstance(word, str):
-            found.append({"id": word.id, "text": word.text})
-        elif found and isinstance(found[-1], str):
-            found[-1] += word
-        elif word:
-            found.append(word)
-    return found
 
 
 def _next_lines(recording: Recording) -> list[int | None]:

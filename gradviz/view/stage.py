@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from gradviz.model.marks import Mark
 from gradviz.model.recording import Recording
 from gradviz.view import marks, stage_marks
 from gradviz.view.blocks import Card, choose
+from gradviz.view.explanation_fields import explained
 from gradviz.view.geometry import Frame, measure, together
 from gradviz.view.layout import Direction, Layout, Point, check_direction, lay_out
 from gradviz.view.layout_engine import Engine
 from gradviz.view.layout_links import Link, spines
 from gradviz.view.stage_cast import Cast, EdgeLook, Thread, Track, lives_of
+from gradviz.view.stage_explained import mark_rules, marked, marks_in
 from gradviz.view.stage_places import share_nodes, share_tensors
 from gradviz.view.style import css
 from gradviz.view.text import px, xml
@@ -63,6 +66,12 @@ class Stage:
         self.turns: list[dict[str, int]] = [{} for _ in range(self._steps)]
         """Per step the elements that look another way than before, and which."""
         self._turn()
+        self.marks: dict[int, tuple[Mark, ...]] = {}
+        """What explanations point at, by the step at which it was noticed."""
+        for step, group in explained(recording).items():
+            drawn = self._there(step)
+            self.marks[step] = marks_in(drawn, group)
+            self._mark(step, marked(drawn, self.marks[step]))
 
     @property
     def summaries(self) -> list[str]:
@@ -72,9 +81,18 @@ class Stage:
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
         """The complete picture of one step, the same bytes for the same recording."""
         lines = [self.head(step, engine_arrows)]
-        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True)
-        lines.append(f"<style>{sheet}</style>")
+        lines.append(f"<style>{self.css(variables, engine_arrows)}</style>")
         return "\n".join((*lines, *self.drawn(step), "</svg>\n"))
+
+    def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
+        """The style sheet of the pictures of all steps."""
+        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True)
+        return sheet + mark_rules(self.drawn_marks, variables=variables)
+
+    @property
+    def drawn_marks(self) -> tuple[Mark, ...]:
+        """The marks that are drawn at any step."""
+        return tuple(mark for marks in self.marks.values() for mark in marks)
 
     def head(self, step: int, engine_arrows: bool = False) -> str:
         """The opening tag of the picture of a step."""
@@ -106,6 +124,20 @@ class Stage:
         """Every element as it looks at a step."""
         for key, number in self.at(step).items():
             yield self.elements[key][number] or stage_marks.absent(key)
+
+    def _there(self, step: int) -> dict[str, str]:
+        """SVG of everything that is there at a step."""
+        drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
+        return {key: text for key, text in drawn.items() if text}
+
+    def _mark(self, step: int, looks: dict[str, str]) -> None:
+        """Let elements look another way at this step alone."""
+        before = self.at(step)
+        for key, look in looks.items():
+            if step + 1 < self._steps:
+                self.turns[step + 1].setdefault(key, before[key])
+            self.turns[step][key] = len(self.elements[key])
+            self.elements[key] = (*self.elements[key], look)
 
     def _share(self) -> dict[str, str]:
         """For each card the one whose place it has."""

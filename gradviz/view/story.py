@@ -20,6 +20,8 @@ class Term:
     id: str
     """``"n0"``, ``"t3"`` or ``"line:0:4"``, the number of the code before that of the line."""
     text: str
+    step: int | None = None
+    """Step after which a line had run, where one of several is meant."""
 
 
 Row = TypeVar("Row")

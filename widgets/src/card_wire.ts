@@ -21,7 +21,7 @@ export interface CardField {
   readonly name: string;
   /** One or more values, each a row of its own. */
   readonly values: readonly (readonly CardSegment[])[];
-  /** Source text that belongs to the last value, "" if there is none: "h.add_(1)". */
+  /** Source text that belongs to the FIRST value (the line), "" if there is none: "h.add_(1)". */
   readonly code: string;
 }
 

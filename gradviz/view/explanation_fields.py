@@ -1,0 +1,111 @@
+"""An explanation as labelled fields whose words point at nodes, tensors and lines of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.recording import Recording
+from gradviz.view.explanation_links import Links
+from gradviz.view.story import Words
+from gradviz.view.text import clean
+
+WRONG: Final = "no error, but wrong"
+"""What stands in place of the name of an error where torch raised none."""
+CAUSES: Final = {
+    "write": "written before",
+    "backward": "earlier backward",
+    "cut": "graph cut",
+    "save": "saved in",
+    "other": "and",
+}
+"""Labels of causes other than the culprit."""
+PLACES: Final = {"instead": "in place of", "before": "before", "after": "after"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A label with one or more values."""
+
+    name: str
+    values: tuple[Words, ...]
+    code: str = ""
+    """Source text that belongs to the first value."""
+
+
+def title(explanation: Explanation) -> str:
+    """Class of the exception, or that there was none."""
+    return clean(explanation.raised) if explanation.raised else WRONG
+
+
+def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
+    """Facts about an explanation, without what happened, why, and what cures it."""
+    if explanation.variables:
+        names = [links.tensor(name) for name in explanation.variables]
+        yield Field("variables", (_listed(names),))
+    if explanation.saved:
+        yield Field("saved tensor", (_saved(explanation, links),))
+    elif explanation.node_name:
+        yield Field("node", (links.node(explanation.node_name),))
+    for place, cause in enumerate(explanation.causes):
+        yield _cause(cause, "culprit" if not place else CAUSES[cause.kind], links)
+    if (noticed := explanation.noticed) is not None:
+        name = "takes effect" if explanation.is_silent else "noticed"
+        yield Field(name, (links.line(noticed),), clean(noticed.text))
+    if explanation.already:
+        yield Field("already changed", tuple(map(links.prose, explanation.already)))
+    if explanation.unknown:
+        yield Field("not known", tuple(map(links.prose, explanation.unknown)))
+
+
+def where_of(cure: Cure, links: Links) -> Words:
+    """``in place of line 4``; empty if the code may stand anywhere."""
+    if cure.how not in PLACES or cure.line is None:
+        return ()
+    return (f"{PLACES[cure.how]} ", *links.line(CodeLine(cure.line)))
+
+
+def code_lines(code: str) -> list[str]:
+    """Python to type, line by line, as data."""
+    return [clean(line.expandtabs(4)) for line in code.rstrip("\n").split("\n")]
+
+
+def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
+    """The explanations of a recording by the step at which they were noticed."""
+    found: dict[int, tuple[Explanation, ...]] = {}
+    for one in recording.explanations:
+        if one and one.step is not None:
+            found[one.step] = (*found.get(one.step, ()), one)
+    return found
+
+
+def _saved(explanation: Explanation, links: Links) -> Words:
+    """``result of ExpBackward0, saved @v0, now @v1``."""
+    words: list[Words] = [(clean(explanation.saved or ""),)]
+    if explanation.node_name:
+        words.append((" of ", *links.node(explanation.node_name)))
+    if explanation.saved_version is not None:
+        words.append((f", saved @v{explanation.saved_version}",))
+    if explanation.current_version is not None:
+        words.append((f", now @v{explanation.current_version}",))
+    return tuple(part for several in words for part in several)
+
+
+def _cause(cause: Cause, name: str, links: Links) -> Field:
+    what = links.prose(cause.what)
+    if cause.at is None:
+        return Field(name, (what,) if cause.what else (("not known",),))
+    return Field(
+        name,
+        tuple(filter(None, (links.line(cause.at), what if cause.what else ()))),
+        clean(cause.at.text),
+    )
+
+
+def _listed(items: list[Words]) -> Words:
+    found: list[Words] = []
+    for item in items:
+        found += [(", ",), item] if found else [item]
+    return tuple(part for several in found for part in several)

@@ -1,0 +1,44 @@
+"""What ``gradviz.show`` returns for an explanation."""
+
+from __future__ import annotations
+
+from gradviz.model.errors import OptionError
+from gradviz.model.explanation import Explanation, set_explanation_words
+from gradviz.view.explanation_card import bundle
+from gradviz.view.explanation_text import explanation_text
+from gradviz.view.overlay import overlay_wire
+from gradviz.view.picture import Look, Picture
+from gradviz.view.player import Player
+
+
+def explanation_view(
+    explanation: Explanation, look: Look | None = None, height: int = 0
+) -> Player | Picture:
+    """The player at the step at which it was noticed; of a program that was not recorded the
+    picture of its graph.
+
+    Args:
+        explanation: What is shown.
+        look: How to draw it.
+        height: Height in CSS pixels, 0 for automatic.
+
+    Raises:
+        OptionError: If nothing was explained, or it does not belong to a recording.
+    """
+    recording = explanation.recording
+    if not explanation or recording is None:
+        raise OptionError(
+            "there is nothing to show: no error was explained"
+            if not explanation
+            else "this explanation has no graph to show; print(explanation) gives its text"
+        )
+    if recording.label != "aftermath":
+        return Player(recording, look, explanation.step, height=height)
+    last = len(recording) - 1
+    step = last if explanation.step is None else explanation.step
+    picture = Picture(recording.graph_at(step), look, height)
+    picture.wire = overlay_wire(picture.wire, explanation.marks)
+    return picture
+
+
+set_explanation_words(explanation_text, bundle)
