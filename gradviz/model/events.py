@@ -66,6 +66,13 @@ class Operation(Event):
     """Whether it ran inside backward: a checkpoint, a hook, a custom Function."""
     module: str | None = None
     """Path of the innermost module that ran it."""
+    reads: tuple[str, ...] = ()
+    """Tensor objects that went in, those in lists too: ids, or ``"u3"`` for one that never had
+    a name. The same object has the same key in all calls."""
+    made: tuple[str, ...] = ()
+    """Tensor objects that came out; a call in place gives back one that went in."""
+    required: tuple[str, ...] = ()
+    """Those of ``reads`` that required grad before the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,9 @@ class Write(Event):
     """Version after; equal to ``before`` when the write left no trace in the counter."""
     through: str = ""
     """``".data"``, ``"detach"``, ``"view"`` or ``""``: by which way it was reached."""
+    reads: tuple[str, ...] = ()
+    """Tensor objects that went into the call which wrote, as in :class:`Operation`; of an
+    assignment to a part of a tensor the written one is the first."""
 
 
 @dataclass(frozen=True, slots=True)

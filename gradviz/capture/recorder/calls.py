@@ -88,8 +88,8 @@ class Call:
     tensors: list[torch.Tensor] = field(default_factory=list)
     """Tensors among the arguments."""
     versions: list[int | None] = field(default_factory=list)
-    required_grad: bool = False
-    """Whether any of them required grad before the call."""
+    required: list[bool] = field(default_factory=list)
+    """Which of them required grad before the call."""
     result: Any = None
     is_getter: bool = False
     is_setter: bool = False
@@ -216,7 +216,7 @@ class CallMode(TorchFunctionMode):
             with autograd.unseen():
                 call.tensors = [*tensors_in(args), *tensors_in(kwargs)]
                 call.versions = [autograd.version_of(t) for t in call.tensors]
-                call.required_grad = any(t.requires_grad for t in call.tensors)
+                call.required = [t.requires_grad for t in call.tensors]
             return call
         except Exception as error:
             self._listener.failed(error)

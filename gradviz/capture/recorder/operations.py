@@ -11,6 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import LEAVES_TORCH, Call, tensors_in
 from gradviz.capture.recorder.disguise import clean_texts
+from gradviz.capture.recorder.identities import Identities
 from gradviz.capture.recorder.world import World
 from gradviz.model.events import NotRecorded, Operand, Operation, Refused, Write
 
@@ -27,6 +28,7 @@ class Operations:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.identities = Identities(world)
         self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
         """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
 
@@ -48,6 +50,7 @@ class Operations:
         node = None
         if recorded and not recomputed:
             node = self._node(results)
+        reads = self.identities.keys(call.tensors)
         return Operation(
             call.name,
             tuple(self._operands(call)),
@@ -57,6 +60,9 @@ class Operations:
             "" if recorded else _reason(call, results),
             recomputed,
             module,
+            reads,
+            self.identities.keys(results),
+            tuple(dict.fromkeys(key for key, r in zip(reads, call.required) if r)),
         )
 
     def refused(self, call: Call, error: BaseException) -> Refused:
@@ -133,7 +139,8 @@ class Operations:
             storage = self._world.storage(tensor)
             key = id(tensor) if storage is None else storage
             if key not in found:
-                found[key] = self._write(call.name, tensor, storage, before, after)
+                write = self._write(call.name, tensor, storage, before, after)
+                found[key] = replace(write, reads=self.identities.keys(call.tensors))
         if call.is_setter and call.name == "data" and call.tensors:
             tensor = call.tensors[0]
             version = autograd.version_of(tensor)
@@ -172,7 +179,7 @@ class Operations:
 
 
 def _reason(call: Call, results: list[torch.Tensor]) -> NotRecorded:
-    inputs = call.required_grad
+    inputs = any(call.required)
     if call.name in LEAVES_TORCH or call.name in ("tensor", "as_tensor", "asarray"):
         return "left torch" if inputs else "no input requires grad"
     if not inputs:

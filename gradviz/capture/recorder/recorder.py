@@ -190,6 +190,7 @@ class Recorder:
         finally:
             self._unmark()
             self._world.forget()
+            self._operations.identities.forget()
             self._variables.forget()
             self._interrupts.stop()
         if self._problem is not None and error is None:
@@ -213,7 +214,7 @@ class Recorder:
             self._read_state()
             self._steps.step("end", 0, None, 0)
         return finished(
-            self._steps.made,
+            self._operations.identities.settled(self._steps.made),
             self._state,
             [piece.code for piece in self._lines.sources],
             self._label,
@@ -382,6 +383,7 @@ class Recorder:
         """Read what is alive, and what tensors without a name lead to."""
         with autograd.unseen():
             renamed = self._world.name(self._variables.names())
+        self._operations.identities.learn()
         self._name_results()
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
