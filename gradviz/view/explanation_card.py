@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gradviz.model.explanation import Cure, Explanation
-from gradviz.view.explanation_fields import Field, code_lines, fields_of, title, where_of
+from gradviz.view.explanation_fields import Field, changes_of, fields_of, title
 from gradviz.view.explanation_links import Links
 from gradviz.view.explanation_text import NOTHING, explanation_text
 from gradviz.view.story import said
@@ -43,6 +43,7 @@ _LABEL: Final = (
 )
 _VALUE: Final = "margin:0;padding:0"
 _CURES: Final = "margin:0;padding:0 0 0 1.4em"
+_WHERE: Final = "margin:0;color:var(--jp-ui-font-color2,inherit)"
 _BLOCK: Final = (
     f"{_CODE_FONT};margin:3px 0 6px;padding:6px 10px;overflow-x:auto;white-space:pre;"
     f"font-size:13px;line-height:1.45;color:inherit;background:transparent;"
@@ -108,8 +109,11 @@ def _row(field: Field) -> str:
 
 
 def _cure(cure: Cure, links: Links) -> str:
-    where, does = xml(said(where_of(cure, links))), xml(clean(cure.does))
-    lead = f"{where}: {does}" if where and does else where or does
-    code = xml("\n".join(code_lines(cure.code)))
-    shown = f'<pre style="{_BLOCK}">{code}</pre>' if code else ""
-    return f'<li style="margin:2px 0">{lead}{shown}</li>'
+    shown = [xml(clean(cure.does))]
+    for change in changes_of(cure, links):
+        if change.where:
+            colon = ":" if change.lines else ""
+            shown.append(f'<div style="{_WHERE}">{xml(said(change.where))}{colon}</div>')
+        if change.lines:
+            shown.append(f'<pre style="{_BLOCK}">{xml(chr(10).join(change.lines))}</pre>')
+    return f'<li style="margin:4px 0">{"".join(shown)}</li>'

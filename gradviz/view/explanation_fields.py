@@ -60,11 +60,27 @@ def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
         yield Field("not known", tuple(map(links.prose, explanation.unknown)))
 
 
-def where_of(cure: Cure, links: Links) -> Words:
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change that a cure makes."""
+
+    where: Words
     """``in place of line 4``; empty if the code may stand anywhere."""
-    if cure.how not in PLACES or cure.line is None:
-        return ()
-    return (f"{PLACES[cure.how]} ", *links.line(CodeLine(cure.line)))
+    lines: tuple[str, ...]
+    """Python to type; nothing where a line is taken out."""
+
+
+def changes_of(cure: Cure, links: Links) -> tuple[Change, ...]:
+    """What is to be changed, all of it."""
+    return tuple(_change(one, links) for one in (cure, *cure.also) if one.code or one.line)
+
+
+def _change(cure: Cure, links: Links) -> Change:
+    lines = tuple(code_lines(cure.code)) if cure.code.strip() else ()
+    if cure.line is None or cure.how not in PLACES:
+        return Change((), lines)
+    place = PLACES[cure.how] if lines else "without"
+    return Change((f"{place} ", *links.line(CodeLine(cure.line))), lines)
 
 
 def code_lines(code: str) -> list[str]:

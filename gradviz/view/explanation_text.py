@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Final
 
 from gradviz.model.explanation import Cure, Explanation
-from gradviz.view.explanation_fields import code_lines, fields_of, where_of
+from gradviz.view.explanation_fields import changes_of, fields_of
 from gradviz.view.explanation_links import Links
 from gradviz.view.story import said
 from gradviz.view.text import clean
@@ -60,16 +60,15 @@ def _field(name: str, value: str) -> Iterator[str]:
 
 def _cure(number: int, cure: Cure, links: Links) -> Iterator[str]:
     yield from _field(f"cure {number}", clean(cure.does) or "type this")
-    where, lines = said(where_of(cure, links)), code_lines(cure.code)
-    if not cure.code.strip():
-        return
-    if where and len(lines) == 1:
-        yield f"{INDENT}{where}: {lines[0]}"
-        return
-    if where:
-        yield f"{INDENT}{where}:"
-    for line in lines:
-        yield f"{INDENT * (2 if where else 1)}{line}".rstrip()
+    for change in changes_of(cure, links):
+        where, lines = said(change.where), change.lines
+        if where and len(lines) <= 1:
+            yield f"{INDENT}{': '.join((where, *lines))}"
+            continue
+        if where:
+            yield f"{INDENT}{where}:"
+        for line in lines:
+            yield f"{INDENT * (2 if where else 1)}{line}".rstrip()
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

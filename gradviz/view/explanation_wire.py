@@ -10,11 +10,10 @@ from typing import Any
 from gradviz.model.explanation import CodeLine, Explanation
 from gradviz.model.recording import Recording
 from gradviz.view.explanation_fields import (
-    code_lines,
+    changes_of,
     explained,
     fields_of,
     title,
-    where_of,
 )
 from gradviz.view.explanation_links import Links
 from gradviz.view.explanation_text import explanation_text
@@ -45,8 +44,10 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
         "cures": [
             {
                 "does": clean(cure.does),
-                "where": segments(where_of(cure, links)),
-                "code": "\n".join(code_lines(cure.code)),
+                "changes": [
+                    {"where": segments(change.where), "code": "\n".join(change.lines)}
+                    for change in changes_of(cure, links)
+                ],
             }
             for cure in explanation.cures
         ],

@@ -36,18 +36,20 @@ def elements_of(svg: str) -> dict[str, Element]:
     """
     found: dict[str, Element] = {}
     standing_for: dict[str, Element] = {}
+    cuts: dict[str, Element] = {}
     for tag in _OPENING.finditer(svg):
         named = dict(_NAMED.findall(tag[2]))
         element = Element(tag[1], tag.start(), tag.end())
         classes = tag[1].split()
         if key := named.get("data-id") or named.get("id", "").removeprefix("gv-"):
-            found.setdefault(key, element)
+            # The row of a cut has the id of the tensor whose card it stands on.
+            (cuts if "gv-cut" in classes else found).setdefault(key, element)
         if "gv-stub" in classes and "data-slot" in named:
             found.setdefault(f"{named['data-source']}.{named['data-slot']}", element)
         if "gv-node" in classes and "data-tensor" in named:
             stand_in = replace(element, node=named.get("data-id", ""))
             standing_for.setdefault(named["data-tensor"], stand_in)
-    return standing_for | found
+    return cuts | standing_for | found
 
 
 def end_of_group(svg: str, inside: int) -> int:

@@ -25,12 +25,18 @@ export interface CardField {
   readonly code: string;
 }
 
+/** One change of the code. */
+export interface CardChange {
+  /** Where: "in place of line 4", "before line 4", "after line 4", "without line 4" or "". */
+  readonly where: readonly CardSegment[];
+  /** Python, may have several lines; "" takes the line out. */
+  readonly code: string;
+}
+
 export interface CardCure {
   readonly does: string;
-  /** Where: "in place of line 4:", "before line 4:", "after line 4:" or "". */
-  readonly where: readonly CardSegment[];
-  /** Python, may have several lines. */
-  readonly code: string;
+  /** One or more changes, all of which belong to it. */
+  readonly changes: readonly CardChange[];
 }
 
 export interface CardWire {
@@ -64,7 +70,7 @@ export const card: Check = recordOf({
   what: words,
   why: words,
   fields: listOf(recordOf({ name: text, values: listOf(words), code: text })),
-  cures: listOf(recordOf({ does: text, where: words, code: text })),
+  cures: listOf(recordOf({ does: text, changes: listOf(recordOf({ where: words, code: text })) })),
   culprit_line: line,
   culprit_step: orNull(whole),
   noticed_line: line,
