@@ -12,8 +12,9 @@ from gradviz.analysis.explaining import explanations_of
 from gradviz.capture import naming
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
-from gradviz.model import Graph, OptionError, Recording
+from gradviz.model import Explanation, Graph, OptionError, Recording
 from gradviz.model.recording import set_explain
+from gradviz.view.explanation_view import explanation_view
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
 
@@ -76,6 +77,8 @@ _OPTIONS: Final = (
 
 @overload
 def show(what: Recording, /, **options: Any) -> Player: ...
+@overload
+def show(what: Explanation, /, **options: Any) -> Player | Picture: ...
 @overload
 def show(*what: Any, **options: Any) -> Picture: ...
 def show(
@@ -148,6 +151,14 @@ def show(
                 "ran: gradviz.show(recording)"
             )
         return Player(what[0], look, step, stops, height)
+    if any(isinstance(one, Explanation) for one in what):
+        if len(what) > 1 or names is not None or step is not None or stops is not None:
+            raise OptionError(
+                "an explanation is shown alone, at the step where its error was noticed: "
+                "gradviz.show(error). For other steps show its recording: "
+                "gradviz.show(error.recording, step=3)"
+            )
+        return explanation_view(what[0], look, height)
     if step is not None or stops is not None:
         raise OptionError(
             "step= and stops= are for recordings; a graph is one moment: "
