@@ -1,0 +1,79 @@
+"""The storages that saved tensors keep alive, each once, and what kind each is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gradviz.model.facts import SavedTensor, TensorInfo
+from gradviz.model.graph import Graph
+from gradviz.model.holding import Belongs, HeldStorage, StorageKind, UnknownSave
+
+_THERE = ("held", "modified")
+_NO_STORAGE = "its memory is not one storage"
+_OPAQUE = "torch does not show what this node saves"
+
+
+def storages_of(graph: Graph, belongs: Mapping[str, Belongs]) -> tuple[HeldStorage, ...]:
+    """All storages behind saved tensors, in the order in which nodes save them."""
+    saves: dict[str, list[tuple[str, SavedTensor]]] = {}
+    for node in graph.nodes:
+        for slot in node.saved:
+            if slot.storage is not None and slot.storage_nbytes is not None:
+                saves.setdefault(slot.storage, []).append((node.id, slot))
+    known: dict[str, list[TensorInfo]] = {}
+    for info in graph.tensors:
+        if info.storage is not None:
+            known.setdefault(info.storage, []).append(info)
+    return tuple(
+        _storage(key, found, known.get(key, ()), belongs.get(key)) for key, found in saves.items()
+    )
+
+
+def unknown_saves(graph: Graph) -> tuple[UnknownSave, ...]:
+    """What is saved without that torch tells how many bytes it keeps."""
+    found: list[UnknownSave] = []
+    for node in graph.nodes:
+        for slot in node.saved:
+            if slot.state == "packed":
+                by = f"packed by {slot.packed_by}" if slot.packed_by else "packed by a hook"
+                found.append(UnknownSave(node.id, slot.name, by))
+            elif slot.state in _THERE and None in (slot.storage, slot.storage_nbytes):
+                found.append(UnknownSave(node.id, slot.name, _NO_STORAGE))
+        if node.state == "opaque":
+            found.append(UnknownSave(node.id, "", _OPAQUE))
+    return tuple(found)
+
+
+def _storage(
+    key: str,
+    found: Sequence[tuple[str, SavedTensor]],
+    known: Sequence[TensorInfo],
+    belongs: Belongs | None,
+) -> HeldStorage:
+    slots = [slot for _, slot in found]
+    return HeldStorage(
+        id=key,
+        nbytes=slots[-1].storage_nbytes or 0,
+        kind=_kind(slots, known, belongs),
+        name=_name(slots, known),
+        saves=tuple((node, slot.name) for node, slot in found),
+    )
+
+
+def _kind(
+    slots: Sequence[SavedTensor], known: Sequence[TensorInfo], belongs: Belongs | None
+) -> StorageKind:
+    if belongs is not None:
+        return belongs.kind
+    if any(slot.is_parameter for slot in slots):
+        return "parameter"
+    if any(slot.name.startswith("result") for slot in slots) or not known:
+        return "activation"
+    # A leaf has a node too, its AccumulateGrad; None means that torch could not be asked.
+    return "input" if all(info.is_leaf for info in known) else "activation"
+
+
+def _name(slots: Sequence[SavedTensor], known: Sequence[TensorInfo]) -> str:
+    saved = {key for slot in slots for key in (slot.tensor, slot.view_of) if key}
+    first = sorted(known, key=lambda info: info.id not in saved)
+    return next((info.name for info in first if info.name), "")

@@ -1,0 +1,125 @@
+"""A count of memory in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gradviz.analysis.holding_modules import OUTSIDE, UNKNOWN
+from gradviz.model.graph import Graph
+from gradviz.model.holding import Curve, CurvePoint, Holder, Memory
+from gradviz.model.words import plural, size
+
+_KINDS: Final = ("of parameters", "of buffers", "of inputs", "of activations")
+
+
+def title_of(memory: Memory, label: str) -> str:
+    """``"memory of loss: 11.5 MiB kept for backward, in 16 storages"``.
+
+    Args:
+        memory: What was counted.
+        label: What was recorded, ``""`` for a graph.
+    """
+    what = _roots(memory.graph)
+    if memory.curve is not None:
+        peak = ", its peak" if memory.step == memory.curve.peak else ""
+        what = f"{label or 'the recording'} at step {memory.step}{peak}"
+    count = len(memory.storages)
+    where = f", in {plural(count, 'storage')}" if count else ""
+    return f"memory of {what}: {size(memory.total)} kept for backward{where}"
+
+
+def sentences_of(memory: Memory) -> Iterator[str]:
+    """What the count comes to, most important first."""
+    if memory.curve is not None:
+        yield from _over_the_steps(memory, memory.curve)
+    if memory.total:
+        yield from _kinds(memory)
+        yield from _largest(memory)
+    elif not memory.unknown:
+        yield _why_nothing(memory.graph)
+    if memory.shared:
+        yield f"{size(memory.shared)} are saved by more than one node, and counted once."
+    if memory.unknown:
+        yield _not_counted(memory)
+    if memory.allocated is not None:
+        yield (
+            f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator gives "
+            "blocks of 512 bytes, and counts everything that is alive."
+        )
+    if any(one.id == UNKNOWN for one in memory.modules):
+        yield (
+            "Without a recording a node's module is known from the parameters that the node uses; "
+            "gradviz.record() sees the module of every node."
+        )
+
+
+def line_words(point: CurvePoint) -> str:
+    """``"line 3: y = x * 2"``, of another file ``"net.py line 3: y = x * 2"``."""
+    where = f"{point.code} " if point.code else ""
+    return "" if point.line is None else f"{where}line {point.line}: {point.text}".rstrip(": ")
+
+
+def _roots(graph: Graph | None) -> str:
+    if graph is None or not graph.roots:
+        return "an empty graph"
+    names = {(info.node, info.output_nr): info.name for info in graph.tensors if info.name}
+    found = [names.get(root) or graph[root[0]].name for root in graph.roots]
+    words = list(dict.fromkeys(found))
+    return ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
+
+
+def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
+    peak, last = curve.points[curve.peak], curve.points[-1]
+    if not peak.held:
+        yield "At no step does the graph keep bytes that torch tells of."
+        return
+    at = f"at step {peak.step}"
+    if peak.line is not None:
+        at += f", {'after' if peak.level == 0 else 'in'} {line_words(peak)}"
+    end = f"{size(last.held)} are" if last.held else "nothing is"
+    yield f"Most is kept {at}: {size(peak.held)}. At the end {end} kept."
+
+
+def _kinds(memory: Memory) -> Iterator[str]:
+    amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
+    parts = [f"{size(n)} {words}" for n, words in zip(amounts, _KINDS) if n]
+    yield f"Kept are {_joined(parts)}."
+
+
+def _largest(memory: Memory) -> Iterator[str]:
+    node = memory.nodes[0]
+    said = [f"{node.name} ({node.id}) with {size(node.nbytes)}"]
+    for one in (*_known(memory.modules), *_known(memory.lines)):
+        many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
+        said.append(f"{one.id} with {size(one.nbytes)}{many}")
+    is_one = len(said) == 1
+    yield f"The largest holder{' is' if is_one else 's are'} {_joined(said)}."
+
+
+def _known(found: Sequence[Holder]) -> list[Holder]:
+    """The largest, if it is a module or a line."""
+    return [one for one in found if one.id not in (OUTSIDE, UNKNOWN)][:1]
+
+
+def _why_nothing(graph: Graph | None) -> str:
+    freed = 0 if graph is None else graph.counts.get("nodes freed", 0)
+    if freed:
+        were = "node that saved tensors has" if freed == 1 else "nodes that saved tensors have"
+        return f"Nothing is kept: {freed} {were} been freed."
+    return "Nothing is kept: no node of the graph has saved a tensor."
+
+
+def _not_counted(memory: Memory) -> str:
+    why = Counter(one.why for one in memory.unknown)
+    reasons = ", ".join(f"{count} {words}" for words, count in why.most_common(3))
+    more = ", …" if len(why) > 3 else ""
+    return (
+        f"Not counted, since torch does not tell how much it is: "
+        f"{plural(len(memory.unknown), 'save')} ({reasons}{more})."
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
