@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
-from gradviz.model.explanation import Explanation
+from gradviz.analysis.explaining import written
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.kinds import kind_of
+from gradviz.analysis.explaining.past import Past
+from gradviz.model.events import Raised
+from gradviz.model.explanation import ErrorKind, Explanation
 from gradviz.model.recording import Recording
+
+_FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
+    "saved tensor written": written.explain,
+}
 
 
 def errors_in(recording: Recording) -> Iterator[Explanation]:
     """One explanation per error that a line raised, caught or not."""
-    yield from ()
+    raised = [
+        (index, event)
+        for index, step in enumerate(recording.facts)
+        for event in step.events
+        if isinstance(event, Raised)
+    ]
+    if not raised:
+        return
+    past = Past(recording)
+    for step, event in raised:
+        yield explain(Evidence(past, step, event))
+
+
+def explain(evidence: Evidence) -> Explanation:
+    """The explanation of one error."""
+    raised = evidence.raised
+    kind = kind_of(raised.type, raised.message)
+    found = _FAMILIES.get(kind, _other)(evidence)
+    return replace(
+        found,
+        kind=found.kind or kind,
+        raised=raised.type,
+        noticed=evidence.noticed,
+        already=evidence.already,
+        step=evidence.step,
+        recording=evidence.recording,
+    )
+
+
+def _other(evidence: Evidence) -> Explanation:
+    """An error that is not autograd's, or not known."""
+    call = "" if evidence.refused is None else f" by {evidence.refused.name}"
+    return Explanation(
+        kind="other",
+        what=f"{evidence.raised.type} was raised{call}",
+        unknown=("why: gradviz explains errors of autograd, and this one is another",),
+    )

@@ -1,0 +1,162 @@
+"""Changes around backwards: what is kept, when the loss is computed, when weights are changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.paths import (
+    leading_to,
+    lines_that_made,
+    reachable,
+    root_nodes,
+)
+from gradviz.analysis.explaining.statements import (
+    Statement,
+    calls_in,
+    end_of,
+    same_block,
+    statements_of,
+)
+from gradviz.analysis.explaining.words import listed
+from gradviz.model.events import OptimizerStepped, ZeroedGrad
+from gradviz.model.explanation import CodeLine, Cure
+
+
+def keep_graph(statement: Statement | None) -> Cure | None:
+    """``retain_graph=True`` for a backward."""
+    calls = [] if statement is None else calls_in(statement, "backward", "grad")
+    if statement is None or len(calls) != 1:
+        return None
+    code = with_keyword(statement, calls[0], "retain_graph", "True")
+    does = "keeps what this backward would free; it stays in memory as long as the graph"
+    return None if code is None else Cure(does, code, "instead", statement.line)
+
+
+def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> str | None:
+    """The statement with a keyword added to a call of it, or changed."""
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            return None
+        if keyword.arg == name:
+            return statement.edited([(keyword.value, value)])
+    row, column = end_of(call)
+    last = [*call.args, *(keyword.value for keyword in call.keywords)]
+    comma = ", " if last else ""
+    return statement.edited([((row, column - 1), f"{comma}{name}={value}")])
+
+
+def compute_again(
+    stale: Sequence[str], after: Statement | None, evidence: Evidence, why: str
+) -> Cure | None:
+    """Run the lines of the forward again that made nodes which can be used no more.
+
+    Args:
+        stale: Nodes that cannot be run again, or parameters' nodes that were written.
+        after: Statement that made them so, if it is known.
+        evidence: The error.
+        why: What is gained.
+    """
+    noticed = evidence.statement
+    if noticed is None:
+        return None
+    nodes = reachable(root_nodes(evidence), evidence)
+    lines = lines_that_made(leading_to(stale, nodes), noticed, evidence)
+    if lines is None:
+        return None
+    place = noticed
+    if after is not None and same_block(after, noticed) and after.line < noticed.line:
+        lines = [one for one in lines if one.line < after.line]
+        place = _next(after, noticed)
+    if not lines or any(line.line >= noticed.line for line in lines):
+        return None
+    names = [_target(line) for line in lines]
+    if not all(names):
+        return None
+    does = f"computes {listed(dict.fromkeys(filter(None, names)))} once more{why}"
+    return Cure(does, "\n".join(line.text for line in lines), "before", place.line)
+
+
+def _target(statement: Statement) -> str | None:
+    """What a statement binds, if it does nothing but that."""
+    node = statement.node
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return statement.segment(node.targets[0])
+    return None
+
+
+def _next(after: Statement, noticed: Statement) -> Statement:
+    """The statement that follows another in the block of a third."""
+    later = [s for s in statements_of(after.code) if s.line > after.line and same_block(s, noticed)]
+    return later[0] if later else noticed
+
+
+def move_behind(statement: Statement | None, evidence: Evidence, does: str) -> Cure | None:
+    """Move a statement behind the backward that raised."""
+    noticed = evidence.statement
+    if statement is None or noticed is None or statement.is_compound:
+        return None
+    if not same_block(statement, noticed) or statement.line >= noticed.line:
+        return None
+    if _clears_between(statement, evidence):
+        return None
+    gone = Cure("", "", "instead", statement.line)
+    return Cure(does, statement.text, "after", noticed.line, (gone,))
+
+
+def _clears_between(statement: Statement, evidence: Evidence) -> bool:
+    """Whether gradients are taken away between a statement and the error."""
+    steps = [
+        i
+        for i, step in enumerate(evidence.recording.facts[: evidence.step])
+        if step.line == statement.line and step.kind == "line"
+    ]
+    since = steps[-1] if steps else 0
+    return any(evidence.past.events(ZeroedGrad, evidence.step, since))
+
+
+def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | None:
+    """One backward of the sum in place of two backwards."""
+    noticed = evidence.statement
+    if earlier is None or noticed is None or not same_block(earlier, noticed):
+        return None
+    first, second = _plain_backward(earlier), _plain_backward(noticed)
+    if first is None or second is None or first == second or earlier.line >= noticed.line:
+        return None
+    changed = (ZeroedGrad, OptimizerStepped)
+    if any(any(evidence.past.events(kind, evidence.step, since)) for kind in changed):
+        return None
+    gone = Cure("", "", "instead", earlier.line)
+    code = f"({first} + {second}).backward()"
+    does = "one backward of the sum: gradients add up, the shared part runs once"
+    return Cure(does, code, "instead", noticed.line, (gone,))
+
+
+def _plain_backward(statement: Statement) -> str | None:
+    """``"loss"`` of ``loss.backward()``."""
+    node = statement.node
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return None
+    call = node.value
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or call.args:
+        return None
+    if any(k.arg not in ("retain_graph", "create_graph") for k in call.keywords):
+        return None
+    return statement.segment(call.func.value) if isinstance(call.func.value, ast.Name) else None
+
+
+def cut_state(names: Sequence[str], noticed: CodeLine | None, evidence: Evidence) -> Cure | None:
+    """Detach what a loop carries from one pass to the next, after its backward."""
+    statement = evidence.statement
+    if statement is None or noticed is None or not names:
+        return None
+    codes = []
+    for base in dict.fromkeys(name.partition("[")[0] for name in names):
+        inside = [name for name in names if name.partition("[")[0] == base and name != base]
+        code = f"{base} = {base}.detach()"
+        if inside:
+            code = f"{base} = type({base})(one.detach() for one in {base})"
+        codes.append(code)
+    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
+    return Cure(does, "\n".join(codes), "after", statement.line)

@@ -1,0 +1,175 @@
+"""What there is to know about one error: the node, its slots, the backward, the operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from gradviz.analysis.explaining.past import Past
+from gradviz.analysis.explaining.statements import Statement, statement_at
+from gradviz.analysis.explaining.words import line_words, summary
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    BackwardStarted,
+    NodeRan,
+    NodeReady,
+    Note,
+    Operand,
+    Raised,
+    Refused,
+)
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.recording import Recording
+
+AFTERMATH: Final = "not recorded"
+"""Text of the note in a recording that was made when all was over."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One error of a recording.
+
+    Args:
+        past: The recording.
+        step: Step at which it was raised.
+        raised: The error.
+    """
+
+    past: Past
+    step: int
+    raised: Raised
+
+    @property
+    def recording(self) -> Recording:
+        """Where it was raised."""
+        return self.past.recording
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether what happened before is known."""
+        events = self.recording.facts[self.step].events
+        return not any(isinstance(e, Note) and e.text == AFTERMATH for e in events)
+
+    # ------------------------------------------------------------------ where
+
+    @cached_property
+    def noticed(self) -> CodeLine | None:
+        """Line that raised."""
+        return self.past.line(self.step)
+
+    @cached_property
+    def statement(self) -> Statement | None:
+        """The line that raised, as syntax."""
+        return statement_at(self.recording, self.noticed)
+
+    def at(self, line: CodeLine | None) -> str:
+        """``line 4``, with the name of the code unless it is the recorded code itself."""
+        codes = self.recording.codes
+        return line_words(line, codes[0].name if codes else "")
+
+    def statement_at(self, line: CodeLine | None) -> Statement | None:
+        """Another line, as syntax."""
+        return statement_at(self.recording, line)
+
+    # --------------------------------------------------------------- backward
+
+    @cached_property
+    def backward(self) -> tuple[int, BackwardStarted] | None:
+        """The backward that raised, with the step at which it started."""
+        number = self.raised.backward
+        found = [*self.past.events(BackwardStarted, self.step)]
+        if number is None:
+            # One that could not even start: it has no roots, or was refused before it ran.
+            ended = [e for s, e in self.past.events(BackwardEnded, self.step, self.step)]
+            number = ended[-1].number if ended and ended[-1].raised else None
+        return next((pair for pair in reversed(found) if pair[1].number == number), None)
+
+    @cached_property
+    def node(self) -> Node | None:
+        """The node that was running when it was raised."""
+        key = self.raised.node
+        if key is None and self.backward is not None:
+            since, started = self.backward
+            ran = {e.node for _, e in self.past.events(NodeRan, self.step, since)}
+            ready = [
+                e.node
+                for _, e in self.past.events(NodeReady, self.step, since)
+                if e.backward == started.number and e.node not in ran
+            ]
+            key = ready[-1] if len(ready) == 1 else None
+        return self.past.node(key, self.step)
+
+    @cached_property
+    def used(self) -> tuple[SavedTensor, ...]:
+        """What the node was going to read, as it was then."""
+        if self.node is None:
+            return ()
+        for _, event in reversed([*self.past.events(NodeReady, self.step)]):
+            if event.node == self.node.id and event.backward == self.raised.backward:
+                return event.used or self.node.saved
+        return self.node.saved
+
+    @cached_property
+    def roots(self) -> list[TensorInfo]:
+        """Named tensors that backward was called on."""
+        keys = [] if self.backward is None else list(self.backward[1].roots)
+        found = [info for key in keys if (info := self.named_output(*key)) is not None]
+        return found or [i for o in self.operands[:1] if (i := self._of(o)) is not None]
+
+    def named_output(self, node: str, output_nr: int = 0) -> TensorInfo | None:
+        """A tensor with a name that is this output of a node now, else one that was."""
+        alive = self.past.tensors(self.step)
+        for info in alive:
+            if (info.node, info.output_nr) == (node, output_nr) and info.name:
+                return info
+        key = self.past.output_of(node, self.step, output_nr)
+        return self.past.tensor(key, self.step) if self.past.name(key, self.step) else None
+
+    @cached_property
+    def already(self) -> tuple[str, ...]:
+        """What a backward that failed had changed before it did."""
+        if self.backward is None:
+            return ()
+        since, started = self.backward
+        changed: dict[str, tuple[Accumulated, Accumulated]] = {}
+        for _, event in self.past.events(Accumulated, self.step, since):
+            if event.backward == started.number and event.tensor is not None:
+                first = changed.get(event.tensor, (event, event))[0]
+                changed[event.tensor] = first, event
+        found = []
+        for key, (first, last) in changed.items():
+            name = self.past.name(key, self.step) or key
+            how = ", kept by retain_grad" if last.retained else ""
+            found.append(
+                f"{name}.grad was {summary(first.before)} and is {summary(last.after)}{how}"
+            )
+        return tuple(found)
+
+    # --------------------------------------------------------------- operands
+
+    @cached_property
+    def refused(self) -> Refused | None:
+        """The innermost call of torch that raised."""
+        events = self.recording.facts[self.step].events
+        return next((e for e in events if isinstance(e, Refused)), None)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What the call that raised was given."""
+        return () if self.refused is None else self.refused.inputs
+
+    def _of(self, operand: Operand) -> TensorInfo | None:
+        return self.past.tensor(operand.tensor, self.step)
+
+    def tensor_named(self, name: str) -> TensorInfo | None:
+        """The tensor that has a name now."""
+        found = [i for i in self.past.tensors(self.step) if i.name == name]
+        alive = [i for i in found if self.past.is_alive(i.id, self.step)]
+        return next(iter((alive or found)[::-1]), None)
+
+    def name(self, key: str | None) -> str | None:
+        """Name of a tensor, the last one it had."""
+        return self.past.name(key, self.step)

@@ -1,0 +1,71 @@
+"""Ways through the graph that an error's backward was to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.statements import Statement
+from gradviz.model.facts import Node
+
+
+def reachable(starts: Iterable[str], evidence: Evidence) -> dict[str, Node]:
+    """Nodes that a backward from these nodes comes to, the starts among them."""
+    found: dict[str, Node] = {}
+    todo = list(starts)
+    while todo:
+        key = todo.pop()
+        node = None if key in found else evidence.past.node(key, evidence.step)
+        if node is not None:
+            found[key] = node
+            todo += [entry[0] for entry in node.next_functions if entry is not None]
+    return found
+
+
+def leading_to(targets: Iterable[str], nodes: dict[str, Node]) -> set[str]:
+    """Those of the nodes from which backward comes to one of the targets, targets included."""
+    users: dict[str, list[str]] = {}
+    for node in nodes.values():
+        for entry in node.next_functions:
+            if entry is not None:
+                users.setdefault(entry[0], []).append(node.id)
+    found: set[str] = set()
+    todo = [key for key in targets if key in nodes]
+    while todo:
+        key = todo.pop()
+        if key not in found:
+            found.add(key)
+            todo += users.get(key, ())
+    return found
+
+
+def root_nodes(evidence: Evidence) -> list[str]:
+    """Nodes at which the backward that raised started."""
+    if evidence.backward is not None:
+        return [node for node, _ in evidence.backward[1].roots]
+    return [info.node for info in evidence.roots if info.node is not None]
+
+
+def lines_that_made(
+    nodes: Iterable[str], where: Statement, evidence: Evidence
+) -> list[Statement] | None:
+    """Statements that made these nodes, to be run once more at the place of ``where``.
+
+    Returns:
+        Them in the order in which they ran, or ``None`` if they cannot simply be repeated there.
+    """
+    found: dict[int, Statement] = {}
+    for key in sorted(nodes, key=lambda k: int(k[1:])):
+        node = evidence.past.node(key, evidence.step)
+        if node is None or node.variable is not None:
+            continue
+        statement = evidence.statement_at(evidence.past.made_at(node))
+        if statement is None or statement.code != where.code:
+            return None
+        depth = len(statement.around)
+        inside = [id(one) for one in where.around[:depth]] == [id(s) for s in statement.around]
+        if not inside or statement.is_compound:
+            return None
+        found[statement.line] = statement
+    found.pop(where.line, None)
+    return [found[line] for line in sorted(found)]

@@ -1,0 +1,218 @@
+"""Lines of the user's code as syntax: what they call, what they bind, how they can be changed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from gradviz.model.explanation import CodeLine
+from gradviz.model.recording import Code, Recording
+
+
+class Statement:
+    """The statement that begins at a line; of a compound one its head.
+
+    Args:
+        code: Source text it is part of.
+        node: The statement itself.
+        around: Statements around it, the outermost first.
+    """
+
+    def __init__(self, code: Code, node: ast.stmt, around: tuple[ast.stmt, ...]) -> None:
+        self.code = code
+        self.node = node
+        self.around = around
+        self.line: int = node.lineno + code.first_line - 1
+        """Number of its first line."""
+
+    @property
+    def parts(self) -> list[ast.AST]:
+        """Everything in it, but for the body of a compound statement, in the order of the text."""
+        body = set()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            body |= {id(one) for one in _list(getattr(self.node, name, ()))}
+        found: list[ast.AST] = []
+        todo: list[ast.AST] = [self.node]
+        while todo:
+            node = todo.pop()
+            found.append(node)
+            todo += [n for n in reversed(list(ast.iter_child_nodes(node))) if id(n) not in body]
+        return found
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether other statements are inside it."""
+        return hasattr(self.node, "body")
+
+    @property
+    def text(self) -> str:
+        """Its text without indentation; of a compound one its head."""
+        return self.edited(())
+
+    def segment(self, node: ast.AST) -> str:
+        """Text of a part of it."""
+        return ast.get_source_segment(_plain(self.code.text), node) or ast.unparse(node)
+
+    def edited(self, changes: Sequence[tuple[ast.AST | tuple[int, int], str]]) -> str:
+        """Its text with parts replaced by other text.
+
+        Args:
+            changes: Parts, or places (line and column as syntax trees count) at which something
+                is put in, and the texts.
+        """
+        lines = _plain(self.code.text).split("\n")
+        first, last = self.node.lineno, _last_line(self.node)
+        raw = [line.encode() for line in lines[first - 1 : last]]
+        for at, new in sorted(changes, key=lambda pair: _start(pair[0]), reverse=True):
+            (row, column), (end_row, end_column) = _span(at)
+            row, end_row = row - first, end_row - first
+            joined = raw[row][:column] + new.encode() + raw[end_row][end_column:]
+            raw[row : end_row + 1] = joined.split(b"\n")
+        text = [line.decode() for line in raw]
+        indent = len(text[0]) - len(text[0].lstrip())
+        text = [line[indent:] if line[:indent].isspace() else line for line in text]
+        return "\n".join(text).rstrip()
+
+
+def statement_at(recording: Recording, line: CodeLine | None) -> Statement | None:
+    """The one statement that begins at a line; ``None`` if there are several, or no text."""
+    code = code_of(recording, line)
+    if code is None or line is None or line.line is None:
+        return None
+    found = [s for s in statements_of(code) if s.line == line.line]
+    return found[0] if len(found) == 1 else None
+
+
+def code_of(recording: Recording, line: CodeLine | None) -> Code | None:
+    """Source text that a line belongs to."""
+    if line is None or line.line is None:
+        return None
+    if line.step is not None:
+        place = recording.facts[line.step].code
+        if 0 <= place < len(recording.codes) and recording.codes[place].name == line.code:
+            return recording.codes[place]
+    return next((c for c in recording.codes if c.name == line.code and _has(c, line.line)), None)
+
+
+def _has(code: Code, line: int) -> bool:
+    return code.first_line <= line <= code.first_line + code.text.count("\n")
+
+
+@lru_cache(maxsize=64)
+def statements_of(code: Code) -> tuple[Statement, ...]:
+    """All statements of a source text in the order of its lines."""
+    try:
+        tree = ast.parse(_plain(code.text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        return ()
+    found: list[Statement] = []
+    todo: list[tuple[ast.AST, tuple[ast.stmt, ...]]] = [(tree, ())]
+    while todo:
+        node, around = todo.pop()
+        if isinstance(node, ast.stmt):
+            found.append(Statement(code, node, around))
+            around = (*around, node)
+        todo += [(child, around) for child in ast.iter_child_nodes(node)]
+    return tuple(sorted(found, key=lambda s: (s.node.lineno, s.node.col_offset)))
+
+
+def calls_in(statement: Statement, *names: str) -> list[ast.Call]:
+    """Calls of functions or methods with these last names."""
+    return [
+        node
+        for node in statement.parts
+        if isinstance(node, ast.Call) and last_name(node.func) in names
+    ]
+
+
+def last_name(node: ast.AST) -> str:
+    """``"grad"`` of ``torch.autograd.grad``; empty if it is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def names_read(node: ast.AST) -> list[str]:
+    """Variables that are read, each once."""
+    found = [
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def names_bound(statement: Statement) -> list[str]:
+    """Variables that are bound, each once."""
+    found = [
+        n.id for n in statement.parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def is_expression(name: str) -> bool:
+    """Whether the name of a tensor can be typed: ``h``, ``self.state``, ``params["w"]``."""
+    try:
+        node: ast.AST = ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return False
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def expression_of(path: str) -> str:
+    """How to type the path of a module: ``model.1.act`` is ``model[1].act``.
+
+    Examples:
+        >>> expression_of("model.1.act")
+        'model[1].act'
+    """
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
+
+
+def same_block(one: Statement, other: Statement) -> bool:
+    """Whether two statements stand side by side in one block."""
+    return one.code == other.code and [id(s) for s in one.around] == [id(s) for s in other.around]
+
+
+def loops_around(statement: Statement) -> Iterator[ast.stmt]:
+    """Loops in which a statement stands."""
+    return (s for s in statement.around if isinstance(s, (ast.For, ast.While)))
+
+
+def _list(value: object) -> list[ast.AST]:
+    return [v for v in value if isinstance(v, ast.AST)] if isinstance(value, (list, tuple)) else []
+
+
+def _last_line(node: ast.stmt) -> int:
+    body = _list(getattr(node, "body", ()))
+    if body and isinstance(body[0], ast.stmt):
+        return max(node.lineno, min(body[0].lineno - 1, node.end_lineno or node.lineno))
+    return node.end_lineno or node.lineno
+
+
+def _span(at: ast.AST | tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    if isinstance(at, tuple):
+        return at, at
+    return _start(at), end_of(at)
+
+
+def _start(at: ast.AST | tuple[int, int]) -> tuple[int, int]:
+    return at if isinstance(at, tuple) else (at.lineno, at.col_offset)  # type: ignore[attr-defined]
+
+
+def end_of(node: ast.AST) -> tuple[int, int]:
+    """Line and column behind a part."""
+    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=64)
+def _plain(text: str) -> str:
+    """Text that begins at the margin, without magics; lines keep their numbers."""
+    lines = ["" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n")]
+    first = next((line for line in lines if line.strip()), "")
+    indent = len(first) - len(first.lstrip())
+    return "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines)

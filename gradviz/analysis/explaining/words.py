@@ -1,0 +1,70 @@
+"""Small words of explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import Node, Number, SavedTensor, ValueSummary
+
+
+def number(value: Number) -> str:
+    """A value as Python writes it, floats with four digits."""
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.4g}"
+    return text if any(sign in text for sign in ".en") else text + ".0"
+
+
+def summary(found: ValueSummary | None) -> str:
+    """A gradient in a few words."""
+    if found is None:
+        return "None"
+    if found.values is None:
+        return f"a gradient of shape {shape(found.shape)}"
+    if not found.shape and len(found.values) == 1:
+        return number(found.values[0])
+    return f"[{', '.join(map(number, found.values))}]"
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """A shape as a tuple."""
+    return str(tuple(sizes))
+
+
+def listed(items: Iterable[str]) -> str:
+    """``a, b and c``."""
+    found = list(items)
+    return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+
+
+def plural(count: int, thing: str) -> str:
+    """``1 gradient``, ``2 gradients``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def line_words(line: CodeLine | None, own: str) -> str:
+    """``line 4``; of other code than ``own`` with its name."""
+    if line is None or line.line is None:
+        return "a line that is not known"
+    return f"line {line.line}" + (f" of {line.code}" if line.code not in ("", own) else "")
+
+
+def operation_of(node: Node | str) -> str:
+    """``exp`` of ``ExpBackward0``.
+
+    Examples:
+        >>> operation_of("LogSoftmaxBackward0"), operation_of("CopySlices")
+        ('log_softmax', 'CopySlices')
+    """
+    name = node if isinstance(node, str) else node.name
+    stem, is_backward, _ = name.partition("Backward")
+    if not is_backward:
+        return name
+    parts = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem)
+    return parts.lstrip("_")
+
+
+def is_result(slot: SavedTensor) -> bool:
+    """Whether a slot keeps what the operation gave, and not what it got."""
+    return slot.name.startswith(("result", "output"))

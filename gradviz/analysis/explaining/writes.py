@@ -1,0 +1,134 @@
+"""Who wrote a saved tensor first, after it was saved: told by version counters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.model.events import Operation, OptimizerStepped, Write
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import Node, SavedTensor, TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One write that raised the version of a memory."""
+
+    step: int
+    by: str
+    """``"add_"``, ``"SGD.step"``."""
+    name: str | None
+    """Variable it was written through."""
+    before: int
+    after: int
+    through: str = ""
+    """``"view"``, ``"detach"`` or ``""``."""
+    module: str | None = None
+    at: CodeLine | None = None
+
+    @property
+    def is_optimizer(self) -> bool:
+        """Whether an optimizer did it."""
+        return self.by.endswith(".step")
+
+
+def writes_since_save(slot: SavedTensor, node: Node, evidence: Evidence) -> list[Written]:
+    """Writes since a tensor was saved, the first one first.
+
+    Empty if the first of them was not seen: a later one is not the culprit.
+    """
+    saved = slot.saved_version
+    if saved is None:
+        return []
+    found = [w for w in _timeline(slot, node, evidence) if w.after > saved]
+    return found if found and found[0].before <= saved else []
+
+
+def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Written]:
+    past, until = evidence.past, evidence.step
+    storage, tensors = _memory(slot, node, evidence)
+    since = past.born(node.id) or 0
+    for step in range(since, until + 1):
+        version = _version(tensors, step - 1, evidence)
+        events = evidence.recording.facts[step].events
+        for place, event in enumerate(events):
+            if isinstance(event, Write) and event.storage is not None and event.storage == storage:
+                if event.before is None or event.after is None or event.before == event.after:
+                    continue
+                version = event.after
+                yield _written(event, step, events[place:], evidence)
+            elif isinstance(event, OptimizerStepped) and version is not None:
+                hit = [t for t in tensors if t in event.updated]
+                after = _version_after(events[place + 1 :], storage, tensors, step, evidence)
+                if hit and after is not None and after > version:
+                    name, line = evidence.name(hit[0]), past.line(step)
+                    yield Written(step, f"{event.name}.step", name, version, after, "", None, line)
+                    version = after
+
+
+def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | None, list[str]]:
+    """The storage of a slot, and known tensors on it that share its version counter."""
+    storage = slot.storage
+    known = [slot.tensor, slot.view_of]
+    for row in evidence.past.node_rows(node.id, evidence.step):
+        for other in row.saved:
+            if other.name == slot.name:
+                storage = storage or other.storage
+                known += [other.tensor, other.view_of]
+    on_it = [info.id for info in evidence.past.on_storage(storage, evidence.step)]
+    return storage, [key for key in dict.fromkeys([*known, *on_it]) if key is not None]
+
+
+def _version(tensors: list[str], step: int, evidence: Evidence) -> int | None:
+    """Version of the memory after a step."""
+    for key in tensors:
+        info = evidence.past.tensor(key, step)
+        if info is not None and info.version is not None:
+            return info.version
+    return None
+
+
+def _version_after(
+    events: tuple[object, ...],
+    storage: str | None,
+    tensors: list[str],
+    step: int,
+    evidence: Evidence,
+) -> int | None:
+    """Version after an optimizer: before the next write of the same line, or after the line."""
+    for event in events:
+        if isinstance(event, Write) and event.storage == storage and event.before is not None:
+            return event.before
+    return _version(tensors, step, evidence)
+
+
+def _written(event: Write, step: int, following: tuple[object, ...], evidence: Evidence) -> Written:
+    called = next((e for e in following if isinstance(e, Operation) and e.name == event.by), None)
+    written = Written(
+        step,
+        event.by,
+        event.name,
+        event.before or 0,
+        event.after or 0,
+        event.through,
+        None if called is None else called.module,
+        evidence.past.line(step),
+    )
+    named = next(iter(called.outputs), None) if called is not None else None
+    if named is not None and named.tensor is not None:
+        return replace(written, name=evidence.past.name(named.tensor, step) or event.name)
+    if named is None or _is_name(event.name, evidence, step):
+        return written
+    return replace(written, name=None)
+
+
+def _is_name(name: str, evidence: Evidence, step: int) -> bool:
+    return any(info.name == name for info in evidence.past.tensors(step))
+
+
+def alias_of(written: Written, saved: TensorInfo | None, evidence: Evidence) -> str | None:
+    """Variable through which it was written, if it is another one than the saved tensor's."""
+    if written.name is None or saved is None:
+        return written.name
+    return None if written.name == evidence.name(saved.id) else written.name

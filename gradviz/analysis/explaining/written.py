@@ -1,0 +1,323 @@
+"""A saved tensor was written before backward read it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradviz.analysis.explaining import cures_backward, cures_writes
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.kinds import versions_in
+from gradviz.analysis.explaining.paths import reachable, root_nodes
+from gradviz.analysis.explaining.statements import Statement, is_expression, names_bound
+from gradviz.analysis.explaining.words import is_result, listed, operation_of, shape
+from gradviz.analysis.explaining.writes import Written, writes_since_save
+from gradviz.model.events import OptimizerStepped
+from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.marks import Mark
+
+
+class Suspect(NamedTuple):
+    """A saved tensor that was written since, and the node that keeps it."""
+
+    node: Node
+    slot: SavedTensor
+    tensor: str | None
+    """Id of the tensor, or of the one that the saved one is a view of."""
+    name: str | None
+
+
+def explain(evidence: Evidence) -> Explanation:
+    """Which tensor, which node saved it, who wrote it first, and how to go on."""
+    found = list(_suspects(evidence))
+    if len(found) != 1:
+        return _several(found, evidence)
+    suspect = found[0]
+    node, slot = suspect.node, suspect.slot
+    writes = writes_since_save(slot, node, evidence)
+    first = writes[0] if writes else None
+    return Explanation(
+        what=_what(suspect, evidence),
+        why=_why(suspect, first),
+        variables=_variables(suspect, first, evidence),
+        node=node.id,
+        node_name=node.name,
+        saved=slot.name,
+        saved_version=slot.saved_version,
+        current_version=slot.current_version,
+        causes=tuple(_causes(suspect, writes, evidence)),
+        cures=tuple(_cures(suspect, first, evidence))[:2],
+        unknown=tuple(_unknown(first, evidence)),
+        marks=tuple(_marks(suspect, first, evidence)),
+    )
+
+
+# --- which -----------------------------------------------------------------------------------
+
+
+def _suspects(evidence: Evidence) -> Iterator[Suspect]:
+    """Saved tensors that torch can have meant; one, if all is known."""
+    if evidence.node is not None:
+        pairs = [(evidence.node, s) for s in evidence.used if s.state == "modified"]
+    else:
+        nodes = reachable(root_nodes(evidence), evidence)
+        rows = nodes.values() or evidence.past.nodes(evidence.step)
+        pairs = [(n, s) for n in rows for s in n.saved if s.state == "modified"]
+    told = versions_in(evidence.raised.message)
+    fitting = [(n, s) for n, s in pairs if told is None or _fits(s, *told)]
+    if evidence.node is not None:
+        fitting = (fitting or pairs)[:1]  # the first of a node's slots that torch reads
+    for node, slot in fitting:
+        tensor = _tensor_of(node, slot, evidence)
+        yield Suspect(node, slot, tensor, evidence.name(tensor))
+
+
+def _fits(slot: SavedTensor, sizes: tuple[int, ...], saved: int, now: int) -> bool:
+    return (
+        slot.shape in (None, sizes)
+        and slot.saved_version in (None, saved)
+        and slot.current_version in (None, now)
+    )
+
+
+def _tensor_of(node: Node, slot: SavedTensor, evidence: Evidence) -> str | None:
+    """The tensor in a slot, or the one it is a view of, as it was ever known."""
+    for row in evidence.past.node_rows(node.id, evidence.step):
+        for other in row.saved:
+            if other.name == slot.name and (other.tensor or other.view_of):
+                return other.tensor or other.view_of
+    if is_result(slot):
+        return evidence.past.output_of(node.id, evidence.step)
+    return None
+
+
+def _several(found: list[Suspect], evidence: Evidence) -> Explanation:
+    """torch names no node, and none or several fit what it says."""
+    names = list(dict.fromkeys(s.name for s in found if s.name))
+    told = versions_in(evidence.raised.message)
+    which = [f"{s.slot.name} of {s.node.name}" + (f" ({s.name})" if s.name else "") for s in found]
+    unknown = (
+        f"which of them torch was about to read: {listed(which)}"
+        if found
+        else "which node had saved it",
+        *_unknown(None, evidence),
+    )
+    sizes = "" if told is None else f" of shape {shape(told[0])}"
+    versions = "" if told is None else f" at version {told[1]}, and it is at version {told[2]}"
+    node_names = {s.node.name for s in found}
+    return Explanation(
+        what=f"a tensor{sizes} was saved{versions} when backward needs it",
+        why="a gradient from changed values would be wrong, so torch refuses",
+        variables=tuple(names) if len(names) == 1 else (),
+        node_name=node_names.pop() if len(node_names) == 1 else None,
+        saved_version=None if told is None else told[1],
+        current_version=None if told is None else told[2],
+        unknown=unknown,
+        marks=tuple(
+            Mark(s.node.id, "written", "it may have saved what was written") for s in found
+        ),
+    )
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def _what(suspect: Suspect, evidence: Evidence) -> str:
+    node, slot = suspect.node, suspect.slot
+    is_view = suspect.name is not None and slot.view_of is not None
+    saved = f"a view of {suspect.name}" if is_view else suspect.name or _anonymous(slot)
+    it = "it" if suspect.name is None or is_view else suspect.name
+    if slot.saved_version is None:
+        return f"{node.name} saved {saved}, which was written before backward needs it"
+    return (
+        f"{node.name} saved {saved} at version {slot.saved_version}, "
+        f"but {it} is at version {slot.current_version} when backward needs it"
+    )
+
+
+def _anonymous(slot: SavedTensor) -> str:
+    whose = "its result" if is_result(slot) else "a tensor"
+    return f"{whose} ({slot.dtype} {shape(slot.shape or ())})"
+
+
+def _why(suspect: Suspect, first: Written | None) -> str:
+    if first is not None and first.is_optimizer:
+        return (
+            "backward goes on with the weights that this loss was computed with; the optimizer "
+            "has overwritten them, so the gradient would be wrong and torch refuses"
+        )
+    source = "its result" if is_result(suspect.slot) else "what it saved"
+    return (
+        f"the gradient of {operation_of(suspect.node)} is computed from {source}; from changed "
+        "values it would be wrong, so torch refuses"
+    )
+
+
+def _variables(suspect: Suspect, first: Written | None, evidence: Evidence) -> tuple[str, ...]:
+    names = [suspect.name, None if first is None else first.name]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _causes(suspect: Suspect, writes: list[Written], evidence: Evidence) -> Iterator[Cause]:
+    for written in writes[:2]:
+        yield Cause("write", _wrote(written, suspect), written.at)
+    node, slot = suspect.node, suspect.slot
+    made = evidence.past.made_at(node)
+    if made is not None:
+        saved = suspect.name or ("its result" if is_result(slot) else "a tensor")
+        version = "" if slot.saved_version is None else f" at version {slot.saved_version}"
+        yield Cause("save", f"{node.name} saved {saved} as {slot.name}{version}", made)
+
+
+def _wrote(written: Written, suspect: Suspect) -> str:
+    versions = f"version {written.before} became {written.after}"
+    if written.is_optimizer:
+        return f"{written.by}() updated {written.name}: {versions}"
+    where = f" in {written.module}" if written.module else ""
+    if written.name is None:
+        return f"{written.by}{where} wrote {suspect.name or 'it'} in place: {versions}"
+    whose = ""
+    if suspect.name not in (None, written.name):
+        whose = f", which shares the memory of {suspect.name}"
+        if written.through == "view":
+            whose = f", a view of the memory of {suspect.name}"
+    return f"{written.by}{where} wrote {written.name}{whose}: {versions}"
+
+
+def _unknown(first: Written | None, evidence: Evidence) -> Iterator[str]:
+    if first is not None:
+        return
+    if evidence.is_recorded:
+        yield "which line wrote it first: the recording did not see that write"
+    else:
+        yield "which line wrote it; gradviz.record() around the code would tell"
+
+
+def _marks(suspect: Suspect, first: Written | None, evidence: Evidence) -> Iterator[Mark]:
+    node = suspect.node
+    place = next((i for i, s in enumerate(node.saved) if s.name == suspect.slot.name), None)
+    by = "" if first is None else f"{first.by} in {evidence.at(first.at)} wrote it"
+    yield Mark(node.id, "refused", "it saved what was written afterwards")
+    if place is not None:
+        yield Mark(f"{node.id}.saved.{place}", "written", by or "written after it was saved")
+    if first is not None and suspect.tensor is not None and not first.is_optimizer:
+        made = [
+            n for n in evidence.past.nodes(first.step) if evidence.past.born(n.id) == first.step
+        ]
+        writers = [n for n in made if operation_of(n) + "_" == first.by or n.name == "CopySlices"]
+        if len(writers) == 1:
+            yield Mark(writers[0].id, "culprit", by)
+
+
+# --- cures -----------------------------------------------------------------------------------
+
+
+def _cures(suspect: Suspect, first: Written | None, evidence: Evidence) -> Iterator[Cure]:
+    made = evidence.statement_at(evidence.past.made_at(suspect.node))
+    if first is not None:
+        statement = evidence.statement_at(first.at)
+        if first.is_optimizer or _is_update(suspect, evidence):
+            yield from _around_step(first, suspect, statement, evidence)
+            return
+        yield from _at_write(first, suspect, statement, evidence)
+    if made is not None and (first is None or first.at is None or made.line != first.at.line):
+        code = cures_writes.keep_a_copy(made, suspect.name, is_result(suspect.slot))
+        if code is not None:
+            op = operation_of(suspect.node)
+            does = (
+                f"{suspect.name} is a copy; the result that {op} saved stays as it is"
+                if is_result(suspect.slot)
+                else f"{op} saves a copy, so {suspect.name} may be written"
+            )
+            yield Cure(does, code, "instead", made.line)
+
+
+def _is_update(suspect: Suspect, evidence: Evidence) -> bool:
+    """Whether a leaf that requires grad was written, as training by hand does."""
+    info = evidence.past.tensor(suspect.tensor, evidence.step)
+    return info is not None and bool(info.is_leaf) and info.requires_grad
+
+
+def _around_step(
+    first: Written, suspect: Suspect, statement: Statement | None, evidence: Evidence
+) -> Iterator[Cure]:
+    events = evidence.recording.facts[first.step].events
+    updated = {suspect.tensor}
+    for event in events:
+        if isinstance(event, OptimizerStepped):
+            updated |= set(event.updated)
+    leaves = [n.id for n in evidence.past.nodes(evidence.step) if n.variable in updated]
+    again = cures_backward.compute_again(
+        [*leaves, suspect.node.id], statement, evidence, " with the new values"
+    )
+    if again is not None:
+        yield again
+    does = "updates after both backwards; .grad then has the gradients of both"
+    moved = cures_backward.move_behind(statement, evidence, does)
+    if moved is not None:
+        yield moved
+
+
+def _at_write(
+    first: Written, suspect: Suspect, statement: Statement | None, evidence: Evidence
+) -> Iterator[Cure]:
+    if statement is None:
+        return
+    new = "makes a new tensor; what was saved stays as it is"
+    alias = first.name if first.name != suspect.name else None
+    if first.through == "detach" and alias is not None:
+        yield from _copy_of_alias(alias, first.step, evidence)
+    elif alias is not None:
+        yield from _view_of_copy(alias, suspect, first.step, evidence)
+    else:
+        code = cures_writes.out_of_place(statement, first.by)
+        if code is not None and not _has_views(suspect, first, evidence):
+            yield Cure(new, code, "instead", statement.line)
+            return
+        if first.module is not None:
+            off = cures_writes.not_in_place(first.module, statement.line)
+            yield from () if off is None else (off,)
+            return
+        name = suspect.name
+        if name is not None and is_expression(name) and first.name is not None:
+            yield cures_writes.clone_before(name, statement.line)
+
+
+def _copy_of_alias(alias: str, until: int, evidence: Evidence) -> Iterator[Cure]:
+    statement = _bound_at(alias, until, evidence)
+    code = None if statement is None else cures_writes.copy_of_detached(statement)
+    if statement is not None and code is not None:
+        yield Cure(f"{alias} gets memory of its own", code, "instead", statement.line)
+
+
+def _view_of_copy(alias: str, suspect: Suspect, until: int, evidence: Evidence) -> Iterator[Cure]:
+    """The view is taken of a copy, if it was taken after the save."""
+    statement = _bound_at(alias, until, evidence)
+    info = evidence.tensor_named(alias)
+    made, saved = evidence.past.born(info.id) if info else None, evidence.past.born(suspect.node.id)
+    if statement is None or made is None or saved is None or made <= saved:
+        return
+    if suspect.name is not None and is_expression(suspect.name):
+        does = f"{alias} is a view of a copy; what was saved stays as it is"
+        yield cures_writes.clone_before(suspect.name, statement.line, does)
+
+
+def _bound_at(name: str, until: int, evidence: Evidence) -> Statement | None:
+    """The statement that bound a variable last."""
+    for step in range(until, 0, -1):
+        if evidence.recording.facts[step].kind == "line":
+            statement = evidence.statement_at(evidence.past.line(step))
+            if statement is not None and name in names_bound(statement):
+                return statement if isinstance(statement.node, ast.Assign) else None
+    return None
+
+
+def _has_views(suspect: Suspect, first: Written, evidence: Evidence) -> bool:
+    """Whether other variables see the write too, as they would not if it made a new tensor."""
+    others = evidence.past.on_storage(suspect.slot.storage, first.step)
+    return any(
+        info.id != suspect.tensor and info.name and evidence.past.is_alive(info.id, first.step)
+        for info in others
+    )
