@@ -42,6 +42,8 @@ def report_to_wire(
     title = clean(findings.title)
     sentences = [clean(sentence) for sentence in findings.sentences]
     drawn = _picture(findings, look or Look())
+    shown = _places(findings.graph)
+    marks = _marks(findings.marks, shown)
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "report",
@@ -51,7 +53,8 @@ def report_to_wire(
         "svg": drawn["svg"] if drawn else figures[0][1] if figures else "",
         "legend": drawn["legend"] if drawn else [],
         "sentences": sentences,
-        "tables": [_table(table, findings) for table in findings.tables],
+        "tables": [_table(table, shown, marks) for table in findings.tables],
+        "marked": list(marks),
         "figures": [{"caption": clean(caption), "svg": svg} for caption, svg in figures],
         # Picture and legend stand above, once.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
@@ -68,9 +71,7 @@ def _picture(findings: Findings, look: Look) -> dict[str, Any] | None:
     return overlay_wire(to_wire(findings.graph, **look.options(), room=0), findings.marks)
 
 
-def _table(table: Table, findings: Findings) -> dict[str, Any]:
-    shown = _places(findings.graph)
-    marks = _marks(findings.marks, shown)
+def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:
     ids = [shown.get(_thing(key), "") for key in table.ids] or [""] * len(table.rows)
     columns = [
         {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns

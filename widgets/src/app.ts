@@ -1,6 +1,7 @@
 // Puts the panels together. Each panel takes the context and reads the store; this file alone
 // knows all of them.
 import { makeCaption } from "./caption";
+import { makeCards } from "./card";
 import { makeCode } from "./code";
 import type { Context } from "./context";
 import { html } from "./dom";
@@ -13,6 +14,8 @@ import { makeLegend } from "./legend";
 import { makeOutline } from "./outline";
 import { makePlaying } from "./play";
 import { makePlayer } from "./player";
+import { makeReport } from "./report";
+import { isReport } from "./report_wire";
 import { makeSaveMenu } from "./save";
 import { Steps } from "./steps";
 import type { Store } from "./store";
@@ -60,6 +63,8 @@ export function mountApp(
   root.append(
     makePlayer(context, steps, playing),
     makeCaption(context, steps),
+    makeCards(context, steps),
+    makeReport(context),
     bar,
     main,
     makeTensors(context, steps),
@@ -72,6 +77,12 @@ export function mountApp(
   store.watch(["timeline"], () => {
     root.classList.toggle("has-steps", store.get("timeline") !== undefined);
     root.classList.toggle("has-code", !code.hidden);
+  });
+
+  store.watch(["wire"], () => {
+    const wire = store.get("wire");
+    root.classList.toggle("has-report", isReport(wire));
+    root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);
   });
 
   let before: string | undefined;

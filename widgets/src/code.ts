@@ -9,6 +9,8 @@ import { lineOf } from "./timeline";
 interface Row {
   readonly element: HTMLElement;
   readonly chip: HTMLElement;
+  /** Its part in what an explanation tells. */
+  readonly part: HTMLElement;
 }
 
 /** What stands beside the line of a step. */
@@ -63,6 +65,18 @@ export function makeCode({ store, signal }: Context, steps: Steps): HTMLElement 
     if (stops.includes(shown) && !element.contains(document.activeElement)) setStop(shown);
     scrollWithin(element, shown);
   });
+  store.watch(["at", "timeline", "detail"], () => {
+    const parts = partsOf(steps);
+    for (const [line, { element, chip, part }] of rows) {
+      const words = parts.get(line) ?? "";
+      // One word is enough: what raised has noticed, and what takes effect has just run.
+      const raised = chip.textContent === "raised";
+      const shown = raised && words !== CULPRIT ? "" : words;
+      part.textContent = shown;
+      element.classList.toggle("is-culprit", shown === CULPRIT);
+      element.classList.toggle("is-noticed", shown !== "" && shown !== CULPRIT);
+    }
+  });
   if ("ResizeObserver" in globalThis) {
     const observer = new ResizeObserver(() => shown && scrollWithin(element, shown));
     observer.observe(element);
@@ -94,6 +108,21 @@ export function makeCode({ store, signal }: Context, steps: Steps): HTMLElement 
   return element;
 }
 
+const CULPRIT = "! culprit";
+
+/** Lines that did something wrong, and lines at which it shows, by what stands beside them. */
+function partsOf(steps: Steps): ReadonlyMap<string, string> {
+  const parts = new Map<string, string>();
+  for (const { noticed_line, tone } of steps.cards) {
+    const words = tone === "error" ? "× noticed" : "⚠ takes effect";
+    if (noticed_line) parts.set(lineOf(noticed_line), words);
+  }
+  for (const { culprit_line } of [...steps.cards, ...steps.causedHere.map(({ card }) => card)]) {
+    if (culprit_line) parts.set(lineOf(culprit_line), CULPRIT);
+  }
+  return parts;
+}
+
 function sourceElement(
   source: Source,
   code: number,
@@ -105,17 +134,18 @@ function sourceElement(
     const number = source.first + i;
     const line = lineOf({ code, line: number });
     const chip = html("span", { class: "gradviz-chip" });
+    const part = html("span", { class: "gradviz-chip gradviz-part" });
     const tokens = tokensOf(text).map(({ kind, text }) => tokenElement(kind, text));
     const words = html("code", {}, ...tokens);
     // What is wrapped goes on further in than the line began.
     words.style.setProperty("--indent", `${indentOf(text) + 2}ch`);
     const numbered = html("span", { class: "gradviz-number" }, String(number));
-    const parts = [numbered, html("span", { class: "gradviz-source" }, chip, words)];
+    const parts = [numbered, html("span", { class: "gradviz-source" }, chip, part, words)];
     const props = { class: "gradviz-line", "data-line": line };
     const row = known.has(line)
       ? focusable(html("button", { ...props, type: "button" }, ...parts), -1)
       : html("div", props, ...parts);
-    rows.set(line, { element: row, chip });
+    rows.set(line, { element: row, chip, part });
     list.append(html("li", {}, row));
   });
   return html("div", {}, html("div", { class: "gradviz-heading" }, source.name), list);

@@ -63,6 +63,7 @@ const ICONS = {
   close: "M5 5l10 10M15 5 5 15",
   up: "M5 12l5-5 5 5",
   down: "M5 8l5 5 5-5",
+  sort: "M6 8l4-4 4 4M6 12l4 4 4-4",
   left: "M12 5l-5 5 5 5",
   right: "M8 5l5 5-5 5",
   first: "M4.5 4v12M15 4l-7 6 7 6",
@@ -72,6 +73,8 @@ const ICONS = {
   play: "M6.5 4l10 6-10 6z",
   pause: "M7 4.5v11M13 4.5v11",
   detail: "M4 3v14M4 6h5M4 14h5M12 6h5M12 14h5M12 10h5",
+  refused: "M10 3a7 7 0 1 0 0 14 7 7 0 1 0 0-14M7.5 7.5l5 5M12.5 7.5l-5 5",
+  copy: "M7 7h10v10H7zM13 7V3H3v10h4",
   error: "M10 3l7.5 13.5h-15zM10 8v4M10 14v.5",
 } as const;
 

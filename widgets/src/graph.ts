@@ -2,9 +2,10 @@
 // the focus.
 import type { Box } from "./camera";
 import type { Context } from "./context";
-import { html, take } from "./dom";
+import { html, SVG, take } from "./dom";
 import { findItems } from "./find";
-import { type Picture, parsePicture } from "./picture";
+import { nearestTitle, type Picture, parsePicture } from "./picture";
+import { isReport } from "./report_wire";
 import { flowOf, moveOf, neighbour } from "./roving";
 import { addRing, Shapes } from "./shapes";
 import { aboutOf, lightOf } from "./steps";
@@ -50,14 +51,20 @@ export function makeGraph(context: Context): Graph {
   };
 
   store.watch(["wire"], () => {
-    const { svg } = store.get("wire");
+    const wire = store.get("wire");
+    // A report without a graph shows its figures elsewhere.
+    const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : wire.svg;
     const hadFocus = element.contains(document.activeElement);
     picture = parsePicture(svg, prefix);
     variants = new Map();
     facts = undefined;
     trail = [];
     refresh();
-    viewport.show(picture.svg, () => goal() ?? shapes.cards.get(current()));
+    const marked = isReport(wire) ? wire.marked : [];
+    viewport.show(picture.svg, () => {
+      const first = marked.map((id) => shapes.ownerOf(id)).find((shape) => shape !== undefined);
+      return goal() ?? first ?? shapes.cards.get(current());
+    });
     if (hadFocus) shapes.cards.get(current())?.focus();
   });
   store.watch(["facts"], refresh);
@@ -194,10 +201,4 @@ export function makeGraph(context: Context): Graph {
   }
 
   return { element, viewport, focus: () => shapes.cards.get(current())?.focus() };
-}
-
-function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
-  let found = target instanceof Element ? target : null;
-  while (found && !picture.titles.has(found)) found = found.parentElement;
-  return found && found !== picture.svg ? found : undefined;
 }

@@ -8,7 +8,8 @@ import type { Playing } from "./play";
 import type { Steps } from "./steps";
 
 /** Where left and right are not taken by something else, they step. */
-const STEPPING = ".gradviz-player, .gradviz-code, .gradviz-caption, .gradviz-tensors";
+const STEPPING =
+  ".gradviz-player, .gradviz-code, .gradviz-caption, .gradviz-cards, .gradviz-tensors";
 
 export function listenForKeys(
   root: HTMLElement,

@@ -26,7 +26,7 @@ export function makeLegend({ store }: Context): HTMLElement {
 function ofSteps(timeline: Timeline, detail: boolean): HTMLElement[] {
   const { wire } = timeline;
   const { length } = timeline.visible(detail);
-  const used = new Set<string>(wire.views.map(({ tick }) => tick));
+  const used = new Set<string>(wire.views.flatMap(({ tick, ticks = [] }) => [tick, ...ticks]));
   if (wire.stops.length) used.add("stop");
   const names = (Object.keys(TICKS) as TickName[]).filter(
     (name) => used.has(name) && isDrawn(name, length),

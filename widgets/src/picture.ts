@@ -18,9 +18,12 @@ export interface Picture {
   patch(key: string, markup: string): void;
 }
 
-/** Throws when the text is not an SVG. */
-export function parsePicture(source: string, prefix: string): Picture {
-  const svg = parse(source, prefix);
+/** The legend has the colours of the picture, so they act in the whole widget. */
+const ROOT = ".gradviz-root";
+
+/** Throws when the text is not an SVG. `scope` is where its style sheet acts. */
+export function parsePicture(source: string, prefix: string, scope = ROOT): Picture {
+  const svg = parse(source, prefix, scope);
   const titles = new WeakMap<Element, string>();
   takeTitles(svg, titles);
   const parts = new Map([...svg.children].map((part) => [part.id, part]));
@@ -29,7 +32,8 @@ export function parsePicture(source: string, prefix: string): Picture {
     const target = parts.get(`${prefix}-${key}`);
     if (!target) return;
     const text = markup || `<g id="${key}" class="gv-absent"/>`;
-    const made = known.get(text) ?? parse(`<svg xmlns="${SVG}">${text}</svg>`, prefix).children[0];
+    const made =
+      known.get(text) ?? parse(`<svg xmlns="${SVG}">${text}</svg>`, prefix, scope).children[0];
     if (!made || made.id !== target.id)
       throw new Error(`the part ${key} of the picture is damaged`);
     known.set(text, made);
@@ -50,6 +54,13 @@ function replace(target: Element, made: Element): void {
   target.replaceChildren(...made.childNodes);
 }
 
+/** What in the picture is pointed at and has a full text. */
+export function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
+  let found = target instanceof Element ? target : null;
+  while (found && !picture.titles.has(found)) found = found.parentElement;
+  return found && found !== picture.svg ? found : undefined;
+}
+
 function takeTitles(within: Element, titles: WeakMap<Element, string>): void {
   titles.delete(within);
   for (const title of [...within.querySelectorAll("title")]) {
@@ -58,7 +69,7 @@ function takeTitles(within: Element, titles: WeakMap<Element, string>): void {
   }
 }
 
-function parse(source: string, prefix: string): SVGSVGElement {
+function parse(source: string, prefix: string, scope: string): SVGSVGElement {
   const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
   const root = parsed.documentElement;
   if (
@@ -70,11 +81,11 @@ function parse(source: string, prefix: string): SVGSVGElement {
   }
   // Before it becomes part of this page: an <img> starts to load, and to run its onerror, as soon
   // as a live document owns it.
-  clean(root, prefix);
+  clean(root, prefix, scope);
   return document.importNode(root, true) as Element as SVGSVGElement;
 }
 
-function clean(element: Element, prefix: string): void {
+function clean(element: Element, prefix: string, scope: string): void {
   for (const attribute of [...element.attributes]) {
     const { name, value } = attribute;
     const words = /^(aria-|data-|id$|class$)/.test(name);
@@ -87,13 +98,14 @@ function clean(element: Element, prefix: string): void {
     if (child.nodeType === Node.TEXT_NODE) continue;
     const known = child instanceof Element && child.namespaceURI === SVG;
     if (!known || !ELEMENTS.has(child.localName)) child.remove();
-    else if (child.localName === "style") child.textContent = scopeCss(child.textContent ?? "");
-    else clean(child, prefix);
+    else if (child.localName === "style")
+      child.textContent = scopeCss(child.textContent ?? "", scope);
+    else clean(child, prefix, scope);
   }
 }
 
-/** CSS that acts inside gradviz only; nothing at all when it could load or break out. */
-export function scopeCss(css: string): string {
+/** CSS that acts inside `scope` only; nothing at all when it could load or break out. */
+export function scopeCss(css: string, scope = ROOT): string {
   const plain = css.replace(/\/\*[\s\S]*?\*\//g, "");
   let depth = 0;
   for (const sign of plain) {
@@ -103,5 +115,5 @@ export function scopeCss(css: string): string {
   }
   const braceInText = /(["'])[^"']*[{}][^"']*\1/.test(plain);
   if (depth !== 0 || braceInText || LOADS.test(plain) || plain.includes("<")) return "";
-  return `.gradviz-root{${plain}}`;
+  return `${scope}{${plain}}`;
 }

@@ -38,7 +38,9 @@ export function makePlayer(context: Context, steps: Steps, playing: Playing): HT
     const timeline = store.get("timeline");
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
-    if (told !== undefined) announce(`${steps.count}: ${timeline.view(at).sentence}`);
+    const explained = steps.cards.map(({ title, kind }) => `. Explained: ${title}, ${kind}`);
+    const { sentence } = timeline.view(at);
+    if (told !== undefined) announce(`${steps.count}: ${sentence}${explained.join("")}`);
     told = at;
   });
   return element;
@@ -165,18 +167,22 @@ function makeDetailButton(context: Context, steps: Steps): HTMLElement {
 
 function makeErrorButton(context: Context, steps: Steps): HTMLElement {
   const { store } = context;
+  const words = html("span", { class: "gradviz-words" });
   const button = makeButton(context, {
     label: "Jump to error",
-    words: "jump to error",
     icon: "error",
-    hint: "To the step at which an exception left the code",
-    run: () => steps.jump(store.get("timeline")?.errorAt ?? 0),
+    hint: "To the step at which it shows",
+    run: () => steps.jump(store.get("timeline")?.faultAt ?? 0),
   });
+  button.append(words);
   button.classList.add("is-error");
   store.watch(["timeline", "at"], () => {
-    const error = store.get("timeline")?.errorAt;
-    button.hidden = error === undefined;
-    button.setAttribute("aria-disabled", String(store.get("at") === error));
+    const { errorAt, faultAt: fault } = store.get("timeline") ?? {};
+    const goal = fault === errorAt ? "error" : "warning";
+    words.textContent = `jump to ${goal}`;
+    button.setAttribute("aria-label", `Jump to ${goal}`);
+    button.hidden = fault === undefined;
+    button.setAttribute("aria-disabled", String(store.get("at") === fault));
   });
   return button;
 }

@@ -110,8 +110,8 @@ function ticksOf(context: Context, timeline: Timeline, steps: Steps): HTMLElemen
     const place = visible.findIndex((step) => step >= index);
     found.set(place, (found.get(place) ?? new Set()).add(name));
   };
-  timeline.wire.views.forEach(({ tick }, index) => {
-    add(index, tick);
+  timeline.wire.views.forEach(({ tick, ticks = [] }, index) => {
+    for (const name of [tick, ...ticks]) add(index, name);
   });
   for (const stop of timeline.wire.stops) add(stop, "stop");
   return [...found].map(([place, names]) => {

@@ -1,6 +1,7 @@
 // Going from step to step; what every control and key of the player uses.
+import type { CardWire } from "./card_wire";
 import type { Store } from "./store";
-import { lineOf, type Timeline } from "./timeline";
+import { type Explained, lineOf, type Timeline } from "./timeline";
 
 /** Words for what kind of step it is; a line and a node say more than their kind. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -53,6 +54,24 @@ export class Steps {
     const all = this.#timeline?.stepsOf(line, this.#store.get("detail")) ?? [];
     const next = all.find((index) => index > this.#store.get("at")) ?? all[0];
     if (next !== undefined) this.jump(next);
+  }
+
+  /** Explanations of what was noticed at this step, or in a part of it that is not shown. */
+  get cards(): readonly CardWire[] {
+    return (
+      this.#timeline?.explained.flatMap(({ card, step }) => (this.#here(step) ? card : [])) ?? []
+    );
+  }
+
+  /** Explanations, and their steps, of which this step is the culprit. */
+  get causedHere(): readonly Explained[] {
+    const all = this.#timeline?.explained ?? [];
+    return all.filter(({ card }) => card.culprit_step !== null && this.#here(card.culprit_step));
+  }
+
+  /** Whether a step is the one that is shown, or a part of it. */
+  #here(step: number): boolean {
+    return step > (this.visible[this.place - 1] ?? -1) && step <= this.#store.get("at");
   }
 
   /** "step 7 of 15". */

@@ -1,9 +1,10 @@
 // State: the traits shared with Python, what only this view knows, and what follows from both.
 // Beside expanded.ts the only file that touches the model; panels read and watch the store and
 // never talk to each other.
-import { isRecording, type RecordingWire } from "./recording_wire";
+import { isRecording } from "./recording_wire";
+import { isReport } from "./report_wire";
 import { Timeline } from "./timeline";
-import { type Facts, parseWire, type Wire } from "./wire";
+import { type AnyWire, type Facts, parseWire } from "./wire";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -18,7 +19,7 @@ export interface Model {
 
 /** Names are those of the Python traits. */
 export interface Traits {
-  readonly wire: Wire | RecordingWire;
+  readonly wire: AnyWire;
   readonly selected: string;
   readonly height: number;
   readonly engine_arrows: boolean;
@@ -71,12 +72,15 @@ const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
   facts: ["wire", "step", "detail"],
 };
 
+/** Facts of a report without a graph. */
+const NOTHING: Facts = { title: "", summary: "", items: [], outline: { columns: [], rows: [] } };
+
 export class Store {
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
   #local: Local = { panel: "graph", query: "", lit: "", playing: false };
-  #wire: Wire | RecordingWire | undefined;
+  #wire: AnyWire | undefined;
   #timeline: Timeline | undefined;
   #listeners = new Map<keyof State, Set<() => void>>();
   /** What was derived when listeners were last told. */
@@ -131,14 +135,17 @@ export class Store {
     listener();
   }
 
-  #document(): Wire | RecordingWire {
+  #document(): AnyWire {
     this.#wire ??= parseWire(this.#model.get("wire"));
     return this.#wire;
   }
 
   #derive(name: keyof Derived): Derived[keyof Derived] {
     const wire = this.#document();
-    if (!isRecording(wire)) return { timeline: undefined, at: 0, facts: wire }[name];
+    if (!isRecording(wire)) {
+      const facts = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
+      return { timeline: undefined, at: 0, facts }[name];
+    }
     this.#timeline ??= new Timeline(wire);
     const timeline = this.#timeline;
     if (name === "timeline") return timeline;

@@ -1,5 +1,6 @@
 // A recording as a row of moments. Every moment is folded from the steps before it, never from the
 // one that was shown last, so going back and forth and jumping give exactly the same. Pure.
+import type { CardWire } from "./card_wire";
 import type { RecordingWire, View } from "./recording_wire";
 import type { Facts, Item } from "./wire";
 
@@ -12,6 +13,12 @@ export interface Moment {
   readonly rows: ReadonlyMap<string, readonly string[]>;
 }
 
+/** An explanation and the step at which it was noticed. */
+export interface Explained {
+  readonly card: CardWire;
+  readonly step: number;
+}
+
 type Changes<T> = Readonly<Record<string, T | null>>;
 
 /** Every so many steps a moment is kept, from which the next ones are folded. */
@@ -21,6 +28,7 @@ const COARSE = 1;
 
 export class Timeline {
   readonly wire: RecordingWire;
+  readonly explained: readonly Explained[];
   readonly #kept: Moment[] = [];
   readonly #facts = new Map<number, Facts>();
   #twins: ReadonlyMap<string, readonly string[]> | undefined;
@@ -30,6 +38,9 @@ export class Timeline {
 
   constructor(wire: RecordingWire) {
     this.wire = wire;
+    this.explained = wire.views.flatMap(({ cards }, step) =>
+      (cards ?? []).map((card) => ({ card, step })),
+    );
     this.#all = wire.views.map((_, index) => index);
     this.#coarse = this.#all.filter((index) => this.view(index).level <= COARSE);
   }
@@ -125,6 +136,11 @@ export class Timeline {
   get errorAt(): number | undefined {
     const at = this.wire.views.findLastIndex((view) => view.kind === "error");
     return at < 0 ? undefined : at;
+  }
+
+  /** The step of the error, else the first at which a silent fault takes effect. */
+  get faultAt(): number | undefined {
+    return this.errorAt ?? this.explained[0]?.step;
   }
 
   /** What an id is called at the first step that knows it. */

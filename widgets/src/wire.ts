@@ -1,6 +1,7 @@
 // The JSON that gradviz/view/wire.py writes. tests/golden/wire/*.json binds both sides.
-import { type Check, item, listOf, recordOf, text } from "./checks";
+import { type Check, listOf, recordOf, text } from "./checks";
 import { isRecording, type RecordingWire, recordingFields } from "./recording_wire";
+import { factFields, isReport, type ReportWire, reportFields } from "./report_wire";
 
 export type Kind = "node" | "leaf" | "tensor";
 
@@ -56,13 +57,8 @@ export interface Document {
 
 export interface Wire extends Document, Facts {}
 
-const fields: Record<string, Check> = {
-  items: listOf(item),
-  outline: recordOf({
-    columns: listOf(text),
-    rows: listOf(recordOf({ id: text, cells: listOf(text) })),
-  }),
-};
+export type AnyWire = Wire | RecordingWire | ReportWire;
+
 const common: Record<string, Check> = {
   title: text,
   svg: text,
@@ -96,7 +92,7 @@ async function inflate(deflated: unknown): Promise<unknown> {
 }
 
 /** Checks everything the panels rely on. Throws a sentence a reader can act on. */
-export function parseWire(value: unknown): Wire | RecordingWire {
+export function parseWire(value: unknown): AnyWire {
   if (value instanceof Error) throw value;
   const wire = value as Record<string, unknown> | null;
   if (typeof wire !== "object" || wire === null || !("format" in wire)) {
@@ -107,9 +103,9 @@ export function parseWire(value: unknown): Wire | RecordingWire {
       `this picture has format ${String(wire.format)}, the front end reads format 1: run the cell again`,
     );
   }
-  const own = isRecording(wire) ? recordingFields : fields;
+  const own = isRecording(wire) ? recordingFields : isReport(wire) ? reportFields : factFields;
   for (const [name, check] of Object.entries({ ...common, ...own })) {
     if (!check(wire[name])) throw new Error(`the field "${name}" of this picture is damaged`);
   }
-  return wire as unknown as Wire | RecordingWire;
+  return wire as unknown as AnyWire;
 }
