@@ -277,6 +277,10 @@ class Refused(Event):
     """Arguments in the order of the call."""
     type: str = ""
     """Class of the exception."""
+    reads: tuple[str, ...] = ()
+    """Tensor objects that went in, as in :class:`Operation`."""
+    module: str | None = None
+    """Path of the innermost module that ran it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gradviz.analysis.explaining import written
+from gradviz.analysis.explaining import freed, written
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import kind_of
 from gradviz.analysis.explaining.past import Past
@@ -16,6 +16,7 @@ from gradviz.model.recording import Recording
 
 _FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
     "saved tensor written": written.explain,
+    "graph freed": freed.explain,
 }
 
 

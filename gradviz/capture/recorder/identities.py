@@ -9,7 +9,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.world import World
-from gradviz.model.events import Event, Operation, Write
+from gradviz.model.events import Event, Operation, Refused, Write
 from gradviz.model.recording import StepFacts
 
 
@@ -72,7 +72,7 @@ class Identities:
 
     def _settle(self, event: Event) -> Event:
         became = self._became
-        if isinstance(event, Write) and event.reads:
+        if isinstance(event, (Write, Refused)) and event.reads:
             return replace(event, reads=tuple(became.get(key, key) for key in event.reads))
         if isinstance(event, Operation):
             return replace(

@@ -65,14 +65,15 @@ class Operations:
             tuple(dict.fromkeys(key for key, r in zip(reads, call.required) if r)),
         )
 
-    def refused(self, call: Call, error: BaseException) -> Refused:
+    def refused(self, call: Call, error: BaseException, module: str | None = None) -> Refused:
         """The call as one that raised; of lists of tensors, each tensor is an operand."""
         values: list[Any] = []
         for value in (*call.args, *call.kwargs.values()):
             inside = list(tensors_in(value))
             values += inside or [value]
         operands = map(self._operand, values[:_MOST_OPERANDS])
-        return Refused(call.name, tuple(operands), type(error).__name__)
+        reads = self.identities.keys([*tensors_in(call.args), *tensors_in(call.kwargs)])
+        return Refused(call.name, tuple(operands), type(error).__name__, reads, module)
 
     def clean_tracebacks(self, call: Call) -> None:
         """Take the recorder out of what anomaly mode has noted in the nodes of a call."""

@@ -317,7 +317,7 @@ class Recorder:
     def call_raised(self, call: Call, error: BaseException) -> None:
         """Write down which call of torch raised."""
         if not (self._steps.is_full or self._quiet):
-            self._steps.add(self._operations.refused(call, error))
+            self._steps.add(self._operations.refused(call, error, self._modules.current))
 
     def _name_results(self) -> None:
         """Results of operations get the names that the line has given them."""
