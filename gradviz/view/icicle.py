@@ -1,0 +1,195 @@
+"""Memory as an icicle: from the total to kinds, modules, nodes and saved tensors.
+
+Each column holds the same bytes, divided further; the height of a box is its share of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Final
+
+from gradviz.model.holding import Memory
+from gradviz.view import phrases
+from gradviz.view.figure import fitting, svg, text
+from gradviz.view.icicle_boxes import Part, parts_of, walk
+from gradviz.view.text import EM, px, width_of, xml
+
+HEAD: Final = 20.0
+"""Height of the line with the names of the columns."""
+EDGE: Final = 1.0
+"""Room for the outermost lines."""
+LINE: Final = 15.0
+PAD: Final = 10.0
+"""Space left of a label, for the bar that tells the kind."""
+SMALLEST: Final = 4.0
+"""Height below which boxes are drawn as one."""
+WIDTHS: Final = ((64.0, 110.0), (90.0, 130.0), (90.0, 170.0), (110.0, 190.0), (90.0, 210.0))
+"""Least and greatest width of a column, of which the third may be missing."""
+
+_RULES: Final = """
+.gv-icicle text{font-family:%FONT%;font-size:11px;fill:$ink}
+.gv-icicle .gv-amount{fill:$muted}
+.gv-icicle .gv-column{fill:$muted;font-size:10px}
+.gv-icicle rect{stroke-width:.8}
+.gv-icicle path{fill:none;stroke-width:4}
+.gv-icicle .gv-total>rect{fill:$head;stroke:$line}
+.gv-icicle .gv-parameter>rect{fill:$leaf-fill;stroke:$leaf}
+.gv-icicle .gv-parameter>path{stroke:$leaf}
+.gv-icicle .gv-buffer>rect{fill:$head;stroke:$line}
+.gv-icicle .gv-buffer>path{stroke:$muted;stroke-dasharray:9 2 2 2}
+.gv-icicle .gv-input>rect{fill:$tag-fill;stroke:$tag}
+.gv-icicle .gv-input>path{stroke:$tag;stroke-dasharray:2 3}
+.gv-icicle .gv-activation>rect{fill:$held-fill;stroke:$held}
+.gv-icicle .gv-activation>path{stroke:$held;stroke-dasharray:7 4}
+.gv-icicle .gv-rest>rect{stroke-dasharray:3 2}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part with its place."""
+
+    part: Part
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def icicle(memory: Memory) -> str:
+    """Draw what is kept as SVG text, the same bytes for the same count.
+
+    Examples:
+        >>> from gradviz.model.holding import HeldStorage, Holder
+        >>> held = HeldStorage("s0", 4, "activation", "", (("n0", "result"),))
+        >>> node = Holder("n0", "ExpBackward0", 4, 4, 0, (0, 0, 0, 4), 1, ("n0",))
+        >>> icicle(Memory("", (), (), None, (held,), (node,))).count("<rect")
+        5
+    """
+    total, levels = parts_of(memory)
+    boxes, widths = place(total, levels)
+    width = sum(widths) + 2 * EDGE
+    lines, x = [], EDGE
+    for name, one in zip(levels, widths, strict=True):
+        lines.append(text(x + 2, HEAD - 7, name, "gv-column"))
+        x += one
+    lines += map(_drawn, boxes)
+    height = HEAD + _height(total)
+    below, room = _below(memory, total, width, height)
+    return svg("gv-icicle", (width, height + room), _said(memory), _RULES, lines + below)
+
+
+def place(total: Part, levels: tuple[str, ...]) -> tuple[list[Box], list[float]]:
+    """Where each part stands, and the width of each column."""
+    columns: list[list[tuple[Part, float, float]]] = [[] for _ in levels]
+
+    def put(part: Part, level: int, top: float, bottom: float) -> None:
+        columns[level].append((part, round(top, 1), round(bottom, 1)))
+        scale = (bottom - top) / part.nbytes
+        at = top
+        for one in _joined(part, scale):
+            put(one, level + 1, at, at + one.nbytes * scale)
+            at += one.nbytes * scale
+
+    if total.nbytes:
+        put(total, 0, HEAD, HEAD + _height(total))
+    limits = WIDTHS if len(levels) == len(WIDTHS) else (*WIDTHS[:2], *WIDTHS[3:])
+    widths, boxes, x = [], [], EDGE
+    for column, (least, most) in zip(columns, limits, strict=True):
+        wide = [_wide(part) for part, top, bottom in column if bottom - top >= LINE]
+        widths.append(float(round(min(most, max((least, *wide))))))
+        boxes += [Box(part, x, y, widths[-1], round(end - y, 1)) for part, y, end in column]
+        x += widths[-1]
+    return boxes, widths
+
+
+def _joined(part: Part, scale: float) -> list[Part]:
+    """The parts of a part; those too small to be seen are one."""
+    small = [one for one in part.parts if one.nbytes * scale < SMALLEST]
+    if len(small) < 2:
+        return part.parts
+    amount = sum(one.nbytes for one in small)
+    words = f"{len(small)} small parts: {phrases.size(amount)}"
+    kinds = {one.kind for one in small}
+    kind = kinds.pop() if len(kinds) == 1 else "total"
+    rest = Part(f"{len(small)} more", amount, f"{kind} gv-rest", words)
+    return [*(one for one in part.parts if one.nbytes * scale >= SMALLEST), rest]
+
+
+def _height(total: Part) -> float:
+    """Enough for a line of text per saved tensor, as far as the eye follows."""
+    leaves = sum(not one.parts for one in walk(total))
+    return min(560.0, max(120.0, leaves * 24.0))
+
+
+def _wide(part: Part) -> float:
+    return max(width_of(part.label, 11), width_of(phrases.size(part.nbytes), 11)) + PAD + 6
+
+
+def _drawn(box: Box) -> str:
+    part = box.part
+    found = f' data-id="{xml(part.id)}"' if part.id else ""
+    lines = [
+        f'<g class="gv-{part.kind}"{found}><title>{xml(part.words)}</title>'
+        f'<rect x="{px(box.x)}" y="{px(box.y)}" width="{px(box.width)}" '
+        f'height="{px(box.height)}"/>'
+    ]
+    if part.kind != "total":
+        top, bottom = px(box.y + 0.5), px(box.y + max(0.5, box.height - 0.5))
+        lines.append(f'<path d="M{px(box.x + 3)} {top}V{bottom}"/>')
+    return "".join((*lines, *_label(box), "</g>"))
+
+
+def _label(box: Box) -> list[str]:
+    """Name and amount: in two lines, in one, the name alone, or nothing."""
+    room, x = box.width - PAD - 4, box.x + PAD
+    name, amount = box.part.label, phrases.size(box.part.nbytes)
+    if box.height < LINE - 1 or not (short := fitting(name, room)):
+        return []
+    middle = box.y + box.height / 2
+    if box.height >= 2 * LINE and width_of(amount, 11) <= room:
+        return [text(x, middle - 3, short), text(x, middle + 11, amount, "gv-amount")]
+    lines = [text(x, middle + 4, short)]
+    if width_of(f"{name}  {amount}", 11) <= room:
+        lines.append(text(box.x + box.width - 4, middle + 4, amount, "gv-amount", "end"))
+    return lines
+
+
+def _below(memory: Memory, total: Part, width: float, top: float) -> tuple[list[str], float]:
+    """What each bar means, and what is not in the picture; and the height of it all."""
+    lines, x, y = [], EDGE, top + 20
+    for part in total.parts:
+        words = f"{part.label} {phrases.size(part.nbytes)}"
+        wide = width_of(words, 11) + 34
+        if x > EDGE and x + wide > width:
+            x, y = EDGE, y + LINE + 2
+        lines.append(
+            f'<g class="gv-{part.kind}"><rect x="{px(x + 0.5)}" y="{px(y - 10)}" width="14" '
+            f'height="13"/><path d="M{px(x + 3.5)} {px(y - 9.5)}v12"/>'
+            f"{text(x + 20, y, words)}</g>"
+        )
+        x += wide
+    room = max(20, int(width / (EM * 11)))
+    for words in wrap(_missing(memory), room) if memory.unknown else ():
+        y += LINE
+        lines.append(text(0, y, words, "gv-amount"))
+    return lines, y + 8 - top
+
+
+def _missing(memory: Memory) -> str:
+    count = phrases.plural(len(memory.unknown), "save")
+    return f"Not in the picture: {count} whose size torch does not tell."
+
+
+def _said(memory: Memory) -> str:
+    total, _ = parts_of(memory)
+    kinds = ", ".join(f"{part.label} {phrases.size(part.nbytes)}" for part in total.parts)
+    nodes = ", ".join(
+        f"{one.id} {one.name} {phrases.size(one.nbytes)}" for one in memory.nodes[:5] if one.nbytes
+    )
+    missing = f" {_missing(memory)}" if memory.unknown else ""
+    return (
+        f"{phrases.size(memory.total)} kept for backward, as boxes whose height is their share: "
+        f"{kinds or 'nothing'}. Nodes that keep most: {nodes or 'none'}.{missing}"
+    )

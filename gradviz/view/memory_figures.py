@@ -1,0 +1,20 @@
+"""The figures of a count of memory, each with its caption."""
+
+from __future__ import annotations
+
+from gradviz.model.holding import Memory
+from gradviz.view import phrases
+from gradviz.view.curve import curve
+from gradviz.view.icicle import icicle
+
+
+def figures_of(memory: Memory) -> tuple[tuple[str, str], ...]:
+    """Captions and SVGs: who keeps how much, and of a recording the curve before it."""
+    found = []
+    if drawn := curve(memory):
+        found.append(("Bytes kept for backward after every step", drawn))
+    if memory.total:
+        when = "" if memory.step is None else f" at step {memory.step}"
+        caption = f"Who keeps the {phrases.size(memory.total)}{when}"
+        found.append((caption, icicle(memory)))
+    return tuple(found)
