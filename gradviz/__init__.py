@@ -8,7 +8,7 @@ MulBackward0
 
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
-from gradviz.api import record, show, snapshot
+from gradviz.api import memory, record, show, snapshot
 from gradviz.model import (
     Cause,
     CodeLine,
@@ -82,6 +82,7 @@ __all__ = [
     "__version__",
     "expect_error",
     "explore",
+    "memory",
     "record",
     "show",
     "snapshot",

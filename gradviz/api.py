@@ -7,16 +7,21 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, overload
 
 from torch import Tensor
+from torch.nn import Module
 
 from gradviz.analysis.explaining import explanations_of
+from gradviz.analysis.holding import memory_of, memory_over
 from gradviz.capture import naming
+from gradviz.capture.owners import read_owned
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Explanation, Graph, OptionError, Recording
 from gradviz.model.recording import set_explain
 from gradviz.view.explanation_view import explanation_view
+from gradviz.view.memory_figures import figures_of
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
+from gradviz.view.report import Report
 
 set_explain(explanations_of)
 
@@ -216,3 +221,72 @@ def record(
         ['MulBackward0', 'AccumulateGrad']
     """
     return Block(Recorder(into, values, anomaly, label, progress))
+
+
+def memory(
+    loss: Any,
+    model: Module | None = None,
+    *,
+    names: Mapping[str, Tensor] | None = None,
+    step: int | None = None,
+) -> Report:
+    """Count what a graph keeps in memory for backward, and say which nodes and modules keep it.
+
+    Counted are the storages behind saved tensors: each once, with all its bytes, at the first
+    node in visiting order that saves it. Parameters are told apart; they are alive without the
+    graph as well. What a hook has packed (a checkpoint, an offload) and what torch does not show
+    has no known size: it is listed, and not in the numbers. The graph is only read, as by
+    :func:`snapshot`.
+
+    Of a recording it is the memory after every step, and the count for the step at which most is
+    kept.
+
+    Args:
+        loss: Tensors as for :func:`snapshot`; or one :class:`Graph`; or one :class:`Recording`.
+        model: Module whose parameters and buffers tell which module a node belongs to; if not
+            given, modules that are variables do. A recording knows modules by itself.
+        names: Names of tensors that come before those found.
+        step: Step of a recording that is counted, from the end if negative.
+
+    Returns:
+        A report with tables by node, module, line and storage; ``report.findings`` has ``total``,
+        ``parameters``, ``activations``, ``shared``, ``unknown``, ``storages`` and ``curve``, and
+        ``report["fc1"]`` is what one module or node keeps.
+
+    Raises:
+        OptionError: If an option does not go with what is counted.
+        UnknownNodeError: If a recording has no such step.
+        NotATensorError, NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.ones(1000, requires_grad=True)
+        >>> report = gradviz.memory(a.exp().sum())
+        >>> report.findings.total, report["n1"].name
+        (4000, 'ExpBackward0')
+        >>> [(row["node"], row["bytes"]) for row in report]
+        [('n1', 4000)]
+    """
+    is_data = isinstance(loss, (Graph, Recording))
+    if is_data and (model is not None or names is not None):
+        raise OptionError(
+            f"model= and names= are for tensors; a {type(loss).__name__} is data already and "
+            "knows what was seen when it was made: gradviz.memory(recording)"
+        )
+    if isinstance(loss, Recording):
+        found = memory_over(loss, step)
+    elif step is not None:
+        raise OptionError(
+            "step= is for recordings; a graph is one moment: "
+            "with gradviz.record() as recording: ... and then gradviz.memory(recording, step=3)"
+        )
+    elif isinstance(loss, Graph):
+        found = memory_of(loss)
+    elif model is not None and not isinstance(model, Module):
+        raise OptionError(
+            f"model= must be an nn.Module, and this is a {type(model).__name__}; several outputs "
+            "are one list: gradviz.memory([loss, other], model)"
+        )
+    else:
+        found = memory_of(*read_owned(loss, model, names, naming.caller()))
+    return Report(found, figures=figures_of(found))
