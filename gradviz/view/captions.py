@@ -154,4 +154,6 @@ def _line(step: Step, events: list[Event], story: Story, why: Explanation | None
 def _reason(error: Raised, story: Story, why: Explanation | None) -> Words:
     """Which error, and why: as the graph shows it, else as it was explained."""
     words = lines.raised(error, story)
-    return words if why is None or ": " in said(words) else (*words, ": ", *_what(why))
+    if why is None or why.kind == "other" or ": " in said(words):
+        return words
+    return (*words, ": ", *_what(why))

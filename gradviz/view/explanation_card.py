@@ -35,19 +35,21 @@ _SUB: Final = "margin:12px 0 2px;font-size:14px;line-height:1.4;font-weight:600;
 _WHAT: Final = "margin:2px 0 0;font-size:15px"
 _WHY: Final = "margin:6px 0 0"
 _LIST: Final = (
-    "display:grid;grid-template-columns:fit-content(6.5em) minmax(0,1fr);gap:3px 14px;"
+    "display:grid;grid-template-columns:fit-content(30%) minmax(0,1fr);gap:3px 14px;"
     "margin:10px 0 0;padding:0"
 )
+_CELL: Final = "float:none;width:auto;margin:0;padding:0"
 _LABEL: Final = (
-    "margin:0;padding:0;font-weight:400;text-align:left;color:var(--jp-ui-font-color2,inherit)"
+    f"{_CELL};font-weight:400;text-align:left;overflow-wrap:normal;"
+    "color:var(--jp-ui-font-color2,inherit)"
 )
-_VALUE: Final = "margin:0;padding:0"
+_VALUE: Final = f"{_CELL};min-width:0"
 _CURES: Final = "margin:0;padding:0 0 0 1.4em"
 _WHERE: Final = "margin:0;color:var(--jp-ui-font-color2,inherit)"
 _BLOCK: Final = (
     f"{_CODE_FONT};margin:3px 0 6px;padding:6px 10px;overflow-x:auto;white-space:pre;"
     f"font-size:13px;line-height:1.45;color:inherit;background:transparent;"
-    f"border:1px solid {_RIM};border-radius:3px"
+    f"border-style:solid;border-width:1px;border-color:{_RIM};border-radius:3px"
 )
 _CODE: Final = f"{_CODE_FONT};font-size:13px;color:inherit;background:transparent;padding:0"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.recording import Recording
 from gradviz.view.explanation_links import Links
 from gradviz.view.story import Words
@@ -80,7 +80,7 @@ def _change(cure: Cure, links: Links) -> Change:
     if cure.line is None or cure.how not in PLACES:
         return Change((), lines)
     place = PLACES[cure.how] if lines else "without"
-    return Change((f"{place} ", *links.line(CodeLine(cure.line))), lines)
+    return Change((f"{place} ", *links.line(links.known_line(cure.line))), lines)
 
 
 def code_lines(code: str) -> list[str]:

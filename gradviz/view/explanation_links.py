@@ -90,7 +90,7 @@ class Links:
 
     def _word(self, name: str, rest: str) -> Term | None:
         if name.startswith("line "):
-            known = self._known_line(int(name[5:]))
+            known = self.known_line(int(name[5:]))
             place = self.place(known)
             return None if place is None else line_term(place, known, name)
         if ENGLISH.fullmatch(name) and not re.match(r"\.\w", rest):
@@ -98,7 +98,7 @@ class Links:
         known_id = self._nodes.get(name) or self._tensors.get(name)
         return None if known_id is None else Term(known_id, name)
 
-    def _known_line(self, number: int) -> CodeLine:
+    def known_line(self, number: int) -> CodeLine:
         """The line with this number that the explanation is about, else of the first code."""
         lines = [cause.at for cause in self._explanation.causes]
         for line in (*lines, self._explanation.noticed):

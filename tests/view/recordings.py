@@ -88,8 +88,10 @@ class Script:
         return replace(row, **facts)
 
     def end(self) -> Recording:
-        """The recording of all steps so far."""
-        return Recording(self.steps, self.codes, "cpu", "cell [1]")
+        """The recording of all steps so far; nothing in it is explained."""
+        recording = Recording(self.steps, self.codes, "cpu", "cell [1]")
+        recording._explanations = ()
+        return recording
 
 
 def number(value: float) -> ValueSummary:

@@ -1,0 +1,86 @@
+"""Explanations made by hand, so that the tests of how they are read need no analysis."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from gradviz.model import Recording
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.marks import Mark
+from tests.view.recordings import product
+
+FREED = Explanation(
+    kind="graph freed",
+    raised="RuntimeError",
+    what="MulBackward0 needs a and b, and backward in line 6 has freed what it saved.",
+    why="A backward frees what nodes saved as soon as it has used it, unless it is told to keep "
+    "the graph. A second backward through the same nodes finds nothing.",
+    variables=("out2", "out1"),
+    node="n0",
+    node_name="MulBackward0",
+    saved="other",
+    saved_version=0,
+    causes=(
+        Cause(
+            "backward",
+            "backward 1 ran through MulBackward0 and freed it",
+            CodeLine(6, "out2.backward()", "cell", 21),
+        ),
+        Cause("save", "MulBackward0 saved a and b", CodeLine(4, "out1 = a * b", "cell", 4)),
+    ),
+    noticed=CodeLine(7, "out2.backward()", "cell", 25),
+    already=("c.grad was 1.0 and is 2.0",),
+    cures=(
+        Cure("keeps what was saved", "out2.backward(retain_graph=True)", "instead", 6),
+        Cure(
+            "goes through a fresh graph",
+            "out1 = a * b\nout2 = out1 + c",
+            "before",
+            7,
+            (Cure("", "", "instead", 6),),
+        ),
+    ),
+    unknown=("whether one backward was meant",),
+    marks=(
+        Mark("n0", "refused", "what it saved was freed in line 6"),
+        Mark("n0.saved.1", "written", "freed in line 6"),
+        Mark("t2", "culprit", "its gradient is counted twice"),
+        Mark("n3.0", "cut"),
+    ),
+    step=25,
+)
+"""Of the last step of ``product(again=True)``."""
+SILENT = Explanation(
+    kind="hidden write",
+    what="b was written through .data, and MulBackward0 does not know",
+    variables=("b",),
+    node_name="MulBackward0",
+    causes=(Cause("write", "mul_ wrote b", CodeLine(5, "out2 = out1 + c", "cell", 5)),),
+    noticed=CodeLine(6, "out2.backward()", "cell", 21),
+    marks=(Mark("t1", "written", "mul_ in line 5 wrote it"),),
+    step=21,
+)
+"""Of the step after the first backward."""
+
+
+def explained(*explanations: Explanation) -> Recording:
+    """``product(again=True)`` with these explanations."""
+    recording = product(again=True)
+    recording._explanations = tuple(replace(one, recording=recording) for one in explanations)
+    return recording
+
+
+def spoilt(value: Any, text: str) -> Any:
+    """The same with every text of the user's in it replaced."""
+    if isinstance(value, tuple):
+        return tuple(spoilt(one, text) for one in value)
+    if not is_dataclass(value):
+        return text if isinstance(value, str) else value
+    kept = ("kind", "how", "node", "id", "recording")
+    changes = {
+        one.name: spoilt(getattr(value, one.name), text)
+        for one in fields(value)
+        if one.name not in kept
+    }
+    return replace(value, **changes)  # type: ignore[type-var]

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from gradviz.model.explanation import Explanation
+from gradviz.view.explanation_card import bundle, explanation_card
+from gradviz.view.explanation_text import explanation_text
+from tests.view.explanations import FREED, SILENT, explained, spoilt
+from tests.view.graphs import HOSTILE
+
+ELEMENTS = ["section", "h4", "span", "p", "dl", "dt", "dd", "div", "code", "h5", "ol", "li", "pre"]
+
+
+def card(explanation: Explanation) -> ET.Element:
+    return ET.fromstring(explanation_card(explanation))
+
+
+def words(element: ET.Element | None) -> str:
+    assert element is not None
+    return " ".join("".join(element.itertext()).split())
+
+
+def test_error_and_what_happened_stand_at_the_top() -> None:
+    first, second, third, *_ = card(FREED)
+    assert (first.tag, words(first)) == ("h4", "✕ RuntimeError · graph freed")
+    assert words(second) == FREED.what
+    assert words(third) == FREED.why
+
+
+def test_a_silent_fault_says_that_there_was_no_error() -> None:
+    heading = words(card(SILENT).find("h4"))
+    assert heading == "⚠\N{VARIATION SELECTOR-15} no error, but wrong · hidden write"
+
+
+def test_facts_are_a_list_of_names_and_values() -> None:
+    found = card(FREED).find("dl")
+    assert found is not None
+    names, values = ([words(e) for e in found if e.tag == tag] for tag in ("dt", "dd"))
+    assert dict(zip(names, values, strict=True)) == {
+        "variables": "out2, out1",
+        "saved tensor": "other of MulBackward0, saved @v0",
+        "culprit": "line 6: out2.backward()backward 1 ran through MulBackward0 and freed it",
+        "saved in": "line 4: out1 = a * bMulBackward0 saved a and b",
+        "noticed": "line 7: out2.backward()",
+        "already changed": "c.grad was 1.0 and is 2.0",
+        "not known": "whether one backward was meant",
+    }
+
+
+def test_cures_are_code_as_it_is_typed() -> None:
+    cures = card(FREED).findall("ol/li")
+    assert [pre.text for cure in cures for pre in cure.findall("pre")] == [
+        "out2.backward(retain_graph=True)",
+        "out1 = a * b\nout2 = out1 + c",
+    ]
+    assert [words(place) for place in cures[1].findall("div")] == [
+        "before line 7:",
+        "without line 6",
+    ]
+
+
+def test_it_is_a_region_with_headings_that_stay_out_of_the_table_of_contents() -> None:
+    root = card(FREED)
+    assert root.attrib["role"] == "region"
+    assert root.attrib["aria-label"] == "RuntimeError: graph freed"
+    for tag in ("h4", "h5"):
+        heading = root.find(tag)
+        assert heading is not None
+        assert heading.attrib["class"] == "jp-toc-ignore"
+
+
+def test_only_plain_elements_and_colours_that_follow_the_page() -> None:
+    for element in card(FREED).iter():
+        assert element.tag in ELEMENTS
+        assert set(element.attrib) <= {"style", "role", "aria-label", "aria-hidden", "class"}
+        style = element.get("style") or ""
+        # A sanitizer that knows no variables takes away the colour and nothing else.
+        colours = [rule for rule in style.split(";") if "#" in rule]
+        assert all(rule.startswith(("color:var(", "border-color:var(")) for rule in colours)
+        assert not re.search(r"background:(?!transparent)", style)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_text(text: str) -> None:
+    calm, found = card(spoilt(FREED, "x")), card(spoilt(FREED, text))
+    assert [(e.tag, e.get("style")) for e in found.iter()] == [
+        (e.tag, e.get("style")) for e in calm.iter()
+    ]
+    assert explanation_card(spoilt(FREED, text)).encode()
+
+
+def test_the_same_bytes_with_and_without_its_recording() -> None:
+    assert explanation_card(explained(FREED).explanations[0]) == explanation_card(FREED)
+
+
+def test_a_cell_shows_the_card_and_else_the_text() -> None:
+    import gradviz.view.explanation_view
+
+    assert FREED._repr_mimebundle_() == bundle(FREED)
+    assert bundle(FREED)["text/plain"] == explanation_text(FREED) == str(FREED)
+    assert gradviz.view.explanation_view is not None
+
+
+def test_nothing_explained_is_a_sentence() -> None:
+    assert explanation_card(Explanation()) == "<p>nothing to explain: no error was raised</p>"

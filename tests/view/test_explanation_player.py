@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from gradviz.model import OptionError, Recording
+from gradviz.model.events import Raised
+from gradviz.model.explanation import Explanation
+from gradviz.view.captions import caption
+from gradviz.view.explanation_card import explanation_card
+from gradviz.view.explanation_text import explanation_text
+from gradviz.view.explanation_view import explanation_view
+from gradviz.view.picture import Look, Picture
+from gradviz.view.player import Player
+from gradviz.view.recording_outline import recording_outline
+from gradviz.view.recording_wire import recording_to_wire
+from gradviz.view.stage import Stage
+from tests.view.explanations import FREED, SILENT, explained, spoilt
+from tests.view.graphs import HOSTILE
+from tests.view.recordings import product
+
+BOTH = explained(SILENT, FREED)
+WIRE = recording_to_wire(BOTH)
+LAST = 25
+
+
+def classes(svg: str, key: str) -> set[str]:
+    found = (e for e in ET.fromstring(svg).iter() if e.get("data-id") == key)
+    return set((next(found).get("class") or "").split())
+
+
+def test_the_wire_is_that_of_the_recording_but_for_what_is_explained() -> None:
+    plain: dict[str, Any] = recording_to_wire(product(again=True))
+    assert {key for key in plain if plain[key] != WIRE[key]} <= {
+        "svg", "text", "elements", "views", "legend",
+    }  # fmt: skip
+    for index, (before, after) in enumerate(zip(plain["views"], WIRE["views"], strict=True)):
+        if index not in (5, 6, 21, 22, LAST):
+            assert before == after
+
+
+def test_cards_stand_at_the_steps_where_something_was_noticed() -> None:
+    cards = {i: view["cards"] for i, view in enumerate(WIRE["views"]) if "cards" in view}
+    assert {i: [card["title"] for card in found] for i, found in cards.items()} == {
+        21: ["no error, but wrong"],
+        LAST: ["RuntimeError"],
+    }
+    assert [cards[i][0]["tone"] for i in cards] == ["warning", "error"]
+
+
+def test_a_card_says_all_of_it_in_words_that_lead_somewhere() -> None:
+    [card] = WIRE["views"][LAST]["cards"]
+    assert card["kind"] == "graph freed"
+    assert card["what"][0] == {"id": "n0", "text": "MulBackward0"}
+    assert card["text"] == explanation_text(FREED)
+    fields = {field["name"]: field for field in card["fields"]}
+    assert fields["variables"]["values"] == [
+        [{"id": "t4", "text": "out2"}, ", ", {"id": "t3", "text": "out1"}]
+    ]
+    line = {"id": "line:0:6", "text": "line 6", "step": 21}
+    assert fields["culprit"]["values"][0] == [line]
+    assert fields["culprit"]["code"] == "out2.backward()"
+    assert (card["culprit_line"], card["culprit_step"]) == ({"code": 0, "line": 6}, 21)
+    assert card["noticed_line"] == {"code": 0, "line": 7}
+    assert card["cures"][0] == {
+        "does": "keeps what was saved",
+        "changes": [
+            {"where": ["in place of ", line], "code": "out2.backward(retain_graph=True)"},
+        ],
+    }
+    assert [change["code"] for change in card["cures"][1]["changes"]] == [
+        "out1 = a * b\nout2 = out1 + c",
+        "",
+    ]
+
+
+def test_the_time_line_marks_culprits_and_silent_faults() -> None:
+    ticks = {i: view["ticks"] for i, view in enumerate(WIRE["views"]) if "ticks" in view}
+    assert ticks == {5: ["culprit"], 21: ["warning", "culprit"]}
+    assert WIRE["views"][LAST]["tick"] == "error"
+
+
+def test_marks_are_drawn_at_their_step_and_at_no_other() -> None:
+    stage = Stage(BOTH)
+    plain = Stage(product(again=True))
+    assert "gv-culprit" in classes(stage.svg(LAST), "n4")  # t2 is the leaf on this card
+    assert "gv-written" in classes(stage.svg(LAST), "n0.saved.1")
+    assert "gv-written" in classes(stage.svg(21), "n2")
+    for step in set(range(len(BOTH))) - {21, LAST}:
+        assert list(stage.drawn(step)) == list(plain.drawn(step))
+
+
+def test_the_node_that_raised_needs_no_second_sign() -> None:
+    found = classes(Stage(BOTH).svg(LAST), "n0")
+    assert "gv-raised" in found
+    assert "gv-refused" not in found
+
+
+def test_elements_and_turns_agree_with_the_picture() -> None:
+    for step in (20, 21, 22, LAST):
+        now: dict[str, int] = {}
+        for view in WIRE["views"][: step + 1]:
+            now |= view["at"]
+        drawn = [WIRE["elements"][key][number] for key, number in now.items()]
+        svg = Stage(BOTH).svg(step)
+        assert all(text in svg for text in drawn)
+
+
+def test_marks_are_explained_by_legend_style_and_details() -> None:
+    legend = [entry["class"] for entry in WIRE["legend"]]
+    assert legend[:3] == ["gv-culprit", "gv-written", "gv-cut-here"]
+    assert "gv-refused" not in legend
+    for variables in (True, False):
+        sheet = Stage(BOTH).css(variables)
+        assert ".gv-written" in sheet
+        assert ".gv-written" not in Stage(product(again=True)).css(variables)
+        assert ("var(--gv-" in sheet) is variables
+    told = WIRE["views"][LAST]["items"]["n4"]
+    assert told["aria"].endswith("culprit: its gradient is counted twice")
+    assert "culprit" not in WIRE["views"][24]["items"].get("n4", {"aria": ""})["aria"]
+    assert "written" in WIRE["views"][21]["items"]["n2"]["aria"]
+    assert "written" not in WIRE["views"][22]["items"]["n2"]["aria"]
+
+
+def test_the_outline_has_the_text_at_its_step() -> None:
+    lines = recording_outline(BOTH).split("\n")
+    place = next(i for i, line in enumerate(lines) if line.startswith(" 25  line 7 raised"))
+    text = explanation_text(FREED).split("\n")
+    assert lines[place + 1 : place + 1 + len(text)] == [f"       ! {line}" for line in text]
+
+
+def test_captions_say_what_went_wrong_once() -> None:
+    assert caption(BOTH, LAST) == (
+        "line 7 raised RuntimeError while MulBackward0 ran: what it saved was freed by backward 1 "
+        "in line 6"
+    )
+    assert caption(BOTH, 21).endswith("; no error, but wrong: " + SILENT.what)
+
+
+def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
+    recording = explained(FREED)
+    last = recording.facts[-1]
+    [raised] = last.events
+    assert isinstance(raised, Raised)
+    raised = replace(raised, node=None)
+    outside = Recording([*recording.facts[:-1], replace(last, events=(raised,))], recording.codes)
+    outside._explanations = recording.explanations
+    reason = FREED.what.removesuffix(".")
+    assert caption(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
+    other = Recording(list(outside.facts), recording.codes)
+    other._explanations = (replace(FREED, kind="other", what="RuntimeError was raised"),)
+    assert caption(other, LAST) == "line 7 raised RuntimeError"
+
+
+def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:
+    silent, error = BOTH.explanations
+    assert explanation_view(error).step == LAST
+    player = explanation_view(silent, Look(direction="LR"), 300)
+    assert isinstance(player, Player)
+    assert (player.step, player.height) == (21, 300)
+    assert Player(BOTH).step == LAST
+    assert Player(explained(SILENT)).step == LAST
+
+
+def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
+    recording = explained(FREED)
+    recording.label = "aftermath"
+    picture = explanation_view(replace(FREED, recording=recording), height=200)
+    assert isinstance(picture, Picture)
+    assert picture.graph == recording.graph_at(LAST)
+    assert "gv-refused" in classes(picture.wire["svg"], "n0")
+    assert picture.wire["legend"][0]["class"] == "gv-culprit"
+
+
+@pytest.mark.parametrize("nothing", [Explanation(), FREED], ids=["no error", "no recording"])
+def test_without_a_graph_there_is_nothing_to_show(nothing: Explanation) -> None:
+    with pytest.raises(OptionError, match=r"nothing to show|no graph to show"):
+        explanation_view(nothing)
+
+
+def test_a_page_that_was_not_run_shows_the_card_below_the_picture() -> None:
+    html = Player(BOTH)._repr_mimebundle_()[0]["text/html"]
+    assert html.endswith(explanation_card(FREED))
+    assert html.startswith("<img ")
+    assert "<section" not in Player(BOTH, step=0)._repr_mimebundle_()[0]["text/html"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_reaches_the_browser_as_clean_data(text: str) -> None:
+    recording = explained(spoilt(FREED, text))
+    wire = recording_to_wire(recording)
+    calm = recording_to_wire(explained(spoilt(FREED, "x")))
+    [card], [same] = (w["views"][LAST]["cards"] for w in (wire, calm))
+    assert json.dumps(card, ensure_ascii=False).encode()
+    assert [field["name"] for field in card["fields"]] == [f["name"] for f in same["fields"]]
+    tags = [[e.tag for e in ET.fromstring(w["svg"]).iter()] for w in (wire, calm)]
+    assert tags[0] == tags[1]
+
+
+def test_the_page_has_the_card_in_its_data(tmp_path: Any) -> None:
+    Player(BOTH).save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "! kind: graph freed" in page  # in the outline, for readers without scripts

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+
+import pytest
+
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.view.explanation_text import WIDTH, explanation_text
+from tests.view.explanations import FREED, SILENT, explained, spoilt
+from tests.view.graphs import HOSTILE
+
+TEXT = """\
+kind: graph freed
+raised: RuntimeError
+what: MulBackward0 needs a and b, and backward in line 6 has freed what it saved.
+why: A backward frees what nodes saved as soon as it has used it, unless it is told to
+    keep the graph. A second backward through the same nodes finds nothing.
+variables: out2, out1
+saved tensor: other of MulBackward0, saved @v0
+culprit: line 6: out2.backward()
+    backward 1 ran through MulBackward0 and freed it
+saved in: line 4: out1 = a * b
+    MulBackward0 saved a and b
+noticed: line 7: out2.backward()
+already changed: c.grad was 1.0 and is 2.0
+not known: whether one backward was meant
+cure 1: keeps what was saved
+    in place of line 6: out2.backward(retain_graph=True)
+cure 2: goes through a fresh graph
+    before line 7:
+        out1 = a * b
+        out2 = out1 + c
+    without line 6"""
+
+
+def test_all_fields_stand_behind_their_names() -> None:
+    assert explanation_text(FREED) == TEXT
+
+
+def test_the_recording_changes_no_word() -> None:
+    assert explanation_text(explained(FREED).explanations[0]) == TEXT
+
+
+def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
+    assert explanation_text(SILENT).split("\n") == [
+        "kind: hidden write",
+        "raised: nothing",
+        "what: b was written through .data, and MulBackward0 does not know",
+        "variables: b",
+        "node: MulBackward0",
+        "culprit: line 5: out2 = out1 + c",
+        "    mul_ wrote b",
+        "takes effect: line 6: out2.backward()",
+    ]
+
+
+def test_what_is_not_known_is_said_or_left_out() -> None:
+    there = "a line that is not known"
+    for cause, words in (
+        (Cause("write", ""), "culprit: not known"),
+        (Cause("write", "add_ wrote h"), "culprit: add_ wrote h"),
+        (Cause("write", "", CodeLine(None, "h.add_(1)")), f"culprit: {there}: h.add_(1)"),
+        (Cause("write", "", CodeLine(3, "", "m.py: f")), "culprit: line 3 of m.py: f"),
+    ):
+        told = explanation_text(
+            Explanation("saved tensor written", "RuntimeError", causes=(cause,))
+        )
+        assert told.split("\n") == ["kind: saved tensor written", "raised: RuntimeError", words]
+
+
+def test_nothing_explained_says_so() -> None:
+    assert explanation_text(Explanation()) == "nothing to explain: no error was raised"
+
+
+@pytest.mark.parametrize(
+    ("cure", "lines"),
+    [
+        (Cure("does it", "x = 1", "elsewhere"), ["cure 1: does it", "    x = 1"]),
+        (Cure("does it", "x = 1", "after", 3), ["cure 1: does it", "    after line 3: x = 1"]),
+        (Cure("call it once", ""), ["cure 1: call it once"]),
+        (Cure("drops it", "", "instead", 3), ["cure 1: drops it", "    without line 3"]),
+        (Cure("tabs", "if x:\n\ty()", "elsewhere"), ["cure 1: tabs", "    if x:", "        y()"]),
+    ],
+)
+def test_a_cure_says_where(cure: Cure, lines: list[str]) -> None:
+    told = explanation_text(Explanation("not a scalar", "RuntimeError", cures=(cure,)))
+    assert told.split("\n")[2:] == lines
+
+
+def test_long_texts_are_wrapped_and_code_is_not() -> None:
+    code = "h = " + " + ".join(f"part{i}" for i in range(40))
+    long = replace(
+        FREED, what="word " * 60, already=("grad " * 40,), cures=(Cure("w " * 90, code),)
+    )
+    lines = explanation_text(long).split("\n")
+    assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_in_its_line(text: str) -> None:
+    calm, told = (explanation_text(spoilt(FREED, one)) for one in ("x", text))
+    assert not {unicodedata.category(sign) for sign in set(told) - set("\n\u2068\u2069")} & {
+        "Cc", "Cf", "Cs", "Zl", "Zp",
+    }  # fmt: skip
+    names = [line.split(":")[0] for line in told.split("\n") if line[0] != " "]
+    assert names == [line.split(":")[0] for line in calm.split("\n") if line[0] != " "]
+    assert told.encode().decode() == told
