@@ -197,6 +197,20 @@ def test_an_error_opens_at_the_step_that_raised(bare: Bare, shoot: Shoot) -> Non
     shoot("player-error")
 
 
+def test_an_explanation_leads_to_its_culprit_and_back(bare: Bare, shoot: Shoot) -> None:
+    widget = bare.mount(wire_of("spoilt"))
+    card = widget.root.locator(".gradviz-card")
+    expect(card).to_contain_text("RuntimeError · saved tensor written")
+    culprit = widget.root.get_by_role("button", name="Go to the culprit")
+    culprit.press("Enter")
+    expect(widget.root.locator(".gradviz-line.is-culprit")).to_contain_text("h.add_(1)")
+    assert widget.focused == "Go to the error"
+    shoot("player-culprit")
+    bare.page.keyboard.press("Enter")
+    expect(culprit).to_be_focused()
+    assert "explained: RuntimeError, saved tensor written" in widget.said
+
+
 def test_everything_by_keyboard_alone(bare: Bare) -> None:
     widget = bare.mount(wire_of("product"), step=0)
     press = bare.page.keyboard.press

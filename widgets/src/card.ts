@@ -83,7 +83,7 @@ function makeCard(
   );
   const line = card.culprit_line ? `: line ${card.culprit_line.line}` : "";
   const { culprit_step } = card;
-  if (culprit_step !== null) {
+  if (culprit_step !== null && !steps.causedHere.some((caused) => caused.card === card)) {
     const hint = "To the step at which it ran";
     head.append(makeGo(context, `Go to the culprit${line}`, hint, () => steps.jump(culprit_step)));
   }

@@ -38,7 +38,7 @@ export function makePlayer(context: Context, steps: Steps, playing: Playing): HT
     const timeline = store.get("timeline");
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
-    const explained = steps.cards.map(({ title, kind }) => `. Explained: ${title}, ${kind}`);
+    const explained = steps.cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
     const { sentence } = timeline.view(at);
     if (told !== undefined) announce(`${steps.count}: ${sentence}${explained.join("")}`);
     told = at;

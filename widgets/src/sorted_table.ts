@@ -118,7 +118,7 @@ function makeRow({ store }: Context, wire: ReportRow, columns: readonly Column[]
   const [first, ...others] = wire.cells.map((cell, i) => ({ ...cell, column: columns[i] }));
   const words = first?.text || wire.id;
   const button = wire.id ? focusable(html("button", { type: "button" }, words), -1) : undefined;
-  const mark = wire.mark ? [html("span", { class: "gradviz-mark" }, wire.mark)] : [];
+  const mark = wire.mark ? [" ", html("span", { class: "gradviz-mark" }, wire.mark)] : [];
   const props = { scope: "row", role: "rowheader", "data-column": columns[0]?.name };
   const head = html("th", props, button ?? words, ...mark);
   const element = html("tr", { role: "row", class: button ? undefined : "is-inert" }, head);
