@@ -78,7 +78,7 @@ class Operations:
     def clean_tracebacks(self, call: Call) -> None:
         """Take the recorder out of what anomaly mode has noted in the nodes of a call."""
         nodes = [
-            tensor.grad_fn
+            _node_of(tensor)
             for tensor in tensors_in(call.result)
             if tensor.requires_grad and not self._world.may_be_stale(tensor)
         ]
@@ -110,13 +110,13 @@ class Operations:
     def _node(self, results: list[torch.Tensor]) -> str | None:
         for tensor in results:
             if tensor.requires_grad and not self._world.may_be_stale(tensor):
-                node = tensor.grad_fn
+                node = _node_of(tensor)
                 if node is not None:
                     return f"n{self._world.node_number(node)}"
         return None
 
     def _is_leaf(self, tensor: torch.Tensor) -> bool:
-        return not self._world.may_be_stale(tensor) and tensor.grad_fn is None
+        return not self._world.may_be_stale(tensor) and _node_of(tensor) is None
 
     def _operands(self, call: Call) -> list[Operand]:
         values = [*call.args, *call.kwargs.values()]
@@ -177,6 +177,14 @@ class Operations:
             after,
             way,
         )
+
+
+def _node_of(tensor: torch.Tensor) -> Any:
+    """The node of a tensor; a view made under no_grad whose memory was written has none."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
 
 
 def _reason(call: Call, results: list[torch.Tensor]) -> NotRecorded:

@@ -97,3 +97,13 @@ def test_an_optimizer_tells_all_its_parameters() -> None:
     assert isinstance(stepped, OptimizerStepped)
     assert stepped.parameters == stepped.skipped
     assert len(stepped.parameters) == 2
+
+
+def test_a_view_that_is_made_and_written_under_no_grad_is_recorded_without_a_node() -> None:
+    h = torch.ones(3, requires_grad=True) * 2
+    with gradviz.record() as recording:
+        with torch.no_grad():
+            h[0] += 5
+        h.sum().backward()
+    assert recording.at_error is None
+    assert h.tolist() == [7.0, 2.0, 2.0]
