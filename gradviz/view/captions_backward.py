@@ -29,6 +29,8 @@ def started(event: BackwardStarted, story: Story) -> Words:
     given = [gradient(one) for one in event.gradients] or ["1.0"]
     what = "backward" if event.accumulates else "autograd.grad"
     number = f" {event.number}" if event.number > 1 else ""
+    if not roots:
+        return (f"{what}{number} was called where there is no graph",)
     words = [f"{what}{number} starts at ", *listed(roots), f" with gradient {', '.join(given)}"]
     if event.inside is not None:
         words += [", called inside ", *story.node(event.inside)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gradviz.model.errors import OptionError
 from gradviz.model.explanation import Explanation, set_explanation_words
 from gradviz.view.explanation_card import bundle
+from gradviz.view.explanation_picture import ExplainedPicture
 from gradviz.view.explanation_text import explanation_text
-from gradviz.view.overlay import overlay_wire
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
 
@@ -36,9 +36,7 @@ def explanation_view(
         return Player(recording, look, explanation.step, height=height)
     last = len(recording) - 1
     step = last if explanation.step is None else explanation.step
-    picture = Picture(recording.graph_at(step), look, height)
-    picture.wire = overlay_wire(picture.wire, explanation.marks)
-    return picture
+    return ExplainedPicture(recording.graph_at(step), explanation, look, height)
 
 
 set_explanation_words(explanation_text, bundle)

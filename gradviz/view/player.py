@@ -144,10 +144,12 @@ class Player(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of a picture; what is explained at the step shown first stands below it."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        found = explained(self._recording).get(self.wire["open"], ())
         if "text/html" in data:
-            data["text/html"] += "".join(map(explanation_card, found))
+            data["text/html"] += self._cards(self.wire["open"])
         return data, metadata
+
+    def _cards(self, step: int) -> str:
+        return "".join(map(explanation_card, explained(self._recording).get(step, ())))
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:
@@ -186,7 +188,9 @@ class Player(GraphWidget):
             "engine_arrows": self.engine_arrows,
             "selected": self.selected,
         }
-        return page_of(wire, traits).encode()
+        # Without scripts the page is the picture and what is explained at its step.
+        still = {**wire, "svg": wire["svg"] + self._cards(self.step)}
+        return page_of(still, traits).encode()
 
 
 def _listed(stops: Iterable[int] | None) -> list[int]:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from gradviz.model import OptionError, Recording
+from gradviz.model import Graph, OptionError, Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from gradviz.view.captions import caption
@@ -174,6 +175,23 @@ def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
     assert picture.graph == recording.graph_at(LAST)
     assert "gv-refused" in classes(picture.wire["svg"], "n0")
     assert picture.wire["legend"][0]["class"] == "gv-culprit"
+    assert str(picture).startswith(explanation_text(FREED) + "\n\nautograd graph of out2")
+    assert picture._repr_mimebundle_()[0]["text/html"].endswith(explanation_card(FREED))
+
+
+def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
+    recording = explained(FREED)
+    recording.label = "aftermath"
+    picture = explanation_view(replace(FREED, recording=recording))
+    for ending in ("svg", "html", "png", "json"):
+        picture.save(tmp_path / f"a.{ending}")
+    assert (tmp_path / "a.svg").read_text("utf-8") == picture.wire["svg"]
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert picture.wire["svg"] + explanation_card(FREED) in page
+    graph = recording.graph_at(LAST)
+    Picture(graph).save(tmp_path / "plain.png")
+    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "plain.png").read_bytes()
+    assert Graph.from_json((tmp_path / "a.json").read_text("utf-8")) == graph
 
 
 @pytest.mark.parametrize("nothing", [Explanation(), FREED], ids=["no error", "no recording"])
@@ -201,7 +219,8 @@ def test_hostile_text_reaches_the_browser_as_clean_data(text: str) -> None:
     assert tags[0] == tags[1]
 
 
-def test_the_page_has_the_card_in_its_data(tmp_path: Any) -> None:
+def test_a_page_without_scripts_has_card_and_outline(tmp_path: Path) -> None:
     Player(BOTH).save(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "! kind: graph freed" in page  # in the outline, for readers without scripts
+    assert f"</svg>\n{explanation_card(FREED)}" in page
+    assert "! kind: graph freed" in page
