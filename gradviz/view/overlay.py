@@ -187,7 +187,7 @@ def _said(mark: Mark) -> str:
 def _part(mark: Mark, item: Mapping[str, Any]) -> str:
     """What the mark is on, in the words of the item's own details."""
     if mark.id == item["id"]:
-        return "why"
+        return "what" if mark.kind in ("new", "changed", "gone") else "why"
     part, number = mark.id.rsplit(".", 1)
     heading = "saved tensors" if part.endswith(".saved") else "next_functions"
     found = (s["rows"] for s in item["details"] if s["heading"] == heading)

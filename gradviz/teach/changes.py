@@ -1,0 +1,59 @@
+"""What an exploration shows of the differences between two runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gradviz.analysis.comparing import differences_of
+from gradviz.analysis.comparing_picture import marks_of
+from gradviz.analysis.comparing_sides import Pairs
+from gradviz.analysis.comparing_told import thing_by_thing
+from gradviz.model import Graph
+from gradviz.model.comparing import Difference
+from gradviz.model.marks import Mark, MarkKind
+from gradviz.view.overlay import overlay_wire
+from gradviz.view.text import clean
+
+LEGENDS: Final[dict[MarkKind, str]] = {
+    "new": "+ new since the run before",
+    "changed": "Δ changed since the run before",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs between the graphs of two runs; what is gone is only told."""
+
+    differences: tuple[Difference, ...] = ()
+    """Every difference."""
+    marks: tuple[Mark, ...] = ()
+    """What to mark in a picture of the later graph."""
+    sentences: list[str] = field(default_factory=list)
+    """Everything as text, thing by thing."""
+
+    def __bool__(self) -> bool:
+        return bool(self.differences)
+
+
+def changes_between(before: Graph, after: Graph) -> Changes:
+    """Compare the graph of a run with that of the run before.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> out = a * a
+        >>> before = gradviz.snapshot(out)
+        >>> out.backward()
+        >>> changes_between(before, gradviz.snapshot(out)).sentences[1:]
+        ['a: .grad None → 4.0']
+    """
+    pairs = Pairs(before, after)
+    differences = differences_of(pairs)
+    sentences = thing_by_thing(differences, clean)
+    return Changes(differences, marks_of(differences, pairs), sentences)
+
+
+def mark_changes(wire: dict[str, Any], changes: Changes) -> dict[str, Any]:
+    """The document of a picture with what is new or different marked."""
+    return overlay_wire(wire, changes.marks, legends=LEGENDS)
