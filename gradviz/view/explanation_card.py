@@ -117,5 +117,6 @@ def _cure(cure: Cure, links: Links) -> str:
             colon = ":" if change.lines else ""
             shown.append(f'<div style="{_WHERE}">{xml(said(change.where))}{colon}</div>')
         if change.lines:
-            shown.append(f'<pre style="{_BLOCK}">{xml(chr(10).join(change.lines))}</pre>')
+            code = xml("\n".join(change.lines))
+            shown.append(f'<pre style="{_BLOCK}">{code}</pre>')
     return f'<li style="margin:4px 0">{"".join(shown)}</li>'

@@ -111,6 +111,14 @@ def test_elements_and_turns_agree_with_the_picture() -> None:
         assert all(text in svg for text in drawn)
 
 
+def test_a_filmstrip_has_marks_and_reason() -> None:
+    strip = Player(BOTH).filmstrip([21])
+    svg = strip._repr_svg_()
+    assert ".gv-written>.gv-card" in svg
+    assert "≠ written" in svg
+    assert "no error, but wrong" in str(strip)
+
+
 def test_marks_are_explained_by_legend_style_and_details() -> None:
     legend = [entry["class"] for entry in WIRE["legend"]]
     assert legend[:3] == ["gv-culprit", "gv-written", "gv-cut-here"]
