@@ -9,13 +9,14 @@ from typing import Any, Final, overload
 from torch import Tensor
 from torch.nn import Module
 
+from gradviz.analysis.comparing_findings import comparison_of
 from gradviz.analysis.explaining import explanations_of
 from gradviz.analysis.holding import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.owners import read_owned
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
-from gradviz.model import Explanation, Graph, OptionError, Recording
+from gradviz.model import Explanation, Graph, NotATensorError, OptionError, Recording
 from gradviz.model.recording import set_explain
 from gradviz.view.explanation_view import explanation_view
 from gradviz.view.memory_figures import figures_of
@@ -290,3 +291,69 @@ def memory(
     else:
         found = memory_of(*read_owned(loss, model, names, naming.caller()))
     return Report(found, figures=figures_of(found))
+
+
+def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> Report:
+    """What differs between two graphs or two recordings: sentences, a table and one picture.
+
+    Nodes are matched by the structure around them, tensors by their names and places. Compared
+    are nodes, edges, flags, versions, states, hooks, values, gradients, saved tensors and who
+    shares memory; of two recordings also how often and in which order backward ran the nodes,
+    and what lines with the same text did. Names of variables are not compared, nor lines of code
+    that made a node, nor what one of the two does not know; numbers apart from their rounding
+    (a hundred-thousandth). In the picture is the graph after, with what is gone beside it.
+
+    Live tensors are read as :func:`snapshot` reads them; nothing is changed.
+
+    Args:
+        before: A tensor that requires grad, or a list, tuple or dict of them; a :class:`Graph`,
+            a :class:`Recording`, or what :func:`show` or a report returned.
+        after: The same.
+        names: Names of live tensors that come before those found in your variables.
+
+    Returns:
+        A report; ``.findings`` is true if anything differs, ``.findings.differences`` has all.
+
+    Raises:
+        NotATensorError: If ``before`` or ``after`` is nothing of that kind.
+        OptionError: If there are names, but no live tensors to bear them.
+        NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> out = a * 3
+        >>> before = gradviz.snapshot(out)
+        >>> out.backward()
+        >>> report = gradviz.compare(before, out)
+        >>> report.findings.sentences[-1]
+        'a: .grad None → 3.0'
+    """
+    ready = [_compared("before", before), _compared("after", after)]
+    if names is not None and None not in ready:
+        raise OptionError(
+            "names= names live tensors; graphs and recordings have the names they were read with: "
+            "gradviz.snapshot(loss, names={...})"
+        )
+    frame = naming.caller()
+    sides = [
+        snapshot_of((given,), names, frame) if one is None else one
+        for given, one in zip((before, after), ready)
+    ]
+    return Report(comparison_of(*sides))
+
+
+def _compared(which: str, given: Any) -> Graph | Recording | None:
+    """The data in what :func:`compare` was given; ``None`` for live tensors."""
+    for found in (given, getattr(given, "recording", None), getattr(given, "graph", None)):
+        if isinstance(found, (Graph, Recording)):
+            return found
+    if naming.is_tensor(given) or (isinstance(given, (list, tuple, dict)) and given):
+        return None
+    kind = "None" if given is None else f"a {type(given).__name__}"
+    if isinstance(given, Report):
+        kind = "a report without a graph"
+    raise NotATensorError(
+        f"{which} is {kind}; compare() takes a tensor that requires grad or several, a Graph, "
+        "a Recording, or what gradviz.show() returned: gradviz.compare(before, loss)"
+    )
