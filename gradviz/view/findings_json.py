@@ -31,8 +31,10 @@ def findings_json(findings: Findings) -> str:
     document = {"format": 1, "kind": type(findings).__name__.lower()}
     common = ("title", "sentences", "tables", "marks", "graph")
     document |= {name: plain(getattr(findings, name)) for name in common}
-    if is_dataclass(findings):
-        document |= {k: v for k, v in plain(findings).items() if k not in common}
+    known: Any = findings
+    if is_dataclass(known):
+        own = (f.name for f in fields(known) if f.compare and f.name not in common)
+        document |= {name: plain(getattr(findings, name)) for name in own}
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -41,7 +41,9 @@ def _parts(wire: Mapping[str, Any], images: bool) -> Iterator[str]:
 
 
 def _table(table: Mapping[str, Any]) -> str:
-    heads = "".join(f'<th scope="col">{xml(column["name"])}</th>' for column in table["columns"])
+    heads = "".join(
+        f'<th scope="col"{_at(column)}>{xml(column["name"])}</th>' for column in table["columns"]
+    )
     rows = "".join(
         f"<tr>{''.join(_cells(row['cells'], table['columns']))}</tr>"
         for row in table["rows"][:ROWS]
@@ -56,5 +58,9 @@ def _table(table: Mapping[str, Any]) -> str:
 
 def _cells(cells: list[dict[str, Any]], columns: list[dict[str, Any]]) -> Iterator[str]:
     for cell, column in zip(cells, columns, strict=True):
-        at = "right" if column["kind"] in ("number", "bytes") else "left"
-        yield f'<td style="text-align:{at}">{xml(cell["text"])}</td>'
+        yield f"<td{_at(column)}>{xml(cell['text'])}</td>"
+
+
+def _at(column: Mapping[str, Any]) -> str:
+    side = "right" if column["kind"] in ("number", "bytes") else "left"
+    return f' style="text-align:{side}"'

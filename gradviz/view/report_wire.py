@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from gradviz.model.findings import Cell, Column, Findings, Table
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
+from gradviz.view.drawing import LIMIT
 from gradviz.view.findings_json import findings_json
 from gradviz.view.findings_text import cell_text, findings_text, left_out
 from gradviz.view.overlay import overlay_wire
@@ -59,8 +60,8 @@ def report_to_wire(
         # Picture and legend stand above, once.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
-    text = findings_json(findings)
-    if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+    text = "" if findings.graph and len(findings.graph) > LIMIT else findings_json(findings)
+    if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
     return document
 

@@ -206,3 +206,4 @@ def test_a_large_graph_is_sent_without_its_json() -> None:
     small = report_to_wire(MadeUp())
     assert small["json"] == findings_json(MadeUp())
     assert "json" not in report_to_wire(replace(MadeUp(), graph=chain(400)))
+    assert "json" not in report_to_wire(replace(MadeUp(), graph=chain(401)), room=10**9)

@@ -1,6 +1,8 @@
 // The list of keys, opened by "?".
 import type { Context } from "./context";
 import { focusable, html, icon, take } from "./dom";
+import { isRecording } from "./recording_wire";
+import { isReport } from "./report_wire";
 import { makeButton } from "./toolbar";
 
 type Key = readonly [keys: string, what: string];
@@ -12,6 +14,11 @@ const STEP_KEYS: readonly Key[] = [
   ["Space", "play and pause, on the time line; a step forward where the system asks for no motion"],
   ["↑ ↓", "from line to line in the code, from row to row in a table"],
   ["Enter", "on a line of code: to the step at which it has run"],
+];
+
+const REPORT_KEYS: readonly Key[] = [
+  ["↑ ↓", "from row to row in a table; Enter selects what it is about"],
+  ["← →", "from head to head of a table; Enter sorts by it"],
 ];
 
 const KEYS: readonly Key[] = [
@@ -46,8 +53,10 @@ export function makeHelp(context: Context): Help {
   );
   close.append(icon("close"));
   const list = html("dl");
-  context.store.watch(["timeline"], () => {
-    const shown = context.store.get("timeline") ? [...STEP_KEYS, ...KEYS] : KEYS;
+  context.store.watch(["wire"], () => {
+    const wire = context.store.get("wire");
+    const own = isRecording(wire) ? STEP_KEYS : isReport(wire) ? REPORT_KEYS : [];
+    const shown = [...own, ...KEYS];
     list.replaceChildren(
       ...shown.map(([keys, what]) => html("div", {}, html("dt", {}, keys), html("dd", {}, what))),
     );

@@ -22,9 +22,10 @@ export function makeSections(
     return element;
   }
   const bar = html("div", { class: "gradviz-tabs", role: "tablist", "aria-label": label });
-  const panels = sections.map(({ content }, i) => {
+  const panels = sections.map(({ content, label }, i) => {
     const props = { class: "gradviz-section", role: "tabpanel", id: `${prefix}-panel-${i}` };
-    return html("div", { ...props, "aria-labelledby": `${prefix}-tab-${i}` }, content);
+    const named = { "aria-labelledby": `${prefix}-tab-${i}`, "data-label": label };
+    return html("div", { ...props, ...named }, content);
   });
   const tabs = sections.map(({ label }, i) => {
     const props = { type: "button", class: "gradviz-tab", role: "tab", id: `${prefix}-tab-${i}` };
