@@ -8,7 +8,7 @@ from dataclasses import replace
 from gradviz.analysis.holding_curve import curve_of
 from gradviz.analysis.holding_modules import modules_of
 from gradviz.analysis.holding_rows import holders
-from gradviz.analysis.holding_storages import storages_of, unknown_saves
+from gradviz.analysis.holding_storages import saving_nodes, storages_of, unknown_saves
 from gradviz.analysis.holding_tables import tables_of
 from gradviz.analysis.holding_words import sentences_of, title_of
 from gradviz.model.graph import Graph
@@ -35,7 +35,7 @@ def memory_of(
         >>> memory_of(Graph.of([node], [("n0", 0)])).total
         4
     """
-    return _memory(graph, modules_of(graph, belongs or {}), belongs or {}, allocated)
+    return _memory(graph, belongs or {}, None, allocated)
 
 
 def memory_over(recording: Recording, step: int | None = None) -> Memory:
@@ -53,22 +53,23 @@ def memory_over(recording: Recording, step: int | None = None) -> Memory:
     from_before = frozenset(node.id for node in recording.graph_at(0).nodes)
     graph = recording.graph_at(index)
     allocated = curve.points[index].beside if curve.beside == "allocated" else None
-    modules = modules_of(graph, {}, from_before)
-    return _memory(graph, modules, {}, allocated, index, curve, recording.label)
+    return _memory(graph, {}, from_before, allocated, index, curve, recording.label)
 
 
 def _memory(
     graph: Graph,
-    modules: Mapping[str, str],
     belongs: Mapping[str, Belongs],
-    allocated: int | None = None,
+    from_before: frozenset[str] | None,
+    allocated: int | None,
     step: int | None = None,
     curve: Curve | None = None,
     label: str = "",
 ) -> Memory:
-    storages = storages_of(graph, belongs)
-    unknown = unknown_saves(graph)
-    nodes, in_modules, lines = holders(graph, storages, unknown, modules)
+    saving = saving_nodes(graph)
+    modules = modules_of(graph, saving, belongs, from_before)
+    storages = storages_of(saving, graph.tensors, belongs)
+    unknown = unknown_saves(saving)
+    nodes, in_modules, lines = holders(saving, storages, unknown, modules)
     counted = Memory(
         title="",
         sentences=(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gradviz.model.facts import Node
@@ -15,15 +15,19 @@ OUTSIDE: Final = ""
 
 
 def modules_of(
-    graph: Graph, belongs: Mapping[str, Belongs], from_before: frozenset[str] | None = None
+    graph: Graph,
+    nodes: Sequence[Node],
+    belongs: Mapping[str, Belongs],
+    from_before: frozenset[str] | None = None,
 ) -> dict[str, str]:
-    """Path of the module of every node.
+    """Path of the module of each of these nodes.
 
     A recording has seen which module made a node. Without one, it is the module whose parameters
     the node uses, if these are parameters of one module only.
 
     Args:
-        graph: Whose nodes.
+        graph: Whose nodes they are.
+        nodes: Which nodes.
         belongs: By id of a storage, what modules have on it.
         from_before: Of a recording's graph, the nodes that were there before it began.
 
@@ -33,10 +37,10 @@ def modules_of(
     if from_before is not None:
         return {
             node.id: node.module or (OUTSIDE if _was_seen(node, from_before) else UNKNOWN)
-            for node in graph.nodes
+            for node in nodes
         }
     users = _Users(graph, belongs)
-    return {node.id: node.module or users.module_of(node) for node in graph.nodes}
+    return {node.id: node.module or users.module_of(node) for node in nodes}
 
 
 def _was_seen(node: Node, from_before: frozenset[str]) -> bool:

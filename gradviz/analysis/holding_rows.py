@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gradviz.analysis.holding_modules import OUTSIDE, UNKNOWN
 from gradviz.model.facts import Node
-from gradviz.model.graph import Graph
 from gradviz.model.holding import KINDS, HeldStorage, Holder, UnknownSave
 
 Holders = tuple[Holder, ...]
 
 
 def holders(
-    graph: Graph,
+    nodes: Sequence[Node],
     storages: Sequence[HeldStorage],
     unknown: Sequence[UnknownSave],
     modules: Mapping[str, str],
@@ -23,14 +22,14 @@ def holders(
     Modules and lines are left out if not one is known.
     """
     saving = {node for one in storages for node in one.nodes} | {one.node for one in unknown}
-    nodes = {key: graph[key] for key in _in_order(graph, saving)}
+    nodes = [node for node in nodes if node.id in saving]
 
     def line_of(node: Node) -> str:
         return node.source or UNKNOWN
 
-    by_node = _grouped(nodes.values(), storages, unknown, lambda node: node.id)
-    by_module = _grouped(nodes.values(), storages, unknown, lambda node: modules[node.id])
-    by_line = _grouped(nodes.values(), storages, unknown, line_of)
+    by_node = _grouped(nodes, storages, unknown, lambda node: node.id)
+    by_module = _grouped(nodes, storages, unknown, lambda node: modules[node.id])
+    by_line = _grouped(nodes, storages, unknown, line_of)
     return (
         by_node,
         by_module if any(one.id not in (OUTSIDE, UNKNOWN) for one in by_module) else (),
@@ -38,12 +37,8 @@ def holders(
     )
 
 
-def _in_order(graph: Graph, keys: Iterable[str]) -> list[str]:
-    return sorted(keys, key=lambda key: graph.place_of(key) or 0)
-
-
 def _grouped(
-    nodes: Iterable[Node],
+    nodes: Sequence[Node],
     storages: Sequence[HeldStorage],
     unknown: Sequence[UnknownSave],
     group_of: Callable[[Node], str],

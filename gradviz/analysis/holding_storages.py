@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from gradviz.model.facts import SavedTensor, TensorInfo
+from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.holding import Belongs, HeldStorage, StorageKind, UnknownSave
 
@@ -13,15 +13,22 @@ _NO_STORAGE = "its memory is not one storage"
 _OPAQUE = "torch does not show what this node saves"
 
 
-def storages_of(graph: Graph, belongs: Mapping[str, Belongs]) -> tuple[HeldStorage, ...]:
+def saving_nodes(graph: Graph) -> list[Node]:
+    """Nodes that save tensors, or may; a graph makes its nodes anew each time it is asked."""
+    return [node for node in graph.nodes if node.saved or node.state == "opaque"]
+
+
+def storages_of(
+    nodes: Sequence[Node], tensors: Iterable[TensorInfo], belongs: Mapping[str, Belongs]
+) -> tuple[HeldStorage, ...]:
     """All storages behind saved tensors, in the order in which nodes save them."""
     saves: dict[str, list[tuple[str, SavedTensor]]] = {}
-    for node in graph.nodes:
+    for node in nodes:
         for slot in node.saved:
             if slot.storage is not None and slot.storage_nbytes is not None:
                 saves.setdefault(slot.storage, []).append((node.id, slot))
     known: dict[str, list[TensorInfo]] = {}
-    for info in graph.tensors:
+    for info in tensors:
         if info.storage is not None:
             known.setdefault(info.storage, []).append(info)
     return tuple(
@@ -29,10 +36,10 @@ def storages_of(graph: Graph, belongs: Mapping[str, Belongs]) -> tuple[HeldStora
     )
 
 
-def unknown_saves(graph: Graph) -> tuple[UnknownSave, ...]:
+def unknown_saves(nodes: Sequence[Node]) -> tuple[UnknownSave, ...]:
     """What is saved without that torch tells how many bytes it keeps."""
     found: list[UnknownSave] = []
-    for node in graph.nodes:
+    for node in nodes:
         for slot in node.saved:
             if slot.state == "packed":
                 by = f"packed by {slot.packed_by}" if slot.packed_by else "packed by a hook"

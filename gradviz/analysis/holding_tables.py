@@ -78,6 +78,8 @@ def _plural(kind: int) -> str:
 
 def _amounts(memory: Memory, one: Holder, kinds: tuple[int, ...]) -> tuple[Cell, ...]:
     unknown = (one.unknown,) if memory.unknown else ()
+    if one.unknown and not one.nbytes:
+        return (*[None] * (len(kinds) + 3), *unknown)
     return (one.nbytes, *(one.by_kind[i] for i in kinds), one.shared, one.counted, *unknown)
 
 

@@ -15,7 +15,7 @@ _KINDS: Final = ("of parameters", "of buffers", "of inputs", "of activations")
 
 
 def title_of(memory: Memory, label: str) -> str:
-    """``"memory of loss: 11.5 MiB kept for backward, in 16 storages"``.
+    """``"memory of loss: kept for backward 11.5 MiB in 16 storages"``.
 
     Args:
         memory: What was counted.
@@ -25,9 +25,12 @@ def title_of(memory: Memory, label: str) -> str:
     if memory.curve is not None:
         peak = ", its peak" if memory.step == memory.curve.peak else ""
         what = f"{label or 'the recording'} at step {memory.step}{peak}"
-    count = len(memory.storages)
-    where = f", in {plural(count, 'storage')}" if count else ""
-    return f"memory of {what}: {size(memory.total)} kept for backward{where}"
+    amounts = []
+    if memory.storages or not memory.unknown:
+        amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
+    if memory.unknown:
+        amounts.append(f"{plural(len(memory.unknown), 'save')} of unknown size")
+    return f"memory of {what}: kept for backward {' and '.join(amounts)}"
 
 
 def sentences_of(memory: Memory) -> Iterator[str]:
