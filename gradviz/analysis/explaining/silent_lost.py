@@ -1,0 +1,211 @@
+"""Gradients that were taken away, or clipped, at the wrong time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradviz.analysis.explaining.silent_rounds import Round, is_empty, rounds
+from gradviz.analysis.explaining.silent_trail import Place, Trail
+from gradviz.analysis.explaining.silent_words import at, few, marked
+from gradviz.analysis.explaining.statements import Statement, names_read
+from gradviz.model.events import Clipped
+from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.marks import Mark
+
+
+def lost_gradients(trail: Trail) -> Iterator[Explanation]:
+    """Steps of optimizers before which ``zero_grad()`` took all new gradients away, and steps
+    whose gradients came after they had been clipped."""
+    for one in rounds(trail):
+        thrown = _thrown_away(one)
+        if thrown:
+            yield _thrown(one, thrown, trail)
+        clip = _early_clip(one, trail)
+        if clip is not None:
+            yield _clipped(one, clip, trail)
+
+
+# ----------------------------------------------------------------------- thrown away
+
+
+def _thrown_away(one: Round) -> dict[str, Place]:
+    """Parameters whose new gradient is gone, and when it went; none if any is still there."""
+    came: dict[str, Place] = {}
+    for place, event in one.accumulated:
+        if event.tensor is not None and not is_empty(event.after):
+            came[event.tensor] = place
+    gone: dict[str, Place] = {}
+    for place, zeroed in one.zeroed:
+        for key in zeroed.tensors:
+            if key in came and came[key] < place:
+                gone.setdefault(key, place)
+    for key, place in came.items():
+        if key not in gone:
+            taken = _taken(key, place, one)
+            if taken is None:
+                return {}
+            gone[key] = taken
+    for key in one.stepped.parameters:  # gradients may have been put there by hand
+        info = one.before(key)
+        if info is not None and not is_empty(info.grad) and not _in_line(gone.get(key), one):
+            return {}
+    return gone
+
+
+def _in_line(place: Place | None, one: Round) -> bool:
+    return place is not None and place[0] == one.place[0]
+
+
+def _taken(key: str, since: Place, one: Round) -> Place | None:
+    """When a ``.grad`` was set to ``None`` or 0 by other means."""
+    for step in range(since[0] + 1, one.place[0]):
+        changes = one.trail.recording.facts[step].changes.tensors
+        for name, row in changes:
+            if name == key and row is not None and is_empty(row.grad):
+                return step, 0
+    return None
+
+
+def _thrown(one: Round, gone: dict[str, Place], trail: Trail) -> Explanation:
+    step = one.place[0]
+    names = _names(gone, step, trail)
+    place = min(gone.values())
+    line, noticed = trail.line(place), trail.line(one.place)
+    came = max((p for p, event in one.accumulated if event.tensor in gone and p < place),
+               default=place)  # fmt: skip
+    backward = trail.line(came)
+    verb = "gradient" if len(gone) == 1 else "gradients"
+    return Explanation(
+        kind="gradient thrown away",
+        what=(
+            f"the {verb} of {few(names)} that backward gave in {at(backward, trail)} "
+            f"{'was' if len(gone) == 1 else 'were'} taken away before {one.label} used "
+            f"{'it' if len(gone) == 1 else 'them'}"
+        ),
+        why=(
+            "a step of an optimizer uses what .grad holds at that moment; taken away after "
+            "backward, nothing is left of what backward computed"
+        ),
+        variables=tuple(names),
+        causes=(
+            Cause("other", f"it took away what .grad of {few(names)} held", line),
+            Cause("backward", "backward had just filled it", backward),
+        ),
+        noticed=noticed,
+        cures=tuple(_move(place, one.place, "after", "zero_grad", "behind the step", trail)),
+        marks=marked(
+            [Mark(key, "unreached", f"{at(line, trail)} took its gradient away") for key in gone],
+            trail,
+            step,
+        ),
+        step=step,
+        recording=trail.recording,
+    )
+
+
+# --------------------------------------------------------------------------- clipped
+
+
+def _early_clip(one: Round, trail: Trail) -> tuple[Place, Clipped] | None:
+    """The last clipping that came before all gradients of a round, if none came after."""
+    came = [(p, e) for p, e in one.accumulated if not is_empty(e.gradient)]
+    clips = [(p, e) for p, e in one.clipped if _is_about(p, e, one, trail)]
+    if not came or not clips or clips[-1][0] > came[0][0]:
+        return None
+    place, clip = clips[-1]
+    if clip.tensors and not {e.tensor for _, e in came} & set(clip.tensors):
+        return None
+    had = set(clip.tensors) - set(clip.without)
+    cleared = {key for p, zeroed in one.zeroed if place < p < came[0][0] for key in zeroed.tensors}
+    if one.start is None and had - cleared:
+        return None  # gradients from before the recording may still have been used
+    return place, clip
+
+
+def _is_about(place: Place, clip: Clipped, one: Round, trail: Trail) -> bool:
+    """Whether a call clips parameters of a round's optimizer."""
+    if clip.tensors:
+        return bool(set(clip.tensors) & set(one.stepped.parameters))
+    # It found no gradient at all, and so did not say whose it looked for.
+    statement = trail.statement(place)
+    if statement is None:
+        return False
+    mine = {
+        name.split(".")[0].split("[")[0] for name in _names(one.stepped.parameters, place[0], trail)
+    }
+    return bool(mine & set(names_read(statement.node)))
+
+
+def _clipped(one: Round, clip: tuple[Place, Clipped], trail: Trail) -> Explanation:
+    place, event = clip
+    step = one.place[0]
+    came = [(p, e) for p, e in one.accumulated if p > place]
+    keys = list(dict.fromkeys(e.tensor for _, e in came if e.tensor is not None))
+    names = _names(keys, step, trail)
+    line, noticed, backward = trail.line(place), trail.line(one.place), trail.line(came[-1][0])
+    had = "there was no gradient yet" if set(event.tensors) == set(event.without) else (
+        "there were only old gradients")  # fmt: skip
+    return Explanation(
+        kind="clipped before backward",
+        what=(
+            f"{event.name} ran when {had}; {one.label} used the gradients of {few(names)} that "
+            f"backward gave afterwards, not clipped"
+        ),
+        why=(
+            f"{event.name} changes the .grad that are there when it runs, once; it has to run "
+            f"between backward and the step"
+        ),
+        variables=tuple(names),
+        causes=(
+            Cause("other", f"{event.name} ran before backward", line),
+            Cause("backward", "the gradients came here", backward),
+        ),
+        noticed=noticed,
+        cures=tuple(_move(place, one.place, "before", event.name, "behind backward", trail)),
+        marks=marked(
+            [Mark(key, "written", "stepped with a gradient that was not clipped") for key in keys],
+            trail,
+            step,
+        ),
+        step=step,
+        recording=trail.recording,
+    )
+
+
+# ----------------------------------------------------------------------------- common
+
+
+def _names(keys: object, step: int, trail: Trail) -> list[str]:
+    found = (trail.name(key, step) for key in keys)  # type: ignore[attr-defined]
+    return [name for name in found if name]
+
+
+def _move(
+    place: Place, stepped: Place, how: str, call: str, where: str, trail: Trail
+) -> Iterator[Cure]:
+    """A line taken to the step of the optimizer."""
+    line, step_line = trail.line(place), trail.line(stepped)
+    statement, step = trail.statement(place), trail.statement(stepped)
+    does = f"moves {call} {where}"
+    if (
+        line is None
+        or step_line is None
+        or statement is None
+        or not _is_call(statement)
+        or step is None
+        or step.is_compound
+        or line.code != step_line.code
+    ):
+        yield Cure(does, f"{call}()" if call == "zero_grad" else call, "elsewhere")
+        return
+    gone = Cure("", "", "instead", line.line)
+    side = "after" if how == "after" else "before"
+    yield Cure(
+        does, statement.text, "after" if side == "after" else "before", step_line.line, (gone,)
+    )
+
+
+def _is_call(statement: Statement) -> bool:
+    """Whether a line does nothing else than one call."""
+    return isinstance(statement.node, ast.Expr) and isinstance(statement.node.value, ast.Call)
