@@ -6,6 +6,7 @@ import ast
 from typing import Final
 
 from gradviz.analysis.explaining.statements import (
+    Span,
     Statement,
     end_of,
     expression_of,
@@ -48,7 +49,7 @@ def out_of_place(statement: Statement, by: str) -> str | None:
     if not isinstance(node, ast.Expr):
         if by in NO_OTHER_FORM or by in NEW_OF:
             return None
-        return _renamed(statement, call, by)
+        return _renamed(statement, call)
     if node.value is not call:
         return None
     target, arguments = _parts(statement, call)
@@ -58,7 +59,7 @@ def out_of_place(statement: Statement, by: str) -> str | None:
         return (
             f"{target} = {NEW_OF[by].format(target, *arguments)}" if _fits(by, arguments) else None
         )
-    new = _renamed(statement, call, by)
+    new = _renamed(statement, call)
     return None if new is None else f"{target} = {new}"
 
 
@@ -176,12 +177,10 @@ def _fits(by: str, arguments: list[str]) -> bool:
     return len(arguments) == NEW_OF[by].count("{") - 1
 
 
-def _renamed(statement: Statement, call: ast.Call, by: str) -> str | None:
+def _renamed(statement: Statement, call: ast.Call) -> str | None:
     """The call, or the statement it is part of, with the last underscore dropped."""
     row, column = end_of(call.func)
-    name = ((row, column - 1), (row, column))
-    whole = statement.edited([(_Span(*name), "")])
-    return whole
+    return statement.edited([(Span((row, column - 1), (row, column)), "")])
 
 
 def _without_inplace(statement: Statement, call: ast.Call) -> str | None:
@@ -201,11 +200,3 @@ def _called_on(statement: Statement, value: ast.expr, method: str) -> str:
     if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
         return statement.edited([(end_of(value), f".{method}")])
     return statement.edited([(start, "("), (end_of(value), f").{method}")])
-
-
-class _Span(ast.AST):
-    """A place in the text that is no part of the tree."""
-
-    def __init__(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        self.lineno, self.col_offset = start
-        self.end_lineno, self.end_col_offset = end

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gradviz.analysis.explaining import freed, written
+from gradviz.analysis.explaining import (
+    calls_refused,
+    freed,
+    functions,
+    no_graph,
+    writes_refused,
+    written,
+)
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import kind_of
 from gradviz.analysis.explaining.past import Past
@@ -17,6 +24,20 @@ from gradviz.model.recording import Recording
 _FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
     "saved tensor written": written.explain,
     "graph freed": freed.explain,
+    "no graph": no_graph.explain,
+    "leaf written": writes_refused.leaf,
+    "view of a leaf written": writes_refused.leaf,
+    "one of several views written": writes_refused.several_views,
+    "output of a backward hook written": writes_refused.behind_hook,
+    "inference tensor saved": writes_refused.inference,
+    "not a scalar": calls_refused.not_a_scalar,
+    "dtype cannot require grad": calls_refused.no_derivative,
+    "flag of a non-leaf": calls_refused.non_leaf_flag,
+    "numpy of a tensor that requires grad": calls_refused.numpy,
+    "deepcopy of a non-leaf": calls_refused.deepcopy,
+    "gradient of another shape": calls_refused.other_shape,
+    "unused input": calls_refused.unused,
+    "wrong number of gradients": functions.wrong_number,
 }
 
 
@@ -46,6 +67,7 @@ def explain(evidence: Evidence) -> Explanation:
         raised=raised.type,
         noticed=evidence.noticed,
         already=evidence.already,
+        cures=tuple(dict.fromkeys(found.cures)),
         step=evidence.step,
         recording=evidence.recording,
     )

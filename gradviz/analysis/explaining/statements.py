@@ -6,9 +6,13 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from gradviz.model.explanation import CodeLine
 from gradviz.model.recording import Code, Recording
+
+Place: TypeAlias = "tuple[int, int]"
+"""Line and column, as syntax trees count."""
 
 
 class Statement:
@@ -55,7 +59,7 @@ class Statement:
         """Text of a part of it."""
         return ast.get_source_segment(_plain(self.code.text), node) or ast.unparse(node)
 
-    def edited(self, changes: Sequence[tuple[ast.AST | tuple[int, int], str]]) -> str:
+    def edited(self, changes: Sequence[tuple[ast.AST | Place, str]]) -> str:
         """Its text with parts replaced by other text.
 
         Args:
@@ -65,7 +69,7 @@ class Statement:
         lines = _plain(self.code.text).split("\n")
         first, last = self.node.lineno, _last_line(self.node)
         raw = [line.encode() for line in lines[first - 1 : last]]
-        for at, new in sorted(changes, key=lambda pair: _start(pair[0]), reverse=True):
+        for at, new in sorted(changes, key=lambda pair: start_of(pair[0]), reverse=True):
             (row, column), (end_row, end_column) = _span(at)
             row, end_row = row - first, end_row - first
             joined = raw[row][:column] + new.encode() + raw[end_row][end_column:]
@@ -74,6 +78,19 @@ class Statement:
         indent = len(text[0]) - len(text[0].lstrip())
         text = [line[indent:] if line[:indent].isspace() else line for line in text]
         return "\n".join(text).rstrip()
+
+
+class Span(ast.AST):
+    """A place in a text that is no part of the tree.
+
+    Args:
+        start: Line and column at which it begins.
+        end: Line and column behind it.
+    """
+
+    def __init__(self, start: Place, end: Place) -> None:
+        self.lineno, self.col_offset = start
+        self.end_lineno, self.end_col_offset = end
 
 
 def statement_at(recording: Recording, line: CodeLine | None) -> Statement | None:
@@ -194,17 +211,18 @@ def _last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _span(at: ast.AST | tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+def _span(at: ast.AST | Place) -> tuple[Place, Place]:
     if isinstance(at, tuple):
         return at, at
-    return _start(at), end_of(at)
+    return start_of(at), end_of(at)
 
 
-def _start(at: ast.AST | tuple[int, int]) -> tuple[int, int]:
+def start_of(at: ast.AST | Place) -> Place:
+    """Line and column at which a part begins."""
     return at if isinstance(at, tuple) else (at.lineno, at.col_offset)  # type: ignore[attr-defined]
 
 
-def end_of(node: ast.AST) -> tuple[int, int]:
+def end_of(node: ast.AST) -> Place:
     """Line and column behind a part."""
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 

@@ -1,0 +1,184 @@
+"""Changes after which a value stays on the graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gradviz.analysis.explaining.cures_backward import with_keyword
+from gradviz.analysis.explaining.cuts import FROM_VALUES, Cut
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.statements import (
+    Span,
+    Statement,
+    calls_in,
+    end_of,
+    last_name,
+    start_of,
+)
+from gradviz.model.explanation import CodeLine, Cure
+
+_LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
+_INSTEAD_OF: Final = {
+    "argmax": "{0}.softmax(-1)",
+    "argmin": "(-{0}).softmax(-1)",
+    "argsort": "{0}.sort().values",
+}
+"""Differentiable relatives of operations without a derivative."""
+_SWITCHES: Final = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
+    """Changes that let the graph go on where it was cut."""
+    statement = evidence.statement_at(cut.at)
+    if statement is None:
+        return
+    if cut.reason in ("left torch", "detach", ".data"):
+        cure = _stay(cut, statement, evidence)
+    elif cut.reason in ("no_grad", "inference mode"):
+        cure = _record(statement)
+    elif cut.reason == "requires_grad":
+        cure = _switch_on(statement)
+    elif cut.reason == "create_graph":
+        cure = _with_graph(statement)
+    else:
+        cure = _with_derivative(cut, statement)
+    if cure is not None:
+        yield cure
+
+
+def require_grad(name: str, made: CodeLine | None, evidence: Evidence) -> Cure | None:
+    """Ask for the gradient of a tensor once it is made."""
+    statement = evidence.statement_at(made)
+    if statement is None or statement.is_compound:
+        return None
+    does = f"asks for the gradient of {name} before it is used"
+    return Cure(does, f"{name}.requires_grad_()", "after", statement.line)
+
+
+def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
+    """Take out the calls that lead out of the graph, and those that lead into torch again."""
+    wrapped = evidence.statement_at(cut.wrapped)
+    between = [evidence.statement_at(line) for line in cut.through]
+    involved = [s for s in (statement, wrapped, *between) if s is not None]
+    if any(_uses_numpy(one) for one in involved):
+        return None
+    changes: dict[int, tuple[Statement, list[tuple[ast.AST, str]]]] = {}
+    for one in involved:
+        spans = [
+            *_leaving_spans(one, cut),
+            *(_wrapping_spans(one, involved) if one is wrapped else ()),
+        ]
+        if cut.wrapped is None and one is statement:
+            spans += _wrapping_spans(one, involved)
+        if spans:
+            changes[one.line] = one, [(span, text) for span, text in spans]
+    if statement.line not in changes:
+        return None
+    edits = [
+        Cure("", _without_self(one.edited(spans)), "instead", line)
+        for line, (one, spans) in sorted(changes.items())
+    ]
+    first = next(edit for edit in edits if edit.line == statement.line)
+    also = tuple(edit for edit in edits if edit.line != statement.line)
+    does = "stays in torch, and on the graph"
+    return Cure(does, first.code, "instead", first.line, also)
+
+
+def _without_self(code: str) -> str:
+    """Empty for ``loss = loss``."""
+    left, sign, right = code.partition(" = ")
+    return "" if sign and left == right else code
+
+
+def _leaving_spans(statement: Statement, cut: Cut) -> list[tuple[ast.AST, str]]:
+    """``.item()``, ``.detach()``, ``.numpy()`` and the like, to be taken out."""
+    found: list[tuple[ast.AST, str]] = []
+    for part in statement.parts:
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            if part.func.attr in _LEAVING and not (part.func.attr == "cpu" and not found):
+                found.append((Span(end_of(part.func.value), end_of(part)), ""))
+        elif isinstance(part, ast.Attribute) and part.attr == "data" and cut.reason == ".data":
+            found.append((Span(end_of(part.value), end_of(part)), ""))
+        elif isinstance(part, ast.Call) and last_name(part.func) in ("float", "int") and part.args:
+            found += _unwrapped(part)
+    return found
+
+
+def _wrapping_spans(
+    statement: Statement, involved: Sequence[Statement]
+) -> list[tuple[ast.AST, str]]:
+    """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
+    calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
+    if len(calls) != 1:
+        return []
+    call = calls[0]
+    is_list = isinstance(call.args[0], (ast.List, ast.Tuple, ast.ListComp))
+    appended = any(calls_in(one, "append") for one in involved)
+    if is_list or appended:
+        rest = Span(end_of(call.args[0]), end_of(call))
+        return [(call.func, "torch.stack"), (rest, ")")]
+    return _unwrapped(call)
+
+
+def _unwrapped(call: ast.Call) -> list[tuple[ast.AST, str]]:
+    """A call to be replaced by its first argument."""
+    inner = call.args[0]
+    return [(Span(start_of(call), start_of(inner)), ""), (Span(end_of(inner), end_of(call)), "")]
+
+
+def _uses_numpy(statement: Statement) -> bool:
+    return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
+
+
+def _record(statement: Statement) -> Cure | None:
+    """Switch recording on again around a statement."""
+    for outer in reversed(statement.around):
+        head = Statement(statement.code, outer, ())
+        calls = calls_in(head, *_SWITCHES)
+        if isinstance(outer, ast.With) and len(calls) == 1:
+            code = head.edited([(calls[0], "torch.enable_grad()")])
+            return Cure("lets autograd record these lines", code, "instead", head.line)
+        for decorator in getattr(outer, "decorator_list", ()):
+            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if last_name(inner) in _SWITCHES:
+                line = decorator.lineno + statement.code.first_line - 1
+                return Cure("lets autograd record this function", "", "instead", line)
+    return None
+
+
+def _switch_on(statement: Statement) -> Cure | None:
+    """Leave ``requires_grad`` as it was."""
+    node = statement.node
+    does = "the gradient is asked for"
+    if isinstance(node, ast.Assign):
+        return Cure(does, statement.edited([(node.value, "True")]), "instead", statement.line)
+    calls = calls_in(statement, "requires_grad_")
+    if len(calls) != 1:
+        return None
+    values = [*calls[0].args, *(k.value for k in calls[0].keywords)]
+    return Cure(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
+
+
+def _with_graph(statement: Statement) -> Cure | None:
+    """``create_graph=True`` for a gradient that is differentiated again."""
+    calls = calls_in(statement, "grad")
+    code = with_keyword(statement, calls[0], "create_graph", "True") if len(calls) == 1 else None
+    does = "records how the gradient is computed, so that it has a gradient too"
+    return None if code is None else Cure(does, code, "instead", statement.line)
+
+
+def _with_derivative(cut: Cut, statement: Statement) -> Cure | None:
+    """A relative of an operation without a derivative; whether it fits, the user must say."""
+    calls = calls_in(statement, cut.call)
+    pattern = _INSTEAD_OF.get(cut.call)
+    if len(calls) != 1 or pattern is None or not isinstance(calls[0].func, ast.Attribute):
+        return None
+    owner = calls[0].func.value
+    if last_name(owner) == "torch":
+        if not calls[0].args:
+            return None
+        owner = calls[0].args[0]
+    does = "has a derivative: weights in place of a choice, if that fits"
+    return Cure(does, pattern.format(statement.segment(owner)), "elsewhere", statement.line)

@@ -1,0 +1,76 @@
+"""Which backward freed what a node had saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.paths import reachable
+from gradviz.model.events import BackwardEnded, BackwardStarted, Freed
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import Node
+from gradviz.model.marks import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The backward that freed it."""
+
+    number: int
+    step: int
+    """Step at which it had ended."""
+    started: BackwardStarted
+    at: CodeLine | None
+
+
+def freed_by(node: Node, evidence: Evidence) -> Earlier | None:
+    """The backward that freed what a node had saved."""
+    past = evidence.past
+    before = evidence.step if evidence.backward is None else evidence.backward[0] - 1
+    freed = [step for step, e in past.events(Freed, before) if e.node == node.id]
+    number = None if not freed else evidence.recording.facts[freed[-1]].backward
+    if number is None:
+        number = _would_have_freed(node, before, evidence)
+    started = [(s, e) for s, e in past.events(BackwardStarted, before) if e.number == number]
+    if not started:
+        return None
+    ended = [s for s, e in past.events(BackwardEnded, before) if e.number == number]
+    line = past.line(started[0][0])
+    step = ended[0] if ended else started[0][0]
+    return Earlier(started[0][1].number, step, started[0][1], line and replace(line, step=step))
+
+
+def _would_have_freed(node: Node, before: int, evidence: Evidence) -> int | None:
+    """The one backward that was not followed node by node and came to the node."""
+    found = [
+        event.number
+        for _, event in evidence.past.events(BackwardStarted, before)
+        if not event.retain_graph
+        and not event.inputs
+        and node.id in reachable([key for key, _ in event.roots], evidence)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def unknown_of(earlier: Earlier | None, evidence: Evidence) -> Iterator[str]:
+    """What is not known if the backward that freed it is not."""
+    if earlier is not None:
+        return
+    if not evidence.is_recorded:
+        yield "which backward freed it; gradviz.record() around the code would tell"
+    else:
+        yield "which backward freed it: it ran before the recording, or was not followed"
+
+
+def marks_of(node: Node, earlier: Earlier | None, evidence: Evidence) -> Iterator[Mark]:
+    """The node, and what it has lost."""
+    by = (
+        ""
+        if earlier is None
+        else f"backward {earlier.number} in {evidence.at(earlier.at)} freed it"
+    )
+    yield Mark(node.id, "refused", "it needs what it has saved")
+    for place, slot in enumerate(node.saved):
+        if slot.state == "freed":
+            yield Mark(f"{node.id}.saved.{place}", "culprit", by)

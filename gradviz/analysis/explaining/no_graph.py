@@ -1,0 +1,138 @@
+"""Backward was called on a tensor that has no graph behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradviz.analysis.explaining import cures_cut
+from gradviz.analysis.explaining.cuts import Cut, Trail, follow
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.kinds import index_in
+from gradviz.analysis.explaining.roots import Root, root_at
+from gradviz.analysis.explaining.words import listed
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.facts import TensorInfo
+from gradviz.model.marks import Mark
+
+_WHY = {
+    "left torch": "the value left torch: numbers and copies do not remember how they were computed",
+    "detach": "detach() gives the same values outside of the graph",
+    ".data": ".data gives the same values outside of the graph",
+    "no_grad": "under no_grad nothing is recorded",
+    "inference mode": "in inference mode nothing is recorded",
+    "not differentiable": "an operation without a derivative ends the graph",
+    "requires_grad": "nothing is recorded for a tensor whose requires_grad is False",
+    "create_graph": "gradients have no graph of their own unless create_graph=True",
+}
+
+
+def explain(evidence: Evidence) -> Explanation:
+    """Which root has no graph, and which line cut it off."""
+    root = root_at(index_in(evidence.raised.message) or 0, evidence)
+    trail = follow(root.keys, evidence) if evidence.is_recorded else Trail(is_lost=True)
+    first = trail.cuts[0] if trail.cuts else None
+    origins = list(_origins(trail, evidence)) if first is None else []
+    names = [*root.names, *_cut_names(trail, evidence), *(i.name for i in origins)]
+    return Explanation(
+        what=f"{root.words} does not require grad and has no grad_fn: there is no graph behind it",
+        why=_why(first, trail),
+        variables=tuple(dict.fromkeys(name for name in names if name)),
+        causes=tuple(_causes(trail, origins, evidence)),
+        cures=tuple(_cures(trail, origins, evidence))[:2],
+        unknown=tuple(_unknown(root, trail, origins, evidence)),
+        marks=tuple(_marks(trail, evidence)),
+    )
+
+
+def _why(first: Cut | None, trail: Trail) -> str:
+    if first is not None:
+        return _WHY.get(first.reason, "it was computed without being recorded")
+    if trail.is_lost:
+        return "backward goes along grad_fn, and there is none"
+    return "an operation is recorded only if one of its inputs requires grad, and none did"
+
+
+def _cut_names(trail: Trail, evidence: Evidence) -> Iterator[str | None]:
+    return (evidence.name(key) for cut in trail.cuts for key in cut.tensors)
+
+
+def _origins(trail: Trail, evidence: Evidence) -> Iterator[TensorInfo]:
+    """Tensors with names that it was computed from."""
+    for key in sorted(trail.origins, key=lambda k: int(k[1:])):
+        info = evidence.past.tensor(key, evidence.step) if key.startswith("t") else None
+        if info is not None and evidence.name(key) and info.dtype.startswith(("float", "bf", "co")):
+            yield info
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def _causes(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cause]:
+    for cut in trail.cuts[:3]:
+        yield Cause("cut", _cut_words(cut, evidence), cut.at)
+    if not trail.cuts and len(origins) == 1 and not trail.is_lost:
+        made = _made(origins[0], evidence)
+        if made is not None:
+            name = evidence.name(origins[0].id)
+            yield Cause("other", f"{name} was made here and does not require grad", made)
+
+
+def _cut_words(cut: Cut, evidence: Evidence) -> str:
+    name = listed(filter(None, map(evidence.name, cut.tensors)))
+    value = "a value"
+    if name:
+        value = f"the value of {name}" if cut.node is None else f"a value computed from {name}"
+    if cut.reason == "left torch":
+        if cut.call in ("tensor", "as_tensor", "asarray"):
+            return f"{cut.call}() copied {value}, and not the graph"
+        return f"{cut.call}() took {value} out of torch"
+    if cut.reason in ("detach", ".data"):
+        call = ".data" if cut.reason == ".data" else f"{cut.call}()"
+        return f"{call} gave {value} without the graph"
+    if cut.reason in ("no_grad", "inference mode"):
+        where = "under no_grad" if cut.reason == "no_grad" else "in inference mode"
+        return f"{cut.call} ran on {name or value} {where}, so it was not recorded"
+    if cut.reason == "requires_grad":
+        return f"{name or 'a tensor'}.requires_grad was set to False"
+    if cut.reason == "create_graph":
+        return "grad() computed it without create_graph=True"
+    return f"{cut.call} of {name or value} has no derivative"
+
+
+def _made(info: TensorInfo, evidence: Evidence) -> CodeLine | None:
+    born = evidence.past.born(info.id)
+    return evidence.past.line(born) if born else None
+
+
+def _unknown(
+    root: Root, trail: Trail, origins: list[TensorInfo], evidence: Evidence
+) -> Iterator[str]:
+    if not evidence.is_recorded:
+        yield "where the graph was cut; gradviz.record() around the code would tell"
+    elif trail.cuts:
+        return
+    elif trail.is_lost or not root.keys:
+        yield "where the graph was cut: the way of the value could not be followed"
+    elif len(origins) > 1:
+        names = listed(evidence.name(info.id) or info.id for info in origins)
+        yield f"which of {names} should require grad: none of them does"
+
+
+def _marks(trail: Trail, evidence: Evidence) -> Iterator[Mark]:
+    for cut in trail.cuts:
+        words = f"{_cut_words(cut, evidence)} in {evidence.at(cut.at)}"
+        for key in (cut.node,) if cut.node is not None else cut.tensors:
+            yield Mark(key, "cut", words)
+
+
+# --- cures -----------------------------------------------------------------------------------
+
+
+def _cures(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cure]:
+    for cut in trail.cuts:
+        yield from cures_cut.cures_of(cut, evidence)
+    if not trail.cuts and not trail.is_lost and len(origins) == 1:
+        name = evidence.name(origins[0].id)
+        cure = cures_cut.require_grad(name or "", _made(origins[0], evidence), evidence)
+        if cure is not None:
+            yield cure

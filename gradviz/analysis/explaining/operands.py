@@ -1,0 +1,96 @@
+"""The tensors that a call which raised was given."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.statements import is_expression
+from gradviz.analysis.explaining.words import shape
+from gradviz.model.events import Operation
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A tensor among the arguments.
+
+    Args:
+        key: Its key, as calls of torch have it; ``None`` if it is not known.
+        name: Its variable.
+        info: What is known about it.
+        sizes: Its shape.
+        dtype: Its dtype.
+    """
+
+    key: str | None
+    name: str | None
+    info: TensorInfo | None
+    sizes: tuple[int, ...] | None = None
+    dtype: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The tensor in a sentence."""
+        if self.name is not None:
+            return self.name
+        sizes = "" if self.sizes is None else f" of shape {shape(self.sizes)}"
+        return f"a tensor{sizes}"
+
+
+def given(evidence: Evidence) -> list[Given]:
+    """Tensors that the call was given, in order."""
+    refused = evidence.refused
+    if refused is None:
+        return []
+    operands = [operand for operand in refused.inputs if operand.shape is not None]
+    found = []
+    for place, key in enumerate(refused.reads):
+        operand = operands[place] if place < len(operands) else None
+        info = evidence.past.tensor(key, evidence.step) if key.startswith("t") else None
+        name = evidence.name(key) or _target(key, evidence)
+        sizes = operand.shape if operand is not None else None
+        found.append(Given(key, name, info, sizes, operand.dtype if operand is not None else None))
+    return found
+
+
+def named(name: str, evidence: Evidence) -> Given:
+    """A tensor by its name, where the call is not known."""
+    info = evidence.tensor_named(name)
+    if info is None:
+        return Given(None, name, None)
+    return Given(info.id, name, info, info.shape, info.dtype)
+
+
+def _target(key: str, evidence: Evidence) -> str | None:
+    """What the line that made a tensor binds: an attribute that is looked for in vain."""
+    made = [s for s, e in evidence.past.events(Operation, evidence.step) if key in e.made]
+    statement = evidence.statement_at(evidence.past.line(made[0])) if made else None
+    if made and made[0] != evidence.step and statement is not None:
+        node = statement.node
+        last = [e for s, e in evidence.past.events(Operation, made[0], made[0])][-1]
+        if key in last.made and isinstance(node, ast.Assign) and len(node.targets) == 1:
+            text = statement.segment(node.targets[0])
+            return text if is_expression(text) else None
+    return None
+
+
+def made_by(key: str | None, evidence: Evidence) -> tuple[int, Operation] | None:
+    """The call that gave a tensor, with its step."""
+    found = [
+        (step, event)
+        for step, event in evidence.past.events(Operation, evidence.step)
+        if key in event.made and not event.recomputed and key not in event.reads
+    ]
+    return found[-1] if found else None
+
+
+def line_of(key: str | None, evidence: Evidence) -> CodeLine | None:
+    """The line that made a tensor."""
+    made = made_by(key, evidence)
+    if made is not None:
+        return evidence.past.line(made[0])
+    born = evidence.past.born(key) if key is not None else None
+    return evidence.past.line(born) if born else None

@@ -1,0 +1,97 @@
+"""The tensor that a call of backward or grad was about."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.statements import calls_in, is_expression, names_read
+from gradviz.analysis.explaining.words import shape
+from gradviz.model.facts import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A tensor that backward was to start at.
+
+    Args:
+        name: Its variable, or how it stands in the line.
+        info: What is known about it.
+        keys: Its key, as calls of torch have it.
+        sizes: Its shape.
+        text: The expression in the line that raised.
+    """
+
+    name: str | None
+    info: TensorInfo | None
+    keys: tuple[str, ...]
+    sizes: tuple[int, ...] | None
+    text: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The tensor in a sentence."""
+        if self.name is not None or self.text is not None:
+            return self.name or self.text or ""
+        return "the root" if self.sizes is None else f"a tensor of shape {shape(self.sizes)}"
+
+    @property
+    def names(self) -> list[str]:
+        """Its variable, or those of the expression that gave it."""
+        if self.name is not None or self.text is None:
+            return [self.name] if self.name is not None else []
+        try:
+            return names_read(ast.parse(self.text, mode="eval"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+
+
+def root_at(index: int, evidence: Evidence) -> Root:
+    """The root with this number."""
+    refused = evidence.refused
+    if refused is not None and refused.name in ("backward", "grad"):
+        tensors = [o for o in refused.inputs if o.shape is not None]
+        key = refused.reads[index] if index < len(refused.reads) else None
+        operand = tensors[index] if index < len(tensors) else None
+        info = evidence.past.tensor(key, evidence.step)
+        name = evidence.name(key) if info is not None else None
+        sizes = operand.shape if operand is not None else None
+        return Root(name, info, () if key is None else (key,), sizes, _in_text(index, evidence))
+    text = _in_text(index, evidence)
+    name = text if text is not None and is_expression(text) else None
+    info = None if name is None else evidence.tensor_named(name)
+    return Root(
+        name,
+        info,
+        () if info is None else (info.id,),
+        None if info is None else info.shape,
+        text,
+    )
+
+
+def root_expression(evidence: Evidence) -> tuple[ast.Call, ast.expr] | None:
+    """The call of backward or grad in the line that raised, and its first root."""
+    statement = evidence.statement
+    calls = [] if statement is None else calls_in(statement, "backward", "grad")
+    if len(calls) != 1:
+        return None
+    call = calls[0]
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+    if is_method and isinstance(call.func, ast.Attribute):
+        owner = call.func.value
+        if not (isinstance(owner, ast.Attribute) and owner.attr == "autograd"):
+            return call, owner
+    return (call, call.args[0]) if call.args else None
+
+
+def _in_text(index: int, evidence: Evidence) -> str | None:
+    found = root_expression(evidence)
+    if found is None or evidence.statement is None:
+        return None
+    root: ast.expr = found[1]
+    if isinstance(root, (ast.List, ast.Tuple)):
+        if index >= len(root.elts):
+            return None
+        root = root.elts[index]
+    return evidence.statement.segment(root)
