@@ -98,7 +98,10 @@ def of_block(frame: FrameType) -> Source:
 
 
 def of_code(code: CodeType) -> Source:
-    """A function."""
+    """A function, or the whole of a module or cell."""
+    if code.co_name == "<module>":
+        text = "".join(linecache.getlines(code.co_filename))
+        return of_cell(text, name_of(code))
     try:
         lines, first = inspect.getsourcelines(code)
     except (OSError, TypeError):
