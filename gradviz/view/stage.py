@@ -7,6 +7,7 @@ The picture of a step and what the browser shows at that step are made of the sa
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Final
 
 from gradviz.model.marks import Mark
@@ -132,12 +133,15 @@ class Stage:
 
     def _mark(self, step: int, looks: dict[str, str]) -> None:
         """Let elements look another way at this step alone."""
-        before = self.at(step)
+        earlier, here = self.at(step - 1) if step else {}, self.at(step)
         for key, look in looks.items():
             if step + 1 < self._steps:
-                self.turns[step + 1].setdefault(key, before[key])
-            self.turns[step][key] = len(self.elements[key])
-            self.elements[key] = (*self.elements[key], look)
+                self.turns[step + 1].setdefault(key, here[key])
+            if look not in self.elements[key]:
+                self.elements[key] = (*self.elements[key], look)
+            self.turns[step][key] = self.elements[key].index(look)
+            if earlier.get(key) == self.turns[step][key]:
+                del self.turns[step][key]
 
     def _share(self) -> dict[str, str]:
         """For each card the one whose place it has."""
@@ -182,7 +186,7 @@ class Stage:
 
     def _lay_out(self, engine: Engine) -> tuple[Layout, dict[Link, tuple[Point, ...]]]:
         boxes = {
-            self._place[key]: self._frames[self._some(key)].box
+            self._place[key]: replace(self._frames[self._some(key)].box, id=self._place[key])
             for key in self._cards
             if self._place[key] == key
         }

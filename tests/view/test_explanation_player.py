@@ -119,6 +119,18 @@ def test_a_filmstrip_has_marks_and_reason() -> None:
     assert "no error, but wrong" in str(strip)
 
 
+def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
+    again = replace(SILENT, step=22)
+    stage = Stage(explained(SILENT, again, replace(again, step=24)))
+    marked = [text for text in stage.elements["gv-n2"] if "gv-written" in text]
+    assert len(marked) == 1
+    number = stage.elements["gv-n2"].index(marked[0])
+    shown = [step for step in range(LAST + 1) if stage.at(step)["gv-n2"] == number]
+    assert shown == [21, 22, 24]
+    assert [step for step in shown if "gv-n2" in stage.turns[step]] == [21, 24]
+    assert all("gv-n2" in stage.turns[step] for step in (23, LAST))
+
+
 def test_marks_are_explained_by_legend_style_and_details() -> None:
     legend = [entry["class"] for entry in WIRE["legend"]]
     assert legend[:3] == ["gv-culprit", "gv-written", "gv-cut-here"]

@@ -15,6 +15,7 @@ from gradviz.view.outline import table
 from gradviz.view.recording_wire import opening_step, recording_to_wire
 from gradviz.view.stage import Stage
 from gradviz.view.wire import compress_wire, to_wire
+from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, cuts, loop, product
 
 WIRES = {name: recording_to_wire(recording) for name, recording in ALL.items()}
@@ -30,9 +31,10 @@ def at_every_step(wire: dict[str, Any], part: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["product", "second", "hooked", "cuts"])
+@pytest.mark.parametrize("name", ["product", "second", "hooked", "cuts", "explained"])
 def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
-    text = json.dumps(WIRES[name], indent=1, ensure_ascii=False)
+    wire = WIRES.get(name) or recording_to_wire(explained(SILENT, FREED))
+    text = json.dumps(wire, indent=1, ensure_ascii=False)
     check_golden(f"recording/{name}.json", text + "\n")
 
 

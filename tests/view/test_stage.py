@@ -282,3 +282,16 @@ def test_the_moment_before_the_first_step_is_empty() -> None:
     moment = Moment(product())
     assert not moment.rows
     assert not moment.tensors
+
+
+def test_tensors_share_a_place_in_whichever_order_they_live() -> None:
+    script = Script("pass")
+    script.step("start", None, tensor(1, "x"))
+    script.step("line", 1, gone=("t1",))
+    script.step("line", 1, tensor(0, "x"))
+    stage = Stage(script.end())
+    assert [stage.has(key) for key in ("t0", "t1")] == [True, True]
+    places = [
+        re.findall(r"translate\([^)]*\)", stage.elements[f"gv-{key}"][0]) for key in ("t0", "t1")
+    ]
+    assert places[0] == places[1]
