@@ -148,7 +148,7 @@ def test_nodes_from_before_the_recording_have_an_unknown_module() -> None:
         z = y.exp()
     del z
     found = memory_over(recording)
-    modules = {row["node"]: row["module"] for row in found}
+    modules = {str(row["node"]): str(row["module"]) for row in found}
     names = {one.id: one.name for one in found.nodes}
     assert {names[n]: m for n, m in modules.items() if m == "no module"} == {
         "ExpBackward0": "no module"
