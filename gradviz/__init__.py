@@ -8,7 +8,7 @@ MulBackward0
 
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
-from gradviz.api import compare, memory, record, show, snapshot
+from gradviz.api import audit, compare, memory, record, show, snapshot
 from gradviz.model import (
     Cause,
     CodeLine,
@@ -80,6 +80,7 @@ __all__ = [
     "UnsupportedTorchError",
     "ValueSummary",
     "__version__",
+    "audit",
     "compare",
     "expect_error",
     "explore",

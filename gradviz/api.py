@@ -9,11 +9,13 @@ from typing import Any, Final, overload
 from torch import Tensor
 from torch.nn import Module
 
+from gradviz.analysis.auditing import audit_of
 from gradviz.analysis.comparing_findings import comparison_of
 from gradviz.analysis.explaining import explanations_of
 from gradviz.analysis.holding import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.owners import read_owned
+from gradviz.capture.parameters import audit_facts
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Explanation, Graph, NotATensorError, OptionError, Recording
@@ -180,6 +182,66 @@ def show(
     else:
         graph = snapshot_of(what, names, naming.caller())
     return Picture(graph, look, height)
+
+
+def audit(
+    loss: Any,
+    model: Any,
+    optimizer: Any = None,
+    *,
+    recording: Recording | None = None,
+    names: Mapping[str, Tensor] | None = None,
+) -> Report:
+    """Say per parameter whether it gets a gradient from ``loss``, and if not, why not.
+
+    Works before and after ``backward()``, and also where the loss has no graph at all. Read are
+    the graph, as :func:`snapshot` reads it, every ``.grad`` (its norm, zeros, nan and inf, for
+    which a GPU is waited for), the optimizer's groups and state, and named tensors around.
+    Nothing is changed: no version, gradient, hook, state of the optimizer or lifetime.
+
+    What is alive does not always tell why the graph leads to no parameter: it tells of ``detach()``
+    while the tensor before it is alive, and of ``item()`` nothing. A recording of the forward tells
+    the call and the line. What is not known is said to be unknown.
+
+    Args:
+        loss: The tensor that backward starts from, or several in a list, tuple or dict.
+        model: A module; or tensors or modules in a list, tuple or dict.
+        optimizer: An optimizer of torch: which parameters does its ``step()`` change, and from
+            which gradient? If backward has still to run, that is the step after it.
+        recording: The forward, run within :func:`record`.
+        names: Names that come before those found in your variables.
+
+    Returns:
+        Sentences, a table with a row per parameter, further tables, and the graph with the cuts
+        marked. ``report["fc.weight"]`` is what was found about a parameter: ``reached``,
+        ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …
+
+    Raises:
+        NotATensorError: If ``loss`` is no tensor, or ``model`` has nothing with parameters.
+        OptionError: If ``optimizer`` or ``recording`` is something else.
+        NamesError: If ``names`` does not map names to tensors.
+        NoGraphError: If the loss has been freed, or is a view that autograd can no longer follow.
+        GraphBusyError: If another thread runs backward on this graph now.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+        >>> h = model[0](torch.ones(1, 2))
+        >>> loss = model[1](h.detach()).sum()
+        >>> report = gradviz.audit(loss, model)
+        >>> report["0.weight"].gets_gradient, report["0.weight"].reason
+        (False, 'detached')
+        >>> with gradviz.record() as recording:
+        ...     loss = model[1](model[0](torch.ones(1, 2)).detach()).sum()
+        >>> gradviz.audit(loss, model, recording=recording)["0.bias"].at.text
+        'loss = model[1](model[0](torch.ones(1, 2)).detach()).sum()'
+    """
+    if recording is not None and not isinstance(recording, Recording):
+        raise OptionError(
+            f"recording= is a {type(recording).__name__}, not a Recording. It is what a block "
+            "binds: with gradviz.record() as recording: loss = model(x).sum()"
+        )
+    return Report(audit_of(audit_facts(loss, model, optimizer, names, naming.caller()), recording))
 
 
 def record(

@@ -24,6 +24,7 @@ from gradviz.capture.autograd.nodes import (
     output_shapes,
     plan_of,
     sequence_nr,
+    starts_backward,
     variable_of,
 )
 from gradviz.capture.autograd.release import (
@@ -133,6 +134,7 @@ __all__ = [
     "sequence_nr",
     "sequence_number",
     "shape_of",
+    "starts_backward",
     "storage_of",
     "take_mode_off",
     "tensor_hooks",

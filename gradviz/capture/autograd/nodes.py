@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -94,6 +95,20 @@ def name_of(node: Any) -> str:
     """torch's name for the node without its C++ namespace (F1.07)."""
     head, angle, rest = str(node.name()).partition("<")
     return head.rpartition("::")[2] + angle + rest
+
+
+def starts_backward(node: Any) -> bool:
+    """Whether the backward of a custom Function may start another, as reentrant checkpoints do.
+
+    Its code is looked at, and not run; one that has no Python code may do anything.
+    """
+    function = getattr(type(node), "_forward_cls", None)
+    code = getattr(inspect.unwrap(getattr(function, "backward", _nothing)), "__code__", None)
+    return code is None or "backward" in code.co_names
+
+
+def _nothing() -> None:
+    pass
 
 
 sequence_nr: Callable[[Any], int] = methodcaller("_sequence_nr")

@@ -1,0 +1,208 @@
+"""Which parameters get a gradient from a loss, why others get none, and what is updated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from gradviz.analysis.auditing_evidence import Evidence
+from gradviz.analysis.auditing_reach import Arrival, arrivals
+from gradviz.analysis.auditing_recorded import Recorded, Verdict
+from gradviz.analysis.auditing_steps import update_of
+from gradviz.analysis.auditing_tables import tables_of
+from gradviz.analysis.auditing_words import sentences_of, title_of
+from gradviz.model.auditing import Audit, GraphState, ParameterAudit
+from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
+from gradviz.model.facts import TensorInfo
+from gradviz.model.graph import Graph
+from gradviz.model.marks import Mark
+from gradviz.model.recording import Recording
+
+_COUNTING: Final = ("int", "uint", "bool")
+
+
+def audit_of(facts: AuditFacts, recording: Recording | None = None) -> Audit:
+    """What was found.
+
+    Args:
+        facts: What was read from live objects.
+        recording: The forward, if it was recorded.
+    """
+    auditor = _Auditor(facts, recording)
+    rows = tuple(auditor.row(place) for place in range(len(facts.parameters)))
+    return Audit(
+        title_of(facts, rows, auditor.state),
+        sentences_of(facts, rows, auditor.state, auditor.problem),
+        tables_of(facts, rows, auditor.verdicts),
+        facts.graph,
+        tuple(auditor.marks(rows)),
+        rows,
+        auditor.state,
+        facts.optimizer,
+    )
+
+
+def state_of(graph: Graph) -> GraphState:
+    """What a graph holds for backward."""
+    if not len(graph):
+        return "no graph"
+    states = {node.state for node in graph.nodes}
+    holds = not states.isdisjoint({"holds", "packed"})
+    if "freed" in states:
+        return "partly freed" if holds else "freed"
+    return "holds" if holds else "saves nothing"
+
+
+class _Auditor:
+    def __init__(self, facts: AuditFacts, recording: Recording | None) -> None:
+        self._facts = facts
+        self._graph = facts.graph
+        self._rows = {info.id: info for info in facts.graph.tensors}
+        self._functions = dict(facts.functions)
+        self._arrivals = arrivals(facts.graph, self._functions)
+        self.state = state_of(facts.graph)
+        self._refusal = _refusal(facts.graph)
+        self._evidence = Evidence(facts)
+        self._recorded = None if recording is None else Recorded(facts, recording)
+        self.problem = "" if self._recorded is None else self._recorded.problem
+        self.verdicts: dict[int, Verdict] = {}
+        """Why parameters are not reached, by place."""
+
+    def row(self, place: int) -> ParameterAudit:
+        """What was found about one parameter."""
+        facts = self._facts.parameters[place]
+        info = self._rows[facts.tensor]
+        row = ParameterAudit(
+            facts.names[0],
+            facts.names,
+            facts.tensor,
+            facts.shape,
+            facts.dtype,
+            facts.device,
+            info.requires_grad,
+            None,
+            None,
+            grad=facts.grad,
+            group=facts.group,
+        )
+        row = self._gradient(place, row, info)
+        row = replace(row, stale=self._stale(row))
+        updated, update = update_of(row, facts, self._facts.optimizer, self.state)
+        return replace(row, updated=updated, update=update)
+
+    def _gradient(self, place: int, row: ParameterAudit, info: TensorInfo) -> ParameterAudit:
+        """With what is known about its gradient."""
+        facts = self._facts.parameters[place]
+        if info.is_leaf is None:
+            why = "it is a view whose base was written since; reading its place could change it"
+            return replace(row, why=why)
+        arrival = None
+        if info.node is not None:
+            arrival = self._arrivals.get((info.node, info.output_nr))
+        row = replace(row, reached=arrival is not None)
+        refused = _refused(facts, info, arrival is not None, self._graph)
+        if refused is not None:
+            return replace(row, gets_gradient=False, reason=refused.reason, why=refused.why)
+        if arrival is not None:
+            return self._arrives(row, facts, arrival)
+        starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
+        if starter is not None:
+            name = f"{self._graph[starter].name} ({starter})"
+            why = f"not in the graph, but {name} runs code and backward anew, which may reach it"
+            return replace(row, why=why)
+        verdict = self._verdict(place)
+        self.verdicts[place] = verdict
+        return replace(
+            row,
+            gets_gradient=False,
+            reason=verdict.reason,
+            why=verdict.why,
+            at=verdict.at,
+            also=verdict.also,
+            unknown=verdict.unknown,
+        )
+
+    def _arrives(
+        self, row: ParameterAudit, facts: ParameterFacts, arrival: Arrival
+    ) -> ParameterAudit:
+        """Of a parameter that the graph leads to."""
+        if not arrival.is_sure:
+            name = f"{self._graph[arrival.up_to].name} ({arrival.up_to})"
+            why = f"the graph leads to it only through {name}, and it is up to that node"
+        elif facts.takers:
+            why = f"the hook {facts.takers[0]} gets its gradient, and may take it away"
+        elif self._refusal:
+            why = self._refusal
+        elif self.state == "partly freed":
+            why = "part of the graph is freed: a backward ran over that part, or raised on its way"
+        elif self.state == "freed" and row.grad is None:
+            why = (
+                "backward has run, but its .grad is None: zero_grad() since then, or "
+                "autograd.grad(), or inputs= left it out"
+            )
+        else:
+            return replace(row, gets_gradient=True)
+        return replace(row, why=why)
+
+    def _verdict(self, place: int) -> Verdict:
+        live = self._evidence.verdict(place)
+        if self._recorded is None or self.problem or live.reason == "rebound":
+            return live
+        recorded = self._recorded.verdict(place)
+        if recorded.reason == "unknown" and live.reason != "unknown":
+            return live
+        marks = tuple(dict.fromkeys((*recorded.marks, *live.marks)))
+        return replace(recorded, marks=marks)
+
+    def _stale(self, row: ParameterAudit) -> bool | None:
+        """Whether its ``.grad`` comes from something else."""
+        if row.grad is None:
+            return None
+        if row.gets_gradient is False and row.reason != "frozen":
+            return True
+        if row.reason == "frozen":
+            return not (row.reached and self.state == "freed")
+        return False if row.gets_gradient and self.state == "freed" else None
+
+    def marks(self, rows: tuple[ParameterAudit, ...]) -> list[Mark]:
+        """Where the graph is cut, and which parameters it does not fill."""
+        cut: dict[str, str] = {}
+        for verdict in self.verdicts.values():
+            for key in verdict.marks:
+                cut.setdefault(key, verdict.why)
+        found = [Mark(key, "cut", words) for key, words in cut.items()]
+        for row in rows:
+            if row.gets_gradient is False:
+                found.append(Mark(row.tensor, "unreached", f"{row.reason}: {row.why}"))
+        return found
+
+
+def _refused(
+    facts: ParameterFacts, info: TensorInfo, is_reached: bool, graph: Graph
+) -> Verdict | None:
+    """Why a parameter can get no gradient, whatever the graph."""
+    if facts.is_lazy:
+        return Verdict("uninitialised", "it has no shape before the first input")
+    if not info.requires_grad:
+        if info.dtype.startswith(_COUNTING):
+            return Verdict("integer", f"it is {info.dtype}, which has no gradient")
+        though = " now, though the graph leads to it" if is_reached else ""
+        return Verdict("frozen", f"requires_grad is False{though}")
+    if is_reached and not info.is_leaf and not info.retains_grad and info.node is not None:
+        node = f"{graph[info.node].name} ({info.node})"
+        return Verdict("not a leaf", f"it is a result of {node}: only retain_grad() keeps .grad")
+    return None
+
+
+def _refusal(graph: Graph) -> str:
+    """Why a backward over this graph would raise, ``""`` if nothing tells that it would."""
+    for node in graph.nodes:
+        if node.name.startswith("NotImplemented"):
+            return f"backward raises at {node.id}: torch knows no derivative there"
+        for slot in node.saved:
+            if slot.state == "modified":
+                return (
+                    f"backward raises at {node.name} ({node.id}): its saved {slot.name} was "
+                    "written in place"
+                )
+    return ""

@@ -1,0 +1,201 @@
+"""Why a parameter gets no gradient, as a recording of the forward tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gradviz.analysis.auditing_calls import Call
+from gradviz.analysis.auditing_flow import Cut, Flow, Trace
+from gradviz.model.auditing import NoGradient
+from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import TensorInfo
+from gradviz.model.graph import Graph
+from gradviz.model.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a parameter gets no gradient."""
+
+    reason: NoGradient
+    why: str
+    at: CodeLine | None = None
+    also: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    """What to mark as cut in the picture of the loss."""
+    call: str = ""
+    """The call that cut, for tables."""
+
+
+class Recorded:
+    """A recording of the forward, matched with what is alive.
+
+    Args:
+        facts: What is alive.
+        recording: What was recorded.
+    """
+
+    def __init__(self, facts: AuditFacts, recording: Recording) -> None:
+        self._facts = facts
+        self._recording = recording
+        self._last = recording.graph_at(len(recording) - 1)
+        self._keys = {i: self._key(p) for i, p in enumerate(facts.parameters)}
+        pairs = [self._pair(loss.known_as, loss.tensor) for loss in facts.losses]
+        self.problem = next((problem for _, problem in pairs if problem), "")
+        """Why the recording tells nothing about this loss."""
+        losses = [row for row, _ in pairs if row is not None]
+        self._nodes: dict[str, str] = {}
+        if not self.problem:
+            self._nodes = self._paired(losses)
+            if not self._nodes and len(facts.graph):
+                self.problem = "the recording is of another graph than that of the loss"
+            elif not any(self._keys.values()):
+                self.problem = "the recording knows none of the parameters by the names they have"
+        self._flow = Flow(recording, [row.id for row in losses])
+
+    def _pair(self, names: Sequence[str], tensor: str) -> tuple[TensorInfo | None, str]:
+        """The row of a loss in the recording; or why there is none."""
+        live = self._facts.graph.tensor(tensor)
+        rows = [row for row in self._last.tensors if row.name in names]
+        if not rows:
+            return None, "the recording ends without a tensor of the name of the loss"
+        for row in rows:
+            values = live.values if row.values is not None else None
+            same = (live.shape, live.dtype, live.requires_grad, values)
+            if (row.shape, row.dtype, row.requires_grad, values and row.values) == same:
+                return row, ""
+        return None, "the recording is of another run: its loss has another value"
+
+    def _paired(self, rows: list[TensorInfo]) -> dict[str, str]:
+        """Nodes of the recording and the same nodes of the live graph; empty if they differ."""
+        roots = iter(self._facts.graph.roots)
+        pairs = [
+            (row.node, next(roots)[0])
+            for row, loss in zip(rows, self._facts.losses)
+            if loss.root is not None and row.node is not None
+        ]
+        return _walk(self._last, self._facts.graph, pairs)
+
+    def _key(self, parameter: ParameterFacts) -> str | None:
+        """Key of a parameter in the recording, by its name in the code or its path."""
+        rows = [row for row in self._last.tensors if row.shape == parameter.shape]
+        for row in rows:
+            if row.name in parameter.known_as:
+                return row.id
+        found = [
+            row.id
+            for row in rows
+            if row.name is not None and row.name.endswith(tuple(f".{n}" for n in parameter.names))
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def verdict(self, place: int) -> Verdict:
+        """Why the parameter at this place is not reached."""
+        key = self._keys[place]
+        if key is None:
+            if self._flow.sees_all:
+                return Verdict("not used", "no call in the recording takes it")
+            return _unknown("no call that was recorded takes it")
+        trace = self._flow.trace(key)
+        if trace.cuts:
+            return self._cut(trace)
+        if trace.is_live:
+            return _unknown("all calls that were seen from it to the loss are connected")
+        if not self._flow.sees_all:
+            return _unknown("the loss was not seen to take anything that was computed from it")
+        if trace.exits:
+            call = trace.exits[0]
+            why = f"{self._words(call)} took it out of torch, and nothing else of it came in"
+            return Verdict("left torch", why, call.at, call=_name(call))
+        if trace.uses:
+            call = trace.uses[0]
+            why = f"what {self._words(call)} made of it did not go into the loss"
+            return Verdict("not used", why, call.at, call=_name(call))
+        return Verdict("not used", "no call in the recording takes it")
+
+    def _cut(self, trace: Trace) -> Verdict:
+        first, *others = trace.cuts
+        also = dict.fromkeys(f"and so did {self._words(cut.call)}" for cut in others)
+        marks = [mark for cut in trace.cuts for mark in self._marks(cut)]
+        return Verdict(
+            first.reason,
+            self._why(first),
+            first.call.at,
+            tuple(also),
+            (),
+            tuple(dict.fromkeys(marks)),
+            _name(first.call),
+        )
+
+    def _why(self, cut: Cut) -> str:
+        call, words = cut.call, self._words(cut.call)
+        name = dict(zip(call.made, call.names)).get(cut.made, "")
+        made = f", so {name} has no graph" if name else ""
+        if cut.reason == "detached":
+            return f"{words} cut it off{made}"
+        if cut.reason == "no_grad":
+            return f"{words} ran under no_grad and left no node{made}"
+        if cut.reason == "inference mode":
+            return f"{words} ran in inference mode and left no node{made}"
+        if cut.reason == "integer":
+            return f"{words} gave {call.dtype_of(cut.made)} numbers, which have no gradient"
+        if cut.reason == "left torch":
+            return f"{words} copied its numbers without their graph"
+        if cut.reason == "frozen":
+            return f"it did not require grad when {words} took it"
+        return f"{words} gave a tensor without a graph"
+
+    def _words(self, call: Call) -> str:
+        """A call and where it stands: ``detach() in line 4``."""
+        codes = self._recording.codes
+        is_other = bool(codes) and call.at.code not in ("", codes[0].name)
+        file = f" ({call.at.code})" if is_other else ""
+        line = f" in line {call.at.line}{file}" if call.at.line is not None else ""
+        inside = f" in {call.module}" if call.module and not is_other else ""
+        return f"{_name(call)}{inside}{line}"
+
+    def _marks(self, cut: Cut) -> Iterable[str]:
+        """Entries of nodes that took what was cut off."""
+        for call in self._flow.on_the_way(cut):
+            node = self._nodes.get(call.node or "")
+            if node is not None:
+                yield _entry(self._facts.graph, node)
+
+
+def _unknown(why: str) -> Verdict:
+    return Verdict("unknown", why, unknown=("Something on the way was not recorded.",))
+
+
+def _name(call: Call) -> str:
+    return ".data" if call.name == "data" else f"{call.name}()"
+
+
+def _entry(graph: Graph, node: str) -> str:
+    """The one entry of a node that is ``None``, else the node."""
+    empty = [i for i, entry in enumerate(graph[node].next_functions) if entry is None]
+    return f"{node}.{empty[0]}" if len(empty) == 1 else node
+
+
+def _walk(one: Graph, other: Graph, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Pairs of nodes behind pairs of nodes; empty if the graphs differ anywhere."""
+    found: dict[str, str] = {}
+    todo = list(pairs)
+    while todo:
+        key, live = todo.pop()
+        if key in found:
+            continue
+        if one.place_of(key) is None:
+            return {}
+        mine, theirs = one[key], other[live]
+        if mine.name != theirs.name or len(mine.next_functions) != len(theirs.next_functions):
+            return {}
+        found[key] = live
+        for entry, same in zip(mine.next_functions, theirs.next_functions):
+            if (entry is None) != (same is None):
+                return {}
+            if entry is not None and same is not None:
+                todo.append((entry[0], same[0]))
+    return found
