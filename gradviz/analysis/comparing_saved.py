@@ -66,7 +66,7 @@ class Storages:
             f"saved {slot} of {key} {reading.node_name(key)}" if slot else reading.name(key)
             for key, slot in sorted(others)
         ]
-        return f"memory of {', '.join(names)}" if names else "memory of its own"
+        return f"in memory shared with {', '.join(names)}" if names else "in memory of its own"
 
 
 def slot_differences(
@@ -89,7 +89,8 @@ def slot_differences(
             words = slot_words(then[1], pairs.old)
             yield Difference("gone", "saved tensor", name, fact, words, "nothing", *ids)
         elif then is not None and now is not None:
-            shared = storages.of_slot(new.id, slot)
+            is_known = any((then[1].tensor, then[1].view_of, now[1].tensor, now[1].view_of))
+            shared = ("", "") if is_known else storages.of_slot(new.id, slot)
             if found := _change(then[1], now[1], pairs, shared):
                 yield Difference("changed", "saved tensor", name, fact, *found, *ids)
 
@@ -98,7 +99,7 @@ def _change(
     then: SavedTensor, now: SavedTensor, pairs: Pairs, shared: tuple[str, str]
 ) -> tuple[str, str] | None:
     """A slot before and after in words, ``None`` if it is the same."""
-    sizes = [(a, b) for a, b in zip(_sizes(then), _sizes(now)) if a != b and a and b]
+    sizes = list(_other_sizes(then, now))
     tensors = _differ(then.tensor, now.tensor, pairs), _differ(then.view_of, now.view_of, pairs)
     if _state(then) == _state(now) and not any((*sizes, *tensors, *shared)):
         return None
@@ -132,16 +133,22 @@ def _state(slot: SavedTensor) -> str:
     return _joined((slot.state, "⚠" if slot.state == "modified" else "", versions))
 
 
-def _sizes(slot: SavedTensor) -> tuple[str, ...]:
-    """Shape, dtype, device and bytes, as far as they are known."""
-    storage = "" if slot.storage_nbytes is None else f"in {slot.storage_nbytes} B"
-    return (
-        "" if slot.shape is None else shape_words(slot.shape),
-        slot.dtype or "",
-        slot.device or "",
-        "" if slot.nbytes is None else f"{slot.nbytes} B",
-        storage,
-    )
+def _other_sizes(then: SavedTensor, now: SavedTensor) -> Iterator[tuple[str, str]]:
+    """Shape, dtype and device that are not the same, else bytes; as far as both are known."""
+    found = [
+        (shape_words(then.shape), shape_words(now.shape)),
+        (then.dtype or "?", now.dtype or "?"),
+        (then.device or "?", now.device or "?"),
+    ]
+    found = [words for words in found if words[0] != words[1] and "?" not in words]
+    yield from found
+    for template, was, is_now in (
+        ("{} B", then.nbytes, now.nbytes),
+        ("in a storage of {} B", then.storage_nbytes, now.storage_nbytes),
+    ):
+        if not found and None not in (was, is_now) and was != is_now:
+            found.append((template.format(was), template.format(is_now)))
+            yield found[-1]
 
 
 def _joined(parts: Iterable[str]) -> str:

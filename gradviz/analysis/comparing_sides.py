@@ -33,9 +33,13 @@ class Reading:
             self.roots[node_id].append(output_nr)
 
     def name(self, tensor_id: str | None) -> str:
-        """The name of a tensor, its id if it has none."""
+        """The name of a tensor; without one whose output it is, or its id."""
         info = self.tensors.get(tensor_id or "")
-        return (info.name or info.id) if info is not None else ""
+        if info is None or info.name:
+            return "" if info is None else info.name or ""
+        if info.node is None or info.id in self.leaf_node:
+            return info.id
+        return f"output of {self.nodes[info.node].name}"
 
     def node_name(self, node_id: str) -> str:
         """torch's name of a node, of a leaf ``leaf w``."""

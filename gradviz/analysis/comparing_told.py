@@ -12,10 +12,9 @@ from gradviz.model.findings import Column, Table
 MANY: Final = 5
 """Names that a sentence lists before it counts them."""
 COLUMNS: Final = (
-    Column("difference", help="new: only after; gone: only before; changed: on both sides"),
-    Column("of", help="what the fact is about"),
     Column("name", help="torch's name of the node, name of the tensor, or line of the code"),
-    Column("fact"),
+    Column("of", help="what the fact is about"),
+    Column("fact", help="what is not the same; exists: it is only in one of the two"),
     Column("before"),
     Column("after"),
 )
@@ -87,7 +86,7 @@ def table_of(differences: Sequence[Difference], ids: Sequence[str]) -> Table:
         ids: Per difference the id in the picture, ``""`` if it has none.
     """
     rows = tuple(
-        (d.kind, d.subject, _named(d, key), d.fact, d.before, d.after)
+        (_named(d, key), d.subject, d.fact, d.before, d.after)
         for d, key in zip(differences, ids, strict=True)
     )
     return Table("differences", COLUMNS, rows, tuple(ids))

@@ -10,9 +10,9 @@ from gradviz.analysis.matching_side import Numbers, Side, shared_names
 from gradviz.model.graph import Graph
 
 ORDERS: Final = (
+    ("paths", "structures", "names"),
     ("structures", "names", "paths"),
     ("names", "structures", "paths"),
-    ("paths", "structures", "names"),
 )
 """What speaks for a pair, in three orders; that counts which leaves the fewest differences."""
 FAR: Final = 6
@@ -60,12 +60,13 @@ def _rank(side: Side) -> tuple[int, str]:
 def _best(one: Side, other: Side) -> dict[int, int]:
     """Pairs from ``one`` to ``other`` in the order of evidence that fits best."""
     evidence = _Evidence(one, other)
-    found: list[tuple[int, dict[int, int]]] = []
+    found: list[tuple[tuple[int, int], dict[int, int]]] = []
     for order in ORDERS:
         pairs = _Matching(evidence, order).pairs
         cost = _cost(one, other, pairs)
-        found.append((cost, pairs))
-        if cost == 0:
+        unlike = sum(one.unlike(mine, other, theirs) for mine, theirs in pairs.items())
+        found.append(((cost, unlike), pairs))
+        if not cost:
             break
     return min(found, key=lambda entry: entry[0])[1]
 

@@ -41,6 +41,7 @@ class Side:
                     self.users[entry[0]].append((user, slot, entry[1]))
         self.roots = [(self.places[node_id], nr) for node_id, nr in graph.roots]
         self.named = self._named(graph, shared)
+        self._known = {i.id: i.name for i in graph.tensors if i.name and i.name in shared}
 
     def _named(self, graph: Graph, shared: Collection[str]) -> dict[tuple[str, int], int]:
         """Nodes by the name of their tensor and how many before bear the same name."""
@@ -51,6 +52,19 @@ class Side:
                 found[info.name, seen[info.name]] = self.places[info.node]
                 seen[info.name] += 1
         return found
+
+    def unlike(self, place: int, other: Side, there: int) -> bool:
+        """Whether sizes, saved numbers or tensors that are saved speak against a pair."""
+        node, partner = self.nodes[place], other.nodes[there]
+        if (node.output_shapes, node.attributes) != (partner.output_shapes, partner.attributes):
+            return True
+        saved, theirs = self._saved(node), other._saved(partner)
+        return any(saved[slot] != theirs[slot] for slot in saved if slot in theirs)
+
+    def _saved(self, node: Node) -> dict[str, str]:
+        """Which tensor that both graphs know is saved in each slot."""
+        slots = (slot for slot in node.saved if slot.state in ("held", "modified"))
+        return {slot.name: self._known.get(slot.tensor or slot.view_of or "", "") for slot in slots}
 
     def inputs_first(self) -> list[int]:
         """Every node after all it leads to."""

@@ -6,11 +6,13 @@ marked stands in its tooltip, in what a screen reader says and in the details pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gradviz.model.marks import Mark, MarkKind
+from gradviz.model.words import plural
 from gradviz.view import overlay_badges, overlay_style
 from gradviz.view.overlay_style import OVERLAYS
 from gradviz.view.overlay_svg import Edit, Element, apply, elements_of, end_of_group
@@ -34,6 +36,7 @@ def overlay_svg(svg: str, marks: Iterable[Mark]) -> str:
         return svg
     head = svg[: svg.find("</style>")]
     rules = overlay_style.rules(_kinds(marks), variables="var(--gv-" in head)
+    svg = re.sub(r'(<svg[^>]* aria-label="[^"]*)', rf"\g<1>{_gone(marks)}", svg, count=1)
     return overlay_elements(svg.replace("</style>", f"{rules}</style>", 1), marks)
 
 
@@ -98,6 +101,7 @@ def overlay_wire(
     items = [overlay_item(item, told, rows.get(item["id"], ())) for item in wire["items"]]
     return {
         **wire,
+        "summary": f"{wire['summary']}{_gone(marks)}",
         "svg": overlay_svg(wire["svg"], marks),
         "items": items,
         "legend": [*overlay_legend(marks, legends), *wire["legend"]],
@@ -146,6 +150,12 @@ def _telling(marks: Sequence[Mark]) -> list[Mark]:
     """Marks of one element without "changed" where it is new or gone: a leaf and its tensor."""
     is_one_sided = any(mark.kind in ("new", "gone") for mark in marks)
     return [mark for mark in marks if not (is_one_sided and mark.kind == "changed")]
+
+
+def _gone(marks: Iterable[Mark]) -> str:
+    """What the count of nodes has to be told with."""
+    nodes = {mark.id for mark in marks if mark.kind == "gone" and re.fullmatch(r"n\d+", mark.id)}
+    return f"; {plural(len(nodes), 'node')} of these gone" if nodes else ""
 
 
 def _kinds(marks: Iterable[Mark]) -> list[MarkKind]:
