@@ -31,8 +31,13 @@ def event_words(steps: Sequence[StepFacts], name: Namer) -> list[str]:
 
     What ran inside backward is told by the nodes of the graph.
     """
-    found = (words for step in steps for event in step.events for words in _words(event, name))
-    return list(dict.fromkeys(found))
+    events = [event for step in steps for event in step.events]
+    calls = {event.type for event in events if isinstance(event, Refused)}
+    found: dict[str, None] = {}
+    for event in events:
+        if not isinstance(event, Raised) or event.type not in calls:
+            found.update(dict.fromkeys(_words(event, name)))
+    return list(found)
 
 
 def _words(event: Event, name: Namer) -> Iterator[str]:

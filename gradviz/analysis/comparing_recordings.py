@@ -14,6 +14,7 @@ from gradviz.model.comparing import Difference
 from gradviz.model.events import NodeRan
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording, StepFacts
+from gradviz.model.words import plural
 
 
 def graph_of(recording: Recording) -> Graph:
@@ -56,7 +57,7 @@ def _backward(before: list[NodeRan], after: list[NodeRan], pairs: Pairs) -> Iter
         counts[event.node][1] += 1
     for node, (old, new) in counts.items():
         if old != new:
-            yield _at(node, pairs, "ran in backward", f"{old} times", f"{new} times")
+            yield _at(node, pairs, "ran in backward", plural(old, "time"), plural(new, "time"))
     if all(old == new for old, new in counts.values()):
         for one, other in zip(then, now):
             if pairs.after[one.node] != other.node:

@@ -101,24 +101,22 @@ class Pairs:
                 taken.add(old_id)
 
     def _candidates(self) -> Iterator[tuple[str, str]]:
-        """Tensors with the same name, then those at the same place."""
+        """Tensors whose name is the same and borne by no other, then those at the same place,
+        then those of the same name."""
         old_names, new_names = _by_name(self.old), _by_name(self.new)
-        yield from ((i, old_names[name]) for name, i in new_names.items() if name in old_names)
-        for new_id, old_id in self.nodes.items():
-            variables = self.new.nodes[new_id].variable, self.old.nodes[old_id].variable
-            if variables[0] is not None and variables[1] is not None:
-                yield variables[0], variables[1]
-        there = _by_name(self.new), _by_name(self.old)
-        open_new, open_old = _by_place(self.new, there[1]), _by_place(self.old, there[0])
-        for (node_id, output_nr), new_id in open_new.items():
-            there_id = open_old.get((self.nodes.get(node_id, ""), output_nr))
-            if there_id is not None:
-                yield new_id, there_id
-        yield from self._saved_alike(there[1], there[0])
+        for name, ids in new_names.items():
+            if len(ids) == len(old_names.get(name, ())) == 1:
+                yield ids[0], old_names[name][0]
+        there = _by_place(self.old)
+        for place, new_id in _by_place(self.new).items():
+            old_id = there.get((self.nodes.get(place[0], ""), place[1]))
+            if old_id is not None:
+                yield new_id, old_id
+        for name, ids in new_names.items():
+            yield from zip(ids, old_names.get(name, ()))
+        yield from self._saved_alike()
 
-    def _saved_alike(
-        self, old_names: dict[tuple[str, int], str], new_names: dict[tuple[str, int], str]
-    ) -> Iterator[tuple[str, str]]:
+    def _saved_alike(self) -> Iterator[tuple[str, str]]:
         """Tensors outside the graph that the same slot keeps."""
         for new_id, old_id in self.nodes.items():
             old_slots = self.old.slots(self.old.nodes[old_id])
@@ -127,26 +125,23 @@ class Pairs:
                 if was is None or slot.tensor is None or was[1].tensor is None:
                     continue
                 new, old = self.new.tensors[slot.tensor], self.old.tensors[was[1].tensor]
-                is_outside = new.node is None and old.node is None and new.shape == old.shape
-                if is_outside and (new.name, 0) not in old_names and (old.name, 0) not in new_names:
+                if new.node is None and old.node is None and new.shape == old.shape:
                     yield new.id, old.id
 
 
-def _by_name(reading: Reading) -> dict[tuple[str, int], str]:
-    """Tensors by their name and how many before bear the same."""
-    found: dict[tuple[str, int], str] = {}
-    seen: dict[str, int] = defaultdict(int)
+def _by_name(reading: Reading) -> dict[str, list[str]]:
+    """Tensors by their name."""
+    found: dict[str, list[str]] = defaultdict(list)
     for info in reading.tensors.values():
         if info.name:
-            found[info.name, seen[info.name]] = info.id
-            seen[info.name] += 1
+            found[info.name].append(info.id)
     return found
 
 
-def _by_place(reading: Reading, named: dict[tuple[str, int], str]) -> dict[tuple[str, int], str]:
-    """Tensors that are outputs, by node and output; not those whose name the other graph has."""
-    return {
-        (info.node, info.output_nr): info.id
-        for info in reversed(reading.tensors.values())
-        if info.node is not None and (info.name or "", 0) not in named
-    }
+def _by_place(reading: Reading) -> dict[tuple[str, int], str]:
+    """Leaves of the graph and tensors that are outputs, by node and output."""
+    found = {(node, -1): tensor for tensor, node in reading.leaf_node.items()}
+    for info in reading.tensors.values():
+        if info.node is not None and info.id not in reading.leaf_node:
+            found.setdefault((info.node, info.output_nr), info.id)
+    return found

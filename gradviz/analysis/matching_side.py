@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable
 from typing import TypeAlias
 
@@ -43,15 +43,15 @@ class Side:
         self.named = self._named(graph, shared)
         self._known = {i.id: i.name for i in graph.tensors if i.name and i.name in shared}
 
-    def _named(self, graph: Graph, shared: Collection[str]) -> dict[tuple[str, int], int]:
-        """Nodes by the name of their tensor and how many before bear the same name."""
-        found: dict[tuple[str, int], int] = {}
-        seen: dict[str, int] = defaultdict(int)
-        for info in graph.tensors:
-            if info.name in shared and info.name and info.node in self.places:
-                found[info.name, seen[info.name]] = self.places[info.node]
-                seen[info.name] += 1
-        return found
+    def _named(self, graph: Graph, shared: Collection[str]) -> dict[str, int]:
+        """Nodes by the name of their tensor, if only one tensor bears it."""
+        names = Counter(info.name for info in graph.tensors)
+        return {
+            info.name: self.places[info.node]
+            for info in graph.tensors
+            if info.name and info.name in shared and names[info.name] == 1
+            if info.node in self.places
+        }
 
     def unlike(self, place: int, other: Side, there: int) -> bool:
         """Whether sizes, saved numbers or tensors that are saved speak against a pair."""
@@ -97,7 +97,7 @@ class Side:
         roots: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, (place, nr) in enumerate(self.roots):
             roots[place].append((number, nr))
-        names: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        names: dict[int, list[str]] = defaultdict(list)
         for name, place in self.named.items():
             names[place].append(name)
         found = [0] * len(self.nodes)
