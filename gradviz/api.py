@@ -298,8 +298,8 @@ def memory(
     Counted are the storages behind saved tensors: each once, with all its bytes, at the first
     node in visiting order that saves it. Parameters are told apart; they are alive without the
     graph as well. What a hook has packed (a checkpoint, an offload) and what torch does not show
-    has no known size: it is listed, and not in the numbers. The graph is only read, as by
-    :func:`snapshot`.
+    has no known size: it is listed, and not in the numbers. A leaf that its AccumulateGrad keeps
+    alive is no saved tensor. The graph is only read, as by :func:`snapshot`.
 
     Of a recording it is the memory after every step, and the count for the step at which most is
     kept.

@@ -14,7 +14,7 @@ _BYTES: Final = Column("bytes", "bytes", "Everything it keeps, each storage once
 _KIND_HELP: Final = (
     "Of these, parameters; they are alive without the graph as well.",
     "Of these, buffers of the module that was given.",
-    "Of these, other tensors with a name that no node made: data, targets, constants.",
+    "Of these, other known tensors that no node made: data, targets, constants.",
     "Of these, everything else: made by the forward, or without a name.",
 )
 _AMOUNTS: Final = (

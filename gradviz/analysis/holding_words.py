@@ -15,7 +15,7 @@ _KINDS: Final = ("of parameters", "of buffers", "of inputs", "of activations")
 
 
 def title_of(memory: Memory, label: str) -> str:
-    """``"memory of loss: kept for backward 11.5 MiB in 16 storages"``.
+    """``"memory of loss: 11.5 MiB in 16 storages kept for backward"``.
 
     Args:
         memory: What was counted.
@@ -30,7 +30,7 @@ def title_of(memory: Memory, label: str) -> str:
         amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
     if memory.unknown:
         amounts.append(f"{plural(len(memory.unknown), 'save')} of unknown size")
-    return f"memory of {what}: kept for backward {' and '.join(amounts)}"
+    return f"memory of {what}: {' and '.join(amounts)} kept for backward"
 
 
 def sentences_of(memory: Memory) -> Iterator[str]:

@@ -14,7 +14,8 @@ from gradviz.model.marks import Mark
 StorageKind: TypeAlias = Literal["parameter", "buffer", "input", "activation"]
 KINDS: Final[tuple[StorageKind, ...]] = ("parameter", "buffer", "input", "activation")
 """``"parameter"``: of an ``nn.Parameter``; ``"buffer"``: of a buffer of the module that was given;
-``"input"``: of another tensor with a name that no node made, such as data, targets and constants;
+``"input"``: of another known tensor that no node made, such as data, targets and constants (in a
+recording buffers too, of which it knows no more);
 ``"activation"``: everything else, made by the forward or without a name."""
 
 
@@ -169,7 +170,7 @@ class Memory(Printed):
 
     @property
     def inputs(self) -> int:
-        """Of the total, bytes of other tensors with a name that no node made."""
+        """Of the total, bytes of other known tensors that no node made: data, targets."""
         return self._of("input")
 
     @property

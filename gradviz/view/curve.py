@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.model.holding import Curve, CurvePoint, Memory
 from gradviz.view import phrases
+from gradviz.view.curve_runs import BELOW, LEFT, RIGHT, WIDTH, Grid, place_of, runs_of, under
 from gradviz.view.figure import svg, text
-from gradviz.view.text import clean, px, shorten, width_of, xml
+from gradviz.view.text import px
 
-WIDTH: Final = 720.0
-LEFT: Final = 76.0
-"""Room for amounts at the axis."""
-RIGHT: Final = 12.0
 TITLE: Final = 20.0
 MARK: Final = 17.0
 """Height of a line that says what is marked."""
 PANELS: Final = (130.0, 70.0)
 """Heights of the curve and of the one below it."""
 BETWEEN: Final = 24.0
-RUNS: Final = 240
-"""Most stretches of one line that are told apart under the curve."""
 _BESIDE: Final = {
     "allocated": "torch.cuda.memory_allocated()",
     "live": "all live tensors that the recording knows",
@@ -44,20 +38,8 @@ _RULES: Final = """
 .gv-curve .gv-inside{fill:$head;stroke:none}
 .gv-curve .gv-run{fill:none;stroke:none;pointer-events:all}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Steps that follow each other at one line."""
-
-    first: int
-    last: int
-    line: int | None
-    """Number of the line, ``None`` outside of the recorded code."""
-    words: str
-    """Which line it is, and what is written there."""
-    is_backward: bool
-    """Whether backward ran there, node by node."""
+_Marked: TypeAlias = tuple[str, str, int]
+"""Class, words and step."""
 
 
 def curve(memory: Memory) -> str:
@@ -73,7 +55,7 @@ def curve(memory: Memory) -> str:
     found = memory.curve
     if found is None:
         return ""
-    grid = _Grid(len(found.points))
+    grid = Grid(found.points)
     marked = list(_marked(memory, found))
     top = TITLE + MARK * len(marked) + 6
     beside = [point.beside for point in found.points]
@@ -90,34 +72,20 @@ def curve(memory: Memory) -> str:
         bottom = start + height
     for row, (css, words, step) in enumerate(marked):
         lines += _mark(css, words, grid.middle(step), TITLE + MARK * row, top)
-    lines += _under(list(_runs(found.points)), grid, top, bottom)
-    return svg("gv-curve", (WIDTH, bottom + 34), _said(found), _RULES, lines)
-
-
-class _Grid:
-    """Where a step stands: each has a stretch of its own."""
-
-    def __init__(self, steps: int) -> None:
-        self._wide = (WIDTH - LEFT - RIGHT) / max(1, steps)
-
-    def start(self, step: int) -> float:
-        return round(LEFT + step * self._wide, 1)
-
-    def middle(self, step: int) -> float:
-        return round(LEFT + (step + 0.5) * self._wide, 1)
+    lines += under(list(runs_of(found.points)), grid, top, bottom)
+    return svg("gv-curve", (WIDTH, bottom + BELOW), _said(found), _RULES, lines)
 
 
 def _panel(
-    amounts: Sequence[int | None], name: str, top: float, height: float, grid: _Grid
+    amounts: Sequence[int | None], name: str, top: float, height: float, grid: Grid
 ) -> Iterator[str]:
     """A curve with its axis: the greatest amount, half of it and nothing."""
     most = max((amount for amount in amounts if amount is not None), default=0)
     bottom = top + height
-    for share, amount in ((1.0, most), (0.5, most // 2), (0.0, 0)):
-        if amount or share == 0.0:
-            y = bottom - share * height
-            yield text(LEFT - 6, y + 4, phrases.size(amount), "gv-amount", "end")
-            yield f'<path class="gv-tick" d="M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}"/>'
+    for amount in dict.fromkeys((most, most // 2, 0)):
+        y = bottom - amount * height / (most or 1)
+        yield text(LEFT - 6, y + 4, phrases.size(amount), "gv-amount", "end")
+        yield f'<path class="gv-tick" d="M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}"/>'
     pieces = list(_pieces(amounts, bottom, height / (most or 1), grid))
     if name == "gv-kept":
         yield from (
@@ -130,7 +98,7 @@ def _panel(
 
 
 def _pieces(
-    amounts: Sequence[int | None], bottom: float, scale: float, grid: _Grid
+    amounts: Sequence[int | None], bottom: float, scale: float, grid: Grid
 ) -> Iterator[tuple[float, str]]:
     """Where each unbroken stretch starts, and its way: height, then along and up or down."""
     for is_known, group in groupby(enumerate(amounts), key=lambda pair: pair[1] is not None):
@@ -146,7 +114,7 @@ def _pieces(
         yield start, f"{way}H{px(grid.start(steps[-1][0] + 1))}"
 
 
-def _shades(points: Sequence[CurvePoint], grid: _Grid, top: float, height: float) -> Iterator[str]:
+def _shades(points: Sequence[CurvePoint], grid: Grid, top: float, height: float) -> Iterator[str]:
     """Another ground where backward runs, node by node."""
     for is_inside, group in groupby(points, key=lambda point: point.level > 0):
         steps = [point.step for point in group]
@@ -158,8 +126,8 @@ def _shades(points: Sequence[CurvePoint], grid: _Grid, top: float, height: float
             )
 
 
-def _marked(memory: Memory, found: Curve) -> Iterator[tuple[str, str, int]]:
-    """The peak, and the step that was counted if that is another: class, words and step."""
+def _marked(memory: Memory, found: Curve) -> Iterator[_Marked]:
+    """The peak, and the step that was counted if that is another."""
     peak = found.points[found.peak]
     if peak.held:
         yield "gv-peak", f"peak: {_amount(peak)}", peak.step
@@ -172,7 +140,7 @@ def _amount(point: CurvePoint) -> str:
 
 
 def _at(point: CurvePoint) -> str:
-    return f", {_place(point)}" if point.line is not None else ""
+    return f", {place_of(point)}" if point.line is not None else ""
 
 
 def _line(css: str, x: float, top: float, height: float) -> str:
@@ -180,71 +148,12 @@ def _line(css: str, x: float, top: float, height: float) -> str:
 
 
 def _mark(css: str, words: str, x: float, y: float, top: float) -> Iterator[str]:
-    """Words above a marked step, with an arrow head at the curve."""
-    wide = width_of(words, 11)
-    is_left = x + 10 + wide > WIDTH
-    yield text(x - 7 if is_left else x + 7, y + 10, words, "gv-strong", "end" if is_left else "")
-    yield f'<path class="{css}" d="M{px(x)} {px(y)}V{px(top)}"/>'
+    """Words in a line of their own, beside a piece of the line that they are about."""
+    yield f'<path class="{css}" d="M{px(LEFT + 5)} {px(y)}v13"/>'
+    yield text(LEFT + 14, y + 11, words, "gv-strong")
     if css == "gv-peak":
+        yield f'<path class="gv-peak-sign" d="M{px(LEFT + 1)} {px(y + 6)}h8l-4 7z"/>'
         yield f'<path class="gv-peak-sign" d="M{px(x - 4)} {px(top - 7)}h8l-4 7z"/>'
-
-
-def _runs(points: Sequence[CurvePoint]) -> Iterator[Run]:
-    """Steps in stretches of one line; the steps of a backward belong to the line that called it."""
-    for (code, line), group in groupby(points, key=lambda point: (point.code, point.line)):
-        steps = list(group)
-        words = "before the first line" if line is None else _place(steps[0])
-        if steps[0].text:
-            words += f": {clean(steps[0].text)}"
-        number = None if code else line
-        is_backward = any(point.level for point in steps)
-        yield Run(steps[0].step, steps[-1].step, number, words, is_backward)
-
-
-def _place(point: CurvePoint) -> str:
-    where = f"{clean(point.code)} " if point.code else ""
-    return f"{where}line {point.line}"
-
-
-def _under(runs: Sequence[Run], grid: _Grid, top: float, bottom: float) -> Iterator[str]:
-    """Numbers of lines and steps, and for the pointer what each stretch is."""
-    yield text(LEFT - 6, bottom + 14, "line", "gv-amount", "end")
-    yield text(LEFT - 6, bottom + 28, "step", "gv-amount", "end")
-    for x, label in _labels(runs, grid):
-        yield text(x, bottom + 14, label, "gv-amount", "middle")
-    for run in runs if len(runs) <= RUNS else ():
-        x, end = grid.start(run.first), grid.start(run.last + 1)
-        steps = f"step {run.first}" + (f" to {run.last}" if run.last > run.first else "")
-        yield (
-            f'<rect class="gv-run" x="{px(x)}" y="{px(top)}" width="{px(end - x)}" '
-            f'height="{px(bottom - top + 18)}">'
-            f"<title>{xml(f'{steps}, {shorten(run.words, 120)}')}</title></rect>"
-        )
-    last = runs[-1].last if runs else 0
-    for step in dict.fromkeys((0, last // 2, last)):
-        yield text(grid.middle(step), bottom + 28, str(step), "gv-amount", "middle")
-
-
-def _labels(runs: Sequence[Run], grid: _Grid) -> Iterator[tuple[float, str]]:
-    """Where numbers of lines stand: one per stretch, or from and to where it is crowded."""
-
-    def is_crowded(run: Run) -> bool:
-        room = grid.start(run.last + 1) - grid.start(run.first)
-        return width_of(str(run.line), 10) + 3 > room
-
-    for crowded, group in groupby((r for r in runs if r.line is not None), key=is_crowded):
-        members = list(group)
-        together = [members] if crowded else [[run] for run in members]
-        for some in together:
-            numbers = [run.line for run in some if run.line is not None]
-            low, high = min(numbers), max(numbers)
-            label = str(low) if low == high else f"{low}–{high}"
-            backward = f"{label} backward" if len(some) == 1 and some[0].is_backward else label
-            x, end = grid.start(some[0].first), grid.start(some[-1].last + 1)
-            for words in dict.fromkeys((backward, label)):
-                if width_of(words, 10) <= end - x + 4:
-                    yield (x + end) / 2, words
-                    break
 
 
 def _said(found: Curve) -> str:

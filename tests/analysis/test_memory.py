@@ -245,7 +245,7 @@ def test_the_text() -> None:
     w = torch.ones(1000, requires_grad=True)
     loss = w.exp().sum()
     assert str(gradviz.memory(loss)) == (
-        "memory of loss: kept for backward 4000 B in 1 storage\n"
+        "memory of loss: 4000 B in 1 storage kept for backward\n"
         "Kept are 4000 B of activations.\n"
         "The largest holder is ExpBackward0 (n1) with 4000 B.\n"
         "\n"

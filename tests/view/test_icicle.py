@@ -19,7 +19,8 @@ from gradviz.model.holding import (
     Memory,
     UnknownSave,
 )
-from gradviz.view.curve import LEFT, RIGHT, WIDTH, curve
+from gradviz.view.curve import curve
+from gradviz.view.curve_runs import LEFT, RIGHT, WIDTH, Grid
 from gradviz.view.export import svg_to_png
 from gradviz.view.icicle import HEAD, SMALLEST, icicle, place
 from gradviz.view.icicle_boxes import parts_of
@@ -276,13 +277,12 @@ def test_peak_and_counted_step_are_marked_in_words() -> None:
     assert "counted: 8 B at step 3, line 3" in shown
 
 
-@pytest.mark.parametrize("peak", [0, 10, 19])
-def test_words_about_the_peak_stay_in_the_picture(peak: int) -> None:
-    amounts = [10**9 if i == peak else 1 for i in range(20)]
-    svg = curve(made_of([held(0, 1)], step=peak, curve=climb(amounts)))
-    (text,) = [t for t in ET.fromstring(svg).iter(f"{NS}text") if "peak" in (t.text or "")]
-    start, end = right_of(text)
-    assert (start >= 0, end <= WIDTH) == (True, True)
+def test_the_steps_of_backward_leave_room_for_lines() -> None:
+    points = climb([1] * 104, lines=[1, 2, 3, *[-4] * 100, 4]).points
+    grid = Grid(points)
+    assert grid.start(0) == LEFT
+    assert grid.start(104) == round(WIDTH - RIGHT, 1)
+    assert grid.start(103) - grid.start(3) == pytest.approx((WIDTH - LEFT - RIGHT) * 2 / 3, abs=0.2)
 
 
 def test_the_allocator_has_a_panel_of_its_own() -> None:
