@@ -90,4 +90,7 @@ def table_csv(table: Table) -> str:
 
 
 def _harmless(cell: Cell) -> Cell:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\0", "\\x00")  # of which some readers of CSV make an error
+    return f"'{text}" if _FORMULA.match(text) else text
