@@ -75,7 +75,7 @@ def aftermath_of(error: BaseException) -> Recording:
     finally:
         state.unmark()
         world.forget()
-    return finished(steps.made, state, [] if piece is None else [piece.code], LABEL)
+    return finished(steps, state, [] if piece is None else [piece.code], LABEL)
 
 
 def _read(state: State, tensors: list[torch.Tensor]) -> None:

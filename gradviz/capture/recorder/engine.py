@@ -20,7 +20,7 @@ from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.calls import Pausable, Untraced
 from gradviz.capture.recorder.state import State
-from gradviz.capture.recorder.steps import Steps
+from gradviz.capture.recorder.steps import Memory, Steps
 from gradviz.capture.traversal import walk
 from gradviz.capture.values import summarise
 from gradviz.model import GraphBusyError, Hook, Node, SavedTensor, ValueSummary
@@ -394,11 +394,12 @@ class Engine:
 _THERE: Final = ("held", "modified", "packed")
 
 
-def memory_of(state: State, perhaps_gone: list[int] | None = None) -> int:
-    """CUDA: bytes that torch has given out; CPU: bytes of live storages the recording knows."""
+def memory_of(state: State, perhaps_gone: list[int] | None = None) -> Memory:
+    """Bytes of live storages the recording knows, and what the allocator of CUDA has given out."""
+    allocated = None
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return int(torch.cuda.memory_allocated())
-    return state.world.live_bytes(perhaps_gone)
+        allocated = int(torch.cuda.memory_allocated())
+    return Memory(state.world.live_bytes(perhaps_gone), allocated)
 
 
 def _take_away(handles: list[Any]) -> None:

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradviz.capture.recorder.state import HeldBytes, State
+from gradviz.capture.recorder.steps import Steps
 from gradviz.model import Node, Recording
 from gradviz.model.recording import Changes, Code, StepFacts
 
 
-def finished(
-    steps: Sequence[StepFacts], state: State, codes: Sequence[Code], label: str
-) -> Recording:
+def finished(written: Steps, state: State, codes: Sequence[Code], label: str) -> Recording:
     """The recording; what existed before it began stands in its first step."""
     devices = state.devices
+    steps = written.made
+    if any(device.startswith("cuda") for device in devices):
+        pairs = zip(steps, written.allocated, strict=True)
+        steps = [replace(step, memory=allocated) for step, allocated in pairs]
     device = next(iter(devices)) if len(devices) == 1 else None
     nodes = sorted(state.first_nodes.items(), key=_number)
     tensors = sorted(state.first_tensors.items(), key=_number)

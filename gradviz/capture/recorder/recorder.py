@@ -213,8 +213,9 @@ class Recorder:
         elif self._steps.events or left_out:
             self._read_state()
             self._steps.step("end", 0, None, 0)
+        self._steps.made[:] = self._operations.identities.settled(self._steps.made)
         return finished(
-            self._operations.identities.settled(self._steps.made),
+            self._steps,
             self._state,
             [piece.code for piece in self._lines.sources],
             self._label,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from gradviz.capture.recorder.state import State
 from gradviz.model.events import (
@@ -22,6 +22,15 @@ MOST_EVENTS: Final = 200
 """Operations that one step lists."""
 
 
+class Memory(NamedTuple):
+    """What is in memory at a step."""
+
+    live: int
+    """Bytes of live storages that the recording knows."""
+    allocated: int | None
+    """Bytes that the allocator of CUDA has given out, ``None`` if CUDA is not in use."""
+
+
 class Steps:
     """Collects events and makes steps of them.
 
@@ -35,7 +44,9 @@ class Steps:
         self._state = state
         self._left_out = 0
         self._told_later: list[Event] = []
-        self.memory: int | None = None
+        self.memory: Memory | None = None
+        self.allocated: list[int | None] = []
+        """Per step what the allocator of CUDA has given out."""
 
     @property
     def is_full(self) -> bool:
@@ -72,6 +83,7 @@ class Steps:
             )
             self.events.append(Note(text, (self._left_out,)))
             self._left_out = 0
+        self.allocated.append(None if self.memory is None else self.memory.allocated)
         self.made.append(
             StepFacts(
                 kind,
@@ -82,7 +94,7 @@ class Steps:
                 tuple(self.events),
                 self._state.changes(),
                 self._state.saved_bytes,
-                self.memory,
+                None if self.memory is None else self.memory.live,
                 backward,
                 seconds,
             )
