@@ -14,6 +14,8 @@
 # | [4. Twice through the same graph](04-twice-through-the-same-graph.ipynb) | see what is freed |
 # | [5. Gradients add up](05-gradients-add-up.ipynb) | put three lines of training in order |
 # | [6. A new graph every time](06-a-new-graph-every-time.ipynb) | find what holds old graphs |
+# | [7. What forward keeps for backward](07-what-forward-keeps.ipynb) | count what is kept |
+# | [8. Four switches that are not the same](08-four-switches.ipynb) | choose one of four switches |
 
 # %% see [markdown]
 # ## See one

@@ -569,4 +569,5 @@ print("done" if len(graph.leaves) == 1 and ends == 4 else "not yet")
 # a gradient has to travel. Each node points to the nodes of its inputs with `next_functions`, from
 # the root down to one `AccumulateGrad` for each leaf.
 #
-# [Back to the overview](00-start.ipynb)
+# **Next:** [3. backward(): who gets a gradient?](03-who-gets-a-gradient.ipynb) sends a gradient
+# along these nodes.

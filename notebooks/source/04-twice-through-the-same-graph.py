@@ -631,6 +631,5 @@ print("done" if twice and nodes >= 5 else "not yet")
 # done. `retain_graph=True` on a call keeps the pockets full, at the price of their memory, for one
 # more call.
 #
-# Every call so far has added to `.grad`. That is the next lesson's subject.
-#
-# [Back to the overview](00-start.ipynb)
+# **Next:** [5. Gradients add up](05-gradients-add-up.ipynb), as every call so far has done with
+# `.grad`.

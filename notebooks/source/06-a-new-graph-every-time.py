@@ -664,4 +664,5 @@ print("done" if (total, w.grad) == (12, 6) and total.grad_fn is None else "not y
 # The old graph goes when nobody holds its end any more, so let nothing that has a `grad_fn`
 # outlive its pass.
 #
-# [Back to the overview](00-start.ipynb)
+# **Next:** [7. What forward keeps for backward](07-what-forward-keeps.ipynb) looks into the pockets
+# of a graph, and counts.

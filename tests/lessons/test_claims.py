@@ -16,6 +16,8 @@ WRITTEN = {
     "L4": "04-twice-through-the-same-graph",
     "L5": "05-gradients-add-up",
     "L6": "06-a-new-graph-every-time",
+    "L7": "07-what-forward-keeps",
+    "L8": "08-four-switches",
 }
 TOPICS = {
     "L1": set[str](),
@@ -24,6 +26,8 @@ TOPICS = {
     "L4": set[str](),
     "L5": {"X7", "X8", "X9", "X22", "X23"},
     "L6": {"X10", "X11"},
+    "L7": {"X5", "X26"},
+    "L8": {"X30"},
 }
 
 

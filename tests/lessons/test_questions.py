@@ -152,6 +152,8 @@ CONSTRUCTED = {
     "04-twice-through-the-same-graph": ("(x * 3).exp()", "(x + 3 - x.mean()).view(2, 2)"),
     "05-gradients-add-up": ("3 * v", "-2 * v"),
     "06-a-new-graph-every-time": ("+ loss", "+ loss.detach()"),
+    "07-what-forward-keeps": ("x.exp().tanh().log()", "x * x + x.sin() + x.cos()"),
+    "08-four-switches": ("model.train()", "model.eval().requires_grad_(False)"),
 }
 
 

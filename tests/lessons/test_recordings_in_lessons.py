@@ -13,14 +13,16 @@ from gradviz.view.player import Player
 from tests.lessons.lesson_files import LESSONS, code_cells, stored
 from tests.lessons.lesson_shell import Ran, lesson_shell
 
-FIRST, LAST = 3, 6
+FIRST, LAST = 3, 8
 RECORDED = [lesson for lesson in LESSONS if FIRST <= int(lesson[:2]) <= LAST]
 LIMIT = 400_000
 """Bytes of a recording saved as a page."""
 ADDRESS = re.compile(r"(?:[a-z]+:)?//[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 FETCHED = re.compile(r"(?:src|href)\s*=|url\(|@import")
 PROGRAM = re.compile(r'<script type="application/json" id="gradviz-code">.*?</script>', re.DOTALL)
-SHOWS = re.compile(r"^%%gradviz(?P<magic>.*)|gradviz\.show\(recording(?P<call>.*)\)$", re.MULTILINE)
+SHOWS = re.compile(
+    r"^%%gradviz(?P<magic>.*)|gradviz\.show\((?:recording|error)(?P<call>.*)\)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
