@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from gradviz.analysis.explaining.silent_broadcast import broadcasts
@@ -33,7 +34,7 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
     A fault in a loop is told once: the first time it does harm.
     """
     trail = Trail(recording)
-    found = [one for family in _FAMILIES for one in family(trail)]
+    found = _merged([one for family in _FAMILIES for one in family(trail)])
     told = set()
     for one in sorted(found, key=lambda e: (e.step is None, e.step or 0)):
         culprit, noticed = one.cause.at if one.cause else None, one.noticed
@@ -46,3 +47,28 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
         if key not in told:
             told.add(key)
             yield one
+
+
+def _merged(found: list[Explanation]) -> list[Explanation]:
+    """Explanations, of which one tells all that a write did."""
+    hidden = {_write(one): one for one in reversed(found) if one.kind == "hidden write"}
+    kept = []
+    for one in found:
+        if one.kind != "write without a node" or _write(one) not in hidden:
+            kept.append(one)
+    for other in reversed(found):
+        first = hidden.get(_write(other))
+        if other.kind == "write without a node" and first is not None:
+            kept[kept.index(first)] = hidden[_write(first)] = replace(
+                first,
+                why=f"{first.why}. Besides, {other.why}",
+                cures=other.cures,  # others would leave that part of the fault
+                marks=tuple({mark.id: mark for mark in (*other.marks, *first.marks)}.values()),
+            )
+    return kept
+
+
+def _write(one: Explanation) -> tuple[object, ...]:
+    """The line that wrote, and what."""
+    line = one.cause.at if one.cause is not None else None
+    return (one.variables, line and (line.code, line.line, line.step))

@@ -24,6 +24,7 @@ _LOSSES: Final = frozenset(_LOSS_NAMES.split())
 _DIFFERENCES: Final = frozenset({"sub", "subtract", "__sub__"})
 _COLUMNS: Final = frozenset({"unsqueeze", "__getitem__", "view", "reshape", "unflatten", "expand"})
 """Operations that make a column of a vector, for pairs that are wanted."""
+_FLAT: Final = frozenset({"squeeze", "flatten", "ravel", "view", "reshape"})
 _DISTANCES: Final = frozenset({"PowBackward0", "AbsBackward0"})
 _SCALED: Final = frozenset({"MulBackward0", "DivBackward0", "NegBackward0", "ClampBackward1"})
 _SUMMED: Final = frozenset({"MeanBackward0", "SumBackward0"})
@@ -164,6 +165,8 @@ def _cures(pairs: Pairs, trail: Trail) -> Iterator[Cure]:
     size = (pairs.operands[1].shape or (0,))[0]
     code = statement.edited(_called(column, "squeeze(1)"))
     yield Cure(f"both are of shape ({size},)", code, "instead", line.line)
+    if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
+        return  # the two would be undone
     code = statement.edited(_called(row, "unsqueeze(1)"))
     yield Cure(f"both are of shape ({size}, 1)", code, "instead", line.line)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
-from gradviz.analysis.explaining.silent_trail import Act, Trail
+from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent_words import at, way_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     end_of,
     is_expression,
     last_name,
+    same_block,
     statement_at,
 )
 from gradviz.analysis.explaining.words import is_result
@@ -34,18 +35,43 @@ _MODES: Final = {
 
 
 def cures_of_hidden(
-    act: Act, tensor: str | None, name: str, node: Node, slot: SavedTensor, trail: Trail
+    act: Act, place: Place, name: str, node: Node, slot: SavedTensor, trail: Trail
 ) -> tuple[Cure, ...]:
-    """What makes the gradient right where saved memory was written."""
+    """What makes the gradient right where saved memory was written.
+
+    Args:
+        act: The write.
+        place: When backward used the memory.
+        name: Variable that was saved.
+        node: The node that had saved it.
+        slot: Its slot.
+        trail: The recording.
+    """
     found = [*copied_alias(act, name, trail)]
-    if not _is_leaf(tensor, act, trail):
+    if not _is_leaf(slot.tensor or slot.view_of, act, trail):
         found += recorded_write(act, name, trail, "; what was saved stays")
     if len(found) < 2:
         found += _saved_copy(node, slot, name, trail)
+    if len(found) < 2:
+        found += moved(act.place, place, "after", "backward has used it by then", trail)
     if not found:
-        does = f"gives {name} memory of its own before it is written"
-        found = [Cure(does, f"{_typed(name)} = {_typed(name)}.clone()", "elsewhere")]
+        found = [Cure("saves a copy", f"{name}.clone()", "elsewhere")]
     return tuple(found[:2])
+
+
+def moved(
+    place: Place, to: Place, side: Literal["before", "after"], does: str, trail: Trail
+) -> Iterator[Cure]:
+    """A line taken to another line of the same block."""
+    line, other = trail.line(place), trail.line(to)
+    one, two = trail.statement(place), trail.statement(to)
+    if line is None or other is None or one is None or two is None or line.line == other.line:
+        return
+    if not one.is_compound and not two.is_compound and same_block(one, two):
+        gone = Cure("", "", "instead", line.line)
+        words = f"moves {at(line, trail)} {'behind' if side == 'after' else 'before'} "
+        words += f"{at(other, trail)}: {does}"
+        yield Cure(words, one.text, side, other.line, (gone,))
 
 
 def recorded_write(act: Act, name: str, trail: Trail, price: str = "") -> Iterator[Cure]:
@@ -58,7 +84,7 @@ def recorded_write(act: Act, name: str, trail: Trail, price: str = "") -> Iterat
     if code is None:
         return
     does = f"makes a new tensor with a node that backward goes through{price}"
-    yield Cure(does, _mode_around(statement) + code, "instead", line.line)
+    yield Cure(does, mode_around(statement) + code, "instead", line.line)
 
 
 def copied_alias(act: Act, name: str, trail: Trail) -> Iterator[Cure]:
@@ -152,7 +178,7 @@ _SIGNS: Final[dict[type[ast.operator], str]] = {
 }
 
 
-def _mode_around(statement: Statement) -> str:
+def mode_around(statement: Statement) -> str:
     """What switches recording on again, in a block that has switched it off."""
     for around in reversed(statement.around):
         for item in getattr(around, "items", ()):
@@ -194,10 +220,6 @@ def _normal(name: str) -> str:
         return ast.unparse(ast.parse(name, mode="eval"))
     except (SyntaxError, ValueError):
         return name
-
-
-def _typed(name: str) -> str:
-    return name if is_expression(name) else "h"
 
 
 def _is_leaf(tensor: str | None, act: Act, trail: Trail) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from gradviz.analysis.explaining.silent_cures import cures_of_hidden
 from gradviz.analysis.explaining.silent_reads import looks_at_pattern, reads_values, same_pattern
-from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
+from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Explanation
@@ -84,6 +84,8 @@ def _harmful(use: Use, trail: Trail) -> tuple[list[Act], tuple[str, ...]]:
         return _last_change(use, before, acts, trail), ()
     if not use.covers and not any(_is_whole(act, use) for act in acts):
         return [], ()  # it may be another part of the memory
+    if may_be_put_back(acts):
+        return [], ()
     if looks_at_pattern(use.node):
         return acts, (f"whether it changed what {use.node.name} looks at: {_MANY}",)
     return acts, ()
@@ -177,7 +179,7 @@ def _explanation(use: Use, acts: list[Act], unknown: tuple[str, ...], trail: Tra
         current_version=slot.current_version,
         causes=tuple(causes),
         noticed=trail.line(step),
-        cures=cures_of_hidden(act, use.tensor, name, node, slot, trail),
+        cures=cures_of_hidden(act, use.place, name, node, slot, trail),
         unknown=unknown,
         marks=marked(marks, trail, step),
         step=step,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from gradviz.analysis.explaining.silent_cures import moved
 from gradviz.analysis.explaining.silent_rounds import Round, is_empty, rounds
 from gradviz.analysis.explaining.silent_trail import Place, Trail
 from gradviz.analysis.explaining.silent_words import at, few, marked
-from gradviz.analysis.explaining.statements import Statement, names_read
+from gradviz.analysis.explaining.statements import names_read
 from gradviz.model.events import Clipped
-from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.explanation import Cause, Explanation
 from gradviz.model.marks import Mark
 
 
@@ -93,7 +93,7 @@ def _thrown(one: Round, gone: dict[str, Place], trail: Trail) -> Explanation:
             Cause("backward", "backward had just filled it", backward),
         ),
         noticed=noticed,
-        cures=tuple(_move(place, one.place, "after", "zero_grad", "behind the step", trail)),
+        cures=tuple(moved(place, one.place, "after", "it has used the gradient by then", trail)),
         marks=marked(
             [Mark(key, "unreached", f"{at(line, trail)} took its gradient away") for key in gone],
             trail,
@@ -117,10 +117,15 @@ def _early_clip(one: Round, trail: Trail) -> tuple[Place, Clipped] | None:
     if clip.tensors and not {e.tensor for _, e in came} & set(clip.tensors):
         return None
     had = set(clip.tensors) - set(clip.without)
-    cleared = {key for p, zeroed in one.zeroed if place < p < came[0][0] for key in zeroed.tensors}
-    if one.start is None and had - cleared:
+    had -= {key for p, zeroed in one.zeroed if p < came[0][0] for key in zeroed.tensors}
+    if one.start is None and any(not _was_empty(key, place, trail) for key in had):
         return None  # gradients from before the recording may still have been used
     return place, clip
+
+
+def _was_empty(key: str, place: Place, trail: Trail) -> bool:
+    info = trail.tensor(key, place[0] - 1)
+    return info is not None and is_empty(info.grad)
 
 
 def _is_about(place: Place, clip: Clipped, one: Round, trail: Trail) -> bool:
@@ -162,7 +167,7 @@ def _clipped(one: Round, clip: tuple[Place, Clipped], trail: Trail) -> Explanati
             Cause("backward", "the gradients came here", backward),
         ),
         noticed=noticed,
-        cures=tuple(_move(place, one.place, "before", event.name, "behind backward", trail)),
+        cures=tuple(moved(place, one.place, "before", "backward has run by then", trail)),
         marks=marked(
             [Mark(key, "written", "stepped with a gradient that was not clipped") for key in keys],
             trail,
@@ -179,33 +184,3 @@ def _clipped(one: Round, clip: tuple[Place, Clipped], trail: Trail) -> Explanati
 def _names(keys: object, step: int, trail: Trail) -> list[str]:
     found = (trail.name(key, step) for key in keys)  # type: ignore[attr-defined]
     return [name for name in found if name]
-
-
-def _move(
-    place: Place, stepped: Place, how: str, call: str, where: str, trail: Trail
-) -> Iterator[Cure]:
-    """A line taken to the step of the optimizer."""
-    line, step_line = trail.line(place), trail.line(stepped)
-    statement, step = trail.statement(place), trail.statement(stepped)
-    does = f"moves {call} {where}"
-    if (
-        line is None
-        or step_line is None
-        or statement is None
-        or not _is_call(statement)
-        or step is None
-        or step.is_compound
-        or line.code != step_line.code
-    ):
-        yield Cure(does, f"{call}()" if call == "zero_grad" else call, "elsewhere")
-        return
-    gone = Cure("", "", "instead", line.line)
-    side = "after" if how == "after" else "before"
-    yield Cure(
-        does, statement.text, "after" if side == "after" else "before", step_line.line, (gone,)
-    )
-
-
-def _is_call(statement: Statement) -> bool:
-    """Whether a line does nothing else than one call."""
-    return isinstance(statement.node, ast.Expr) and isinstance(statement.node.value, ast.Call)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.silent_cures import copied_alias, recorded_write
+from gradviz.analysis.explaining.silent_cures import copied_alias, mode_around, recorded_write
 from gradviz.analysis.explaining.silent_harmless import is_harmless
-from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
+from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Explanation
@@ -79,6 +79,7 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
     # A write that is recorded makes a node of the tensor's own.
     after = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
     after = [r for r in after if act.is_before(trail.birth(r.id))]
+    after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
     for backward, (place, _) in ran.get(node, {}).items():
         if place < act.place:
             continue
@@ -90,6 +91,17 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
                     yield Miss(act, info, node, reader.id, slot, place)
         if _is_root(act, info, backward, trail):
             yield Miss(act, info, node, None, 0, place)
+
+
+def _is_put_back(act: Act, info: TensorInfo, reader: str, trail: Trail) -> bool:
+    """Whether a node read values that the tensor had before it was written."""
+    born = trail.birth(reader)
+    read = trail.values(info.id, max(act.place[0], born[0] - 1))
+    if read is None:
+        made = trail.birth(info.node or "")
+        return may_be_put_back([a for a in trail.acts[act.event.storage] if made < a.place < born])
+    rows = trail.past.tensor_rows(info.id, act.place[0] - 1)
+    return any(row.values == read for row in rows if row.node == info.node)
 
 
 def _is_root(act: Act, info: TensorInfo, backward: int, trail: Trail) -> bool:
@@ -114,6 +126,14 @@ def _arrives(act: Act, info: TensorInfo, ran: NodeRan, slot: int, trail: Trail) 
     return any(old != new and g != 0 for old, new, g in changed)
 
 
+def _mode(miss: Miss, trail: Trail) -> str:
+    """Under which mode nothing is recorded, if it is seen around the line."""
+    statement = trail.statement(miss.act.place)
+    if statement is None or not mode_around(statement):
+        return ""
+    return " in inference mode" if "inference" in mode_around(statement) else " under no_grad"
+
+
 def _explanation(miss: Miss, trail: Trail) -> Explanation:
     act, info, step = miss.act, miss.tensor, miss.place[0]
     name = trail.name(info.id, act.place[0]) or act.event.name
@@ -131,7 +151,7 @@ def _explanation(miss: Miss, trail: Trail) -> Explanation:
     )
     return Explanation(
         kind="write without a node",
-        what=f"{cause.what} without leaving a node, so the gradient ignores it",
+        what=f"{cause.what}{_mode(miss, trail)} without leaving a node, so the gradient ignores it",
         why=why,
         variables=(name,),
         node=miss.node,

@@ -221,6 +221,11 @@ class Trail:
         return self._readers.get(node, [])
 
 
+def may_be_put_back(acts: list[Act]) -> bool:
+    """Whether the last of several writes may have put back what was there before the first."""
+    return len(acts) > 1 and acts[-1].event.by in ("copy_", "__setitem__", ASSIGNED)
+
+
 def _call_of(write: Write, following: tuple[Event, ...]) -> Operation | None:
     """The operation that a write was part of stands behind it."""
     for event in following:

@@ -1,0 +1,94 @@
+"""Runs programs given as text: recorded, plain, and with a cure applied."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import textwrap
+import warnings
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import gradviz
+from gradviz.model.explanation import Cure
+
+FIRST: int = 2
+"""Number of a program's first line; the ``with`` stands before it."""
+_numbers = count()
+
+
+def program(text: str) -> str:
+    """A program without the indentation it has here."""
+    return textwrap.dedent(text).strip("\n")
+
+
+def namespace() -> dict[str, Any]:
+    """What programs may use."""
+    return {
+        "torch": torch,
+        "nn": nn,
+        "F": nn.functional,
+        "optim": torch.optim,
+        "np": np,
+        "gradviz": gradviz,
+    }
+
+
+def run_plain(text: str, before: str = "") -> dict[str, Any]:
+    """The variables of a program that ran without a recorder."""
+    space = namespace()
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(before, "<before>", "exec"), space)
+        exec(compile(text, "<plain>", "exec"), space)
+    return space
+
+
+def run_recorded(text: str, before: str = "", **options: Any) -> gradviz.Recording:
+    """The recording of a program; what it raised is in the recording.
+
+    Args:
+        text: The program.
+        before: Code that runs before the recording begins.
+        options: For ``gradviz.record()``.
+    """
+    block = "with gradviz.record(**options) as recording:\n" + textwrap.indent(text, "    ") + "\n"
+    name = f"<silent {next(_numbers)}>"
+    linecache.cache[name] = (len(block), None, block.splitlines(True), name)
+    space = namespace() | {"options": options}
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(before, "<before>", "exec"), space)
+        try:
+            exec(compile(block, name, "exec"), space)
+        except RuntimeError as error:  # torch's is in the recording
+            if isinstance(error, gradviz.GradvizError):
+                raise
+        finally:
+            del linecache.cache[name]
+    recording: gradviz.Recording = space["recording"]
+    return recording
+
+
+def cured(text: str, cure: Cure) -> str:
+    """The program with all changes of a cure made."""
+    lines = text.split("\n")
+    ends = {n.lineno: n.end_lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)}
+    changes = [(one.line or 0, one) for one in (cure, *cure.also)]
+    for line, one in sorted(changes, key=lambda pair: pair[0], reverse=True):
+        at = line - FIRST
+        indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+        new = textwrap.indent(one.code, indent).split("\n") if one.code else [f"{indent}pass"]
+        end = ends.get(at + 1) or at + 1
+        if one.how == "instead":
+            lines[at:end] = new
+        else:
+            place = at if one.how == "before" else end
+            lines[place:place] = new
+    return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""Faults that torch does not raise are found, told with their line, and cured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from gradviz.model.explanation import CodeLine, Explanation
+from tests.analysis.silent_innocents import INNOCENTS, Innocent
+from tests.analysis.silent_running import FIRST, cured, run_plain, run_recorded
+from tests.analysis.silent_scenarios import CARDS, SCENARIOS, Scenario, cards
+
+_found: dict[str, tuple[Explanation, ...]] = {}
+
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+
+
+def found_in(scenario: Scenario) -> tuple[Explanation, ...]:
+    if scenario.name not in _found:
+        _found[scenario.name] = run_recorded(scenario.text, scenario.before).explanations
+    return _found[scenario.name]
+
+
+def value(space: dict[str, Any], expression: str) -> torch.Tensor:
+    found = eval(expression, space)
+    return torch.cat([t.flatten() for t in found]) if isinstance(found, tuple) else found
+
+
+def told(line: CodeLine | None) -> tuple[int | None, str] | None:
+    return None if line is None else (line.line, line.text)
+
+
+def line_of(scenario: Scenario, text: str) -> int:
+    lines = [line.strip() for line in scenario.text.split("\n")]
+    return FIRST + len(lines) - 1 - lines[::-1].index(text)
+
+
+@every_scenario
+def test_the_fault_is_told_once_with_its_line(scenario: Scenario) -> None:
+    (found,) = found_in(scenario)
+    assert (found.kind, found.raised, found.is_silent) == (scenario.kind, None, True)
+    assert found.variables == scenario.variables
+    assert (found.node_name, found.saved) == (scenario.node, scenario.saved)
+    assert told(found.noticed) == (line_of(scenario, scenario.noticed), scenario.noticed)
+    assert scenario.unknown in "".join(found.unknown)
+    assert bool(found.unknown) == bool(scenario.unknown)
+    culprit = found.causes[0].at
+    if scenario.culprit:
+        assert told(culprit) == (line_of(scenario, scenario.culprit), scenario.culprit)
+    else:
+        assert culprit is None
+
+
+@every_scenario
+def test_it_points_into_its_recording(scenario: Scenario) -> None:
+    (found,) = found_in(scenario)
+    assert found.recording is not None
+    step = found.recording[found.step or 0]
+    assert step.line == line_of(scenario, scenario.noticed)
+    assert step.explanation is found
+    graph = step.graph
+    if found.node is not None:
+        assert graph[found.node].name == found.node_name
+    assert found.marks
+    for mark in found.marks:
+        node, _, rest = mark.id.partition(".")
+        if rest.startswith("saved."):
+            assert graph[node].saved[int(rest[6:])].name == found.saved
+        elif node.startswith("n"):
+            assert not rest or graph[node].next_functions[int(rest)] is not None
+        else:
+            assert graph.tensor(node).id == node
+
+
+@every_scenario
+def test_the_program_is_wrong_and_each_cure_makes_it_right(scenario: Scenario) -> None:
+    (found,) = found_in(scenario)
+    cures = [cure for cure in found.cures if cure.how != "elsewhere"]
+    assert len(cures) == len(scenario.right)
+    broken = run_plain(scenario.text, scenario.before)
+    for cure, right in zip(cures, scenario.right, strict=True):
+        text = cured(scenario.text, cure)
+        space = run_plain(text, scenario.before)
+        expected = value(space, right)
+        assert not torch.allclose(value(broken, scenario.result), value(broken, right))
+        assert torch.allclose(value(space, scenario.result), expected), cure.code
+        assert run_recorded(text, scenario.before).explanations == (), cure.code
+
+
+def test_cards_read_as_they_were_written_down() -> None:
+    assert cards(found_in) == CARDS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("innocent", INNOCENTS, ids=str)
+def test_where_nothing_is_wrong_nothing_is_told(innocent: Innocent) -> None:
+    recording = run_recorded(innocent.text, innocent.before)
+    assert recording.at_error is None
+    assert [str(found) for found in recording.explanations] == []
