@@ -104,7 +104,7 @@ class _Auditor:
         if refused is not None:
             return replace(row, gets_gradient=False, reason=refused.reason, why=refused.why)
         if arrival is not None:
-            return self._arrives(row, facts, arrival)
+            return self._arrives(place, row, arrival)
         starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
         if starter is not None:
             name = f"{self._graph[starter].name} ({starter})"
@@ -122,15 +122,22 @@ class _Auditor:
             unknown=verdict.unknown,
         )
 
-    def _arrives(
-        self, row: ParameterAudit, facts: ParameterFacts, arrival: Arrival
-    ) -> ParameterAudit:
+    def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
         """Of a parameter that the graph leads to."""
+        takers = self._facts.parameters[place].takers
+        received = None
+        if self._recorded is not None and not self.problem:
+            received = self._recorded.received(place)
+        if received:
+            return replace(row, gets_gradient=True)
         if not arrival.is_sure:
             name = f"{self._graph[arrival.up_to].name} ({arrival.up_to})"
+            if received is False:
+                why = f"{name} gave it none in the recorded backward"
+                return replace(row, gets_gradient=False, reason="not given", why=why)
             why = f"the graph leads to it only through {name}, and it is up to that node"
-        elif facts.takers:
-            why = f"the hook {facts.takers[0]} gets its gradient, and may take it away"
+        elif takers:
+            why = f"the hook {takers[0]} gets its gradient, and may take it away"
         elif self._refusal:
             why = self._refusal
         elif self.state == "partly freed":

@@ -80,18 +80,30 @@ def _call(event: Event, following: tuple[Event, ...], at: CodeLine) -> Iterator[
             at,
             0,
         )
-    elif isinstance(event, Write) and event.reads:
+    elif isinstance(event, Write) and event.reads and event.by != "an assignment to .data":
         # A write is followed by its operation, if that gave something back.
+        changed = dict.fromkeys((*event.made, *event.tensors))
         own = next((e for e in following if isinstance(e, Operation)), None)
         if own is not None and own.name == event.by and own.reads == event.reads:
-            made = tuple(key for key in event.tensors if key not in own.made)
-            if made:
-                told = next(_call(own, (), at))
-                yield replace(told, made=made, dtypes=(), names=())
-        elif event.by != "an assignment to .data":
-            made = tuple(dict.fromkeys((event.reads[0], *event.tensors)))
+            made = tuple(key for key in changed if key not in own.made)
+            for call in _call(own, (), at) if made else ():
+                yield replace(call, made=made, reads=own.reads, dtypes=(), names=())
+        else:
             nothing: frozenset[str] = frozenset()
-            yield Call(event.by, event.reads, made, nothing, None, "", None, (), (), None, at, 0)
+            yield Call(
+                event.by,
+                event.reads,
+                tuple(changed),
+                nothing,
+                None,
+                "",
+                None,
+                (),
+                (),
+                None,
+                at,
+                0,
+            )
 
 
 def _line(step: Step) -> CodeLine:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gradviz.analysis.auditing_recorded import Verdict
+from gradviz.analysis.auditing_words import listed
 from gradviz.model.auditing_facts import AuditFacts, Stranger
 from gradviz.model.facts import SavedTensor, TensorInfo
 
@@ -15,7 +16,6 @@ ASK: Final = (
     "gradviz.record() and pass recording=."
 )
 LOOKED_AT_SOME: Final = "Not all graphs of named tensors were looked at."
-_FEW: Final = 3
 _Slot = tuple[str, int, SavedTensor]
 
 
@@ -158,9 +158,9 @@ class Evidence:
             if place in carrier.parameters and carrier.name and carrier.name not in on_memory
         ]
         if carriers:
-            few = ", ".join(carriers[:_FEW])
-            leads, names = ("leads", "it") if len(carriers[:_FEW]) == 1 else ("lead", "them")
-            yield f"{few} {leads} to it, and {self._loss} does not lead to {names}"
+            few = listed(carriers)
+            verb = "leads" if len(carriers) == 1 else "lead"
+            yield f"{few} {verb} there, but {self._loss} does not lead to {few}"
         yield from self._nameless(place)
 
     @property

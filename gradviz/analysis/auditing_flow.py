@@ -78,13 +78,10 @@ class Flow:
         self._leaves = {
             info.id for info in recording.graph.tensors if info.requires_grad and info.is_leaf
         }
-        known = {
-            key
-            for key, row in recording.facts[0].changes.tensors
-            if row is not None and row.is_leaf
-        }
-        self.sees_all = is_whole and known.union(self._leaves).issuperset(self._origins())
-        """Whether every way into the loss was seen."""
+        hanging = {key for call in self.calls for key in call.required} - self._leaves
+        self.sees_all = is_whole and hanging.isdisjoint(self._origins())
+        """Whether every way into the loss was seen: nothing that came in hangs on a graph of
+        which the recording has not seen the call."""
 
     def _origins(self) -> Iterator[str]:
         """What came into the loss without being made by a call that was seen."""
@@ -137,7 +134,8 @@ class Flow:
             else:
                 cut = Cut(_reason(maker, key), maker, key)
             return _State(False, maker, {**state.cuts, cut: None})
-        if state.cuts and not state.is_live and key in call.required and key not in self._leaves:
+        is_unrecorded = state.maker is not None and state.maker.recorded is False
+        if is_unrecorded and key in call.required and key not in self._leaves:
             doubtful = {Cut(c.reason, c.call, c.made, True): None for c in state.cuts}
             return _State(True, state.maker, doubtful)
         return state

@@ -9,6 +9,7 @@ from gradviz.analysis.auditing_calls import Call
 from gradviz.analysis.auditing_flow import Cut, Flow, Trace
 from gradviz.model.auditing import NoGradient
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
+from gradviz.model.events import Accumulated, BackwardEnded, BackwardStarted
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
 from gradviz.model.graph import Graph
@@ -49,11 +50,13 @@ class Recorded:
         losses = [row for row, _ in pairs if row is not None]
         self._nodes: dict[str, str] = {}
         if not self.problem:
-            self._nodes = self._paired(losses)
-            if not self._nodes and len(facts.graph):
+            nodes = self._paired(losses)
+            if nodes is None:
                 self.problem = "the recording is of another graph than that of the loss"
             elif not any(self._keys.values()):
                 self.problem = "the recording knows none of the parameters by the names they have"
+            self._nodes = nodes or {}
+        self._losses = losses
         self._flow = Flow(recording, [row.id for row in losses])
 
     def _pair(self, names: Sequence[str], tensor: str) -> tuple[TensorInfo | None, str]:
@@ -69,14 +72,17 @@ class Recorded:
                 return row, ""
         return None, "the recording is of another run: its loss has another value"
 
-    def _paired(self, rows: list[TensorInfo]) -> dict[str, str]:
-        """Nodes of the recording and the same nodes of the live graph; empty if they differ."""
-        roots = iter(self._facts.graph.roots)
-        pairs = [
-            (row.node, next(roots)[0])
-            for row, loss in zip(rows, self._facts.losses)
-            if loss.root is not None and row.node is not None
-        ]
+    def _paired(self, rows: list[TensorInfo]) -> dict[str, str] | None:
+        """Nodes of the recording and the same nodes of the live graph; ``None`` if they differ."""
+        pairs: list[tuple[str, str]] = []
+        for row, loss in zip(rows, self._facts.losses):
+            if loss.root is None:
+                continue
+            live = self._facts.graph.roots[loss.root][0]
+            if row.node is not None:
+                pairs.append((row.node, live))
+            elif self._facts.graph[live].variable is None:
+                return None
         return _walk(self._last, self._facts.graph, pairs)
 
     def _key(self, parameter: ParameterFacts) -> str | None:
@@ -91,6 +97,27 @@ class Recorded:
             if row.name is not None and row.name.endswith(tuple(f".{n}" for n in parameter.names))
         ]
         return found[0] if len(found) == 1 else None
+
+    def received(self, place: int) -> bool | None:
+        """Whether the recorded backward from the losses gave the parameter a gradient.
+
+        ``None`` if there was none, or it was given ``inputs=`` or raised.
+        """
+        key, number = self._keys[place], None
+        roots = {row.node for row in self._losses}
+        brought: set[str | None] = set()
+        for step in self._recording.facts:
+            for event in step.events:
+                if isinstance(event, BackwardStarted):
+                    if not event.inputs and event.accumulates and event.inside is None:
+                        is_ours = {node for node, _ in event.roots} == roots
+                        number = event.number if is_ours else number
+                elif isinstance(event, Accumulated) and event.backward == number:
+                    if event.gradient is not None:
+                        brought.add(event.tensor)
+                elif isinstance(event, BackwardEnded) and event.number == number and event.raised:
+                    number = None
+        return None if number is None or key is None else key in brought
 
     def verdict(self, place: int) -> Verdict:
         """Why the parameter at this place is not reached."""
@@ -108,7 +135,7 @@ class Recorded:
             return _unknown("the loss was not seen to take anything that was computed from it")
         if trace.exits:
             call = trace.exits[0]
-            why = f"{self._words(call)} took it out of torch, and nothing else of it came in"
+            why = f"{self._words(call)} took it out of torch; no other way leads into the loss"
             return Verdict("left torch", why, call.at, call=_name(call))
         if trace.uses:
             call = trace.uses[0]
@@ -118,7 +145,8 @@ class Recorded:
 
     def _cut(self, trace: Trace) -> Verdict:
         first, *others = trace.cuts
-        also = dict.fromkeys(f"and so did {self._words(cut.call)}" for cut in others)
+        words = dict.fromkeys(self._words(cut.call) for cut in others)
+        also = [f"and so did {one}" for one in words if one != self._words(first.call)]
         marks = [mark for cut in trace.cuts for mark in self._marks(cut)]
         return Verdict(
             first.reason,
@@ -154,7 +182,7 @@ class Recorded:
         is_other = bool(codes) and call.at.code not in ("", codes[0].name)
         file = f" ({call.at.code})" if is_other else ""
         line = f" in line {call.at.line}{file}" if call.at.line is not None else ""
-        inside = f" in {call.module}" if call.module and not is_other else ""
+        inside = f" of {call.module}" if call.module and not is_other else ""
         return f"{_name(call)}{inside}{line}"
 
     def _marks(self, cut: Cut) -> Iterable[str]:
@@ -179,8 +207,8 @@ def _entry(graph: Graph, node: str) -> str:
     return f"{node}.{empty[0]}" if len(empty) == 1 else node
 
 
-def _walk(one: Graph, other: Graph, pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Pairs of nodes behind pairs of nodes; empty if the graphs differ anywhere."""
+def _walk(one: Graph, other: Graph, pairs: list[tuple[str, str]]) -> dict[str, str] | None:
+    """Pairs of nodes behind pairs of nodes; ``None`` if the graphs differ anywhere."""
     found: dict[str, str] = {}
     todo = list(pairs)
     while todo:
@@ -188,14 +216,14 @@ def _walk(one: Graph, other: Graph, pairs: list[tuple[str, str]]) -> dict[str, s
         if key in found:
             continue
         if one.place_of(key) is None:
-            return {}
+            return None
         mine, theirs = one[key], other[live]
         if mine.name != theirs.name or len(mine.next_functions) != len(theirs.next_functions):
-            return {}
+            return None
         found[key] = live
         for entry, same in zip(mine.next_functions, theirs.next_functions):
             if (entry is None) != (same is None):
-                return {}
+                return None
             if entry is not None and same is not None:
                 todo.append((entry[0], same[0]))
     return found

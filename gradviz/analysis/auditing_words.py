@@ -77,8 +77,8 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
                 f"The graph holds what backward needs. {listed([r.name for r in there])} "
                 f"{_have(there)} a .grad already: another backward adds to it."
             )
-        elif any(row.gets_gradient for row in rows):
-            yield "The graph holds what backward needs: backward() has still to run."
+        else:
+            yield "The graph holds what backward needs, and none that it leads to has a .grad yet."
     elif state == "freed":
         yield "The graph is freed: a backward has run over it."
     elif state == "partly freed":
@@ -86,7 +86,7 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
             "Part of the graph is freed: a backward of something else shared it, or one raised "
             "on its way. Another backward over that part raises."
         )
-    elif state == "saves nothing":
+    elif state == "saves nothing" and len(facts.graph) > 1:
         yield "The nodes of this graph save nothing, so whether backward has run is not known."
 
 
@@ -136,10 +136,10 @@ def _optimizer(facts: AuditFacts, rows: Sequence[ParameterAudit]) -> Iterator[st
     for row in rows:
         if not row.requires_grad and row.updated:
             yield f"{row.name} is frozen, and {optimizer.name}.step() changes it all the same."
-    outside = [row.name for row in rows if row.group is None]
+    replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
+    outside = [r.name for r in rows if r.group is None and not set(r.names) & set(replaced)]
     if outside and optimizer.groups:
         yield f"{listed(outside)} {'is' if len(outside) == 1 else 'are'} in no group of it."
-    replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
     if replaced:
         yield (
             f"{listed(replaced)}: rebound after the optimizer was made; it still has the tensor "

@@ -192,7 +192,8 @@ class _Reader:
         with autograd.arithmetic():
             parameters = tuple(self._parameters())
         ids = {key: known.id for key, known in self._known.items()}
-        numbers = [None if root is None else started.index(root) for root in roots]
+        count = iter(range(len(started)))
+        numbers = [None if root is None else next(count) for root in roots]
         optimizer = None
         if self._optimizer is not None:
             own = [(paths[0], tensor) for tensor, paths in self._paths.values()]

@@ -25,6 +25,7 @@ NoGradient: TypeAlias = Literal[
     "rebound",
     "no graph",
     "not a leaf",
+    "not given",
     "uninitialised",
     "unknown",
 ]
@@ -32,6 +33,7 @@ NoGradient: TypeAlias = Literal[
 used); ``"detached"``: ``detach()`` or ``.data``; ``"integer"``: a result that has no gradient, such
 as that of ``argmax``; ``"left torch"``: ``item()``, ``numpy()``; ``"rebound"``: another tensor has
 taken its place since the forward; ``"not a leaf"``: ``.grad`` of results is not kept;
+``"not given"``: the recorded backward came to a custom Function, which gave none;
 ``"unknown"``: what is alive does not tell."""
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]

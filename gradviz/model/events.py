@@ -95,8 +95,9 @@ class Write(Event):
     through: str = ""
     """``".data"``, ``"detach"``, ``"view"`` or ``""``: by which way it was reached."""
     reads: tuple[str, ...] = ()
-    """Tensor objects that went into the call which wrote, as in :class:`Operation`; of an
-    assignment to a part of a tensor the written one is the first."""
+    """Tensor objects that went into the call which wrote, as in :class:`Operation`."""
+    made: tuple[str, ...] = ()
+    """Tensor objects that it changed: the written one and what that is a view of."""
 
 
 @dataclass(frozen=True, slots=True)

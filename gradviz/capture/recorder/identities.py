@@ -71,14 +71,14 @@ class Identities:
         return [replace(s, events=tuple(map(self._settle, s.events))) for s in steps]
 
     def _settle(self, event: Event) -> Event:
-        became = self._became
-        if isinstance(event, (Write, Refused)) and event.reads:
-            return replace(event, reads=tuple(became.get(key, key) for key in event.reads))
         if isinstance(event, Operation):
-            return replace(
-                event,
-                reads=tuple(became.get(key, key) for key in event.reads),
-                made=tuple(became.get(key, key) for key in event.made),
-                required=tuple(became.get(key, key) for key in event.required),
-            )
+            made, required = self._settled(event.made), self._settled(event.required)
+            return replace(event, reads=self._settled(event.reads), made=made, required=required)
+        if isinstance(event, Write):
+            return replace(event, reads=self._settled(event.reads), made=self._settled(event.made))
+        if isinstance(event, Refused):
+            return replace(event, reads=self._settled(event.reads))
         return event
+
+    def _settled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([self._became.get(key, key) for key in keys])

@@ -141,7 +141,10 @@ class Operations:
             key = id(tensor) if storage is None else storage
             if key not in found:
                 write = self._write(call.name, tensor, storage, before, after)
-                found[key] = replace(write, reads=self.identities.keys(call.tensors))
+                base = autograd.base_of(tensor)
+                changed = [tensor] if base is None else [tensor, base]
+                keys = self.identities.keys
+                found[key] = replace(write, reads=keys(call.tensors), made=keys(changed))
         if call.is_setter and call.name == "data" and call.tensors:
             tensor = call.tensors[0]
             version = autograd.version_of(tensor)

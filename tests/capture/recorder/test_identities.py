@@ -55,6 +55,17 @@ def test_an_assignment_to_a_part_tells_what_went_in() -> None:
     (write,) = (event for event in events if isinstance(event, Write))
     exp = operations(recording)["exp"]
     assert write.reads == (recording.graph.tensor("buffer").id, *exp.made)
+    assert write.made == (recording.graph.tensor("buffer").id,)
+
+
+def test_a_write_through_a_view_tells_what_it_is_a_view_of() -> None:
+    with gradviz.record() as recording:
+        total = torch.zeros(2)[0].add_(1)
+    events = [event for step in recording.steps for event in step.events]
+    (write,) = (event for event in events if isinstance(event, Write))
+    made = operations(recording)
+    assert write.made == (*made["add_"].made, *made["zeros"].made)
+    del total
 
 
 def test_a_recording_with_them_survives_json() -> None:
