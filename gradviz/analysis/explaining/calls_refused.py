@@ -50,7 +50,8 @@ def no_derivative(evidence: Evidence) -> Explanation:
     words = target or "the tensor"
     dtype = f"is {found.dtype}" if found is not None and found.dtype else "has integers or booleans"
     made = None if found is None else line_of(found.key, evidence)
-    causes = [Cause("other", f"{words} {dtype}", made or evidence.noticed)]
+    made = made if found is not None else evidence.noticed
+    causes = [Cause("other", f"{words} {dtype}", made)] if made is not None else []
     return Explanation(
         what=f"{words} {dtype}, and cannot require grad",
         why="a derivative tells what a small change does; only floating point and complex numbers "
@@ -165,7 +166,8 @@ def unused(evidence: Evidence) -> Explanation:
     cuts = [cut for cut in (trail.cuts if trail is not None else ()) if key in cut.tensors]
     causes = [Cause("cut", f"{cut.call} cut {words} off", cut.at) for cut in cuts]
     if found is not None and not causes and (made := line_of(key, evidence)) is not None:
-        causes.append(Cause("other", f"{words} was made here", made))
+        what_of = f"{words} was made here, and nothing that {root.words} depends on used it"
+        causes.append(Cause("other", what_of, made))
     return Explanation(
         what=what,
         why="grad() gives a gradient for every input it is asked for, unless told otherwise",

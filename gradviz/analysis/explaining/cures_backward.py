@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from gradviz.analysis.explaining.evidence import Evidence
@@ -152,11 +153,13 @@ def cut_state(names: Sequence[str], noticed: CodeLine | None, evidence: Evidence
     if statement is None or noticed is None or not names:
         return None
     codes = []
+    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
     for base in dict.fromkeys(name.partition("[")[0] for name in names):
         inside = [name for name in names if name.partition("[")[0] == base and name != base]
         code = f"{base} = {base}.detach()"
         if inside:
-            code = f"{base} = type({base})(one.detach() for one in {base})"
+            if not all(re.fullmatch(r".*\[\d+\]", name) for name in inside):
+                return None
+            code = f"{base} = tuple(one.detach() for one in {base})"
         codes.append(code)
-    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
     return Cure(does, "\n".join(codes), "after", statement.line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -40,6 +42,9 @@ _FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
     "wrong number of gradients": functions.wrong_number,
 }
 
+_DEEP: Final = frozenset({"saved tensor written", "graph freed", "no graph"})
+"""Kinds whose culprit is another line than the one that raises."""
+
 
 def errors_in(recording: Recording) -> Iterator[Explanation]:
     """One explanation per error that a line raised, caught or not."""
@@ -61,16 +66,44 @@ def explain(evidence: Evidence) -> Explanation:
     raised = evidence.raised
     kind = kind_of(raised.type, raised.message)
     found = _FAMILIES.get(kind, _other)(evidence)
+    found = replace(found, kind=found.kind or kind)
     return replace(
         found,
-        kind=found.kind or kind,
         raised=raised.type,
         noticed=evidence.noticed,
         already=evidence.already,
         cures=tuple(dict.fromkeys(found.cures)),
+        unknown=tuple(_unknown(found, evidence)),
         step=evidence.step,
         recording=evidence.recording,
     )
+
+
+def _unknown(found: Explanation, evidence: Evidence) -> Iterator[str]:
+    """What is not known, and what would tell it."""
+    yield from found.unknown
+    if not evidence.is_recorded and found.line is None and not found.unknown:
+        yield "which line led there; gradviz.record() around the code would tell"
+    function = _not_followed(found, evidence)
+    if function is not None:
+        yield f"which line inside {function}; gradviz.record(into={function}) would tell"
+
+
+def _not_followed(found: Explanation, evidence: Evidence) -> str | None:
+    """A function in which all of it happened, if its lines were not recorded."""
+    at, statement = None if found.cause is None else found.cause.at, evidence.statement
+    if found.kind not in _DEEP or at is None or statement is None or not evidence.is_recorded:
+        return None
+    if at.line != statement.line or at.code != statement.code.name:
+        return None
+    is_told = found.cause is not None and " in " in found.cause.what.replace(" in place", "")
+    functions = [
+        part.func.id
+        for part in statement.parts
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+    ]
+    functions = [name for name in functions if not hasattr(builtins, name)]
+    return functions[0] if len(functions) == 1 and not is_told else None
 
 
 def _other(evidence: Evidence) -> Explanation:

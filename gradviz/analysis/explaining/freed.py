@@ -88,7 +88,7 @@ def _shared(earlier: Earlier | None, evidence: Evidence) -> tuple[str, ...]:
             if entry is not None and entry[0] in inside and node.id not in inside:
                 name = evidence.name(evidence.past.output_of(entry[0], evidence.step, entry[1]))
                 found |= dict.fromkeys([name] if name else [])
-    return tuple(found)
+    return tuple(sorted(found))
 
 
 # --- words -----------------------------------------------------------------------------------
@@ -123,16 +123,12 @@ def _unknown_node(evidence: Evidence) -> Explanation:
     names = listed(dict.fromkeys(node.name for node in found))
     which = f"which node refused: one of {names}" if found else "which node refused"
     recorded = "" if evidence.is_recorded else "; gradviz.record() around the code would tell"
-    cures = []
-    if roots and is_expression(roots[0]):
-        does = "in the backward before this one: keeps what it would free"
-        cures.append(Cure(does, f"{roots[0]}.backward(retain_graph=True)", "elsewhere"))
     return Explanation(
         what="a node needs what it had saved, but an earlier backward has freed it",
         why=WHY,
         variables=tuple(roots),
         node_name=found[0].name if len({n.name for n in found}) == 1 else None,
-        cures=tuple(cures),
+        cures=tuple(_advice(evidence)),
         unknown=(which, f"which backward freed it{recorded}"),
         marks=tuple(Mark(n.id, "refused", "it may be the node that refused") for n in found),
     )
@@ -153,6 +149,7 @@ def _possible_cures(
     earlier: Earlier | None, shared: tuple[str, ...], is_same: bool, evidence: Evidence
 ) -> Iterator[Cure | None]:
     if earlier is None:
+        yield from _advice(evidence)
         return
     first = evidence.statement_at(earlier.at)
     keep = cures_backward.keep_graph(first)
@@ -168,6 +165,14 @@ def _possible_cures(
         return
     yield keep
     yield cures_backward.add_up(first, earlier.step, evidence)
+
+
+def _advice(evidence: Evidence) -> Iterator[Cure]:
+    """What to do at the earlier backward, wherever that is."""
+    for name in filter(None, (evidence.name(info.id) for info in evidence.roots[:1])):
+        if is_expression(name):
+            does = "in the backward before this one: keeps what it would free"
+            yield Cure(does, f"{name}.backward(retain_graph=True)", "elsewhere")
 
 
 def _again(first: Statement | None, earlier: Earlier, evidence: Evidence) -> Cure | None:

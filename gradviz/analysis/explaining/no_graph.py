@@ -46,7 +46,8 @@ def explain(evidence: Evidence) -> Explanation:
 
 def _why(first: Cut | None, trail: Trail) -> str:
     if first is not None:
-        return _WHY.get(first.reason, "it was computed without being recorded")
+        reason = "left torch" if first.wrapped is not None else first.reason
+        return _WHY.get(reason, "it was computed without being recorded")
     if trail.is_lost:
         return "backward goes along grad_fn, and there is none"
     return "an operation is recorded only if one of its inputs requires grad, and none did"
@@ -88,7 +89,8 @@ def _cut_words(cut: Cut, evidence: Evidence) -> str:
         return f"{cut.call}() took {value} out of torch"
     if cut.reason in ("detach", ".data"):
         call = ".data" if cut.reason == ".data" else f"{cut.call}()"
-        return f"{call} gave {value} without the graph"
+        left = ", and it left torch" if cut.wrapped is not None else ""
+        return f"{call} gave {value} without the graph{left}"
     if cut.reason in ("no_grad", "inference mode"):
         where = "under no_grad" if cut.reason == "no_grad" else "in inference mode"
         return f"{cut.call} ran on {name or value} {where}, so it was not recorded"

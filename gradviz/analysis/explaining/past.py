@@ -173,9 +173,12 @@ class Past:
         number, text = int(found["line"]), found["text"] or ""
         if line is not None and line.line == number:
             return line
-        codes = self.recording.codes
-        own = codes[0].name if codes and not found["file"] else found["file"] or ""
-        return CodeLine(number, text, own)
+        file = found["file"] or "cell"
+        for code in self.recording.codes:
+            is_inside = code.first_line <= number <= code.first_line + code.text.count("\n")
+            if code.name.partition(":")[0] == file and is_inside:
+                return CodeLine(number, text, code.name)
+        return CodeLine(number, text, found["file"] or "")
 
 
 def _number(key: str) -> int:

@@ -54,13 +54,13 @@ def operation_of(node: Node | str) -> str:
     """``exp`` of ``ExpBackward0``.
 
     Examples:
-        >>> operation_of("LogSoftmaxBackward0"), operation_of("CopySlices")
-        ('log_softmax', 'CopySlices')
+        >>> operation_of("LogSoftmaxBackward0"), operation_of("MineBackward")
+        ('log_softmax', 'Mine')
     """
     name = node if isinstance(node, str) else node.name
-    stem, is_backward, _ = name.partition("Backward")
-    if not is_backward:
-        return name
+    stem, is_backward, number = name.partition("Backward")
+    if not is_backward or not number.isdigit():  # of a custom Function, or of no operation
+        return stem
     parts = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem)
     return parts.lstrip("_")
 

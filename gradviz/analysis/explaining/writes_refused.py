@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gradviz.analysis.explaining import cures_writes
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
-from gradviz.analysis.explaining.statements import Statement, calls_in, is_expression
+from gradviz.analysis.explaining.statements import Statement, calls_in, is_expression, names_read
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import TensorInfo
 from gradviz.model.marks import Mark
@@ -81,14 +81,15 @@ def behind_hook(evidence: Evidence) -> Explanation:
 
 def inference(evidence: Evidence) -> Explanation:
     """An operation that is recorded was to save a tensor of inference mode."""
-    tensors = [one for one in given(evidence) if one.info is not None and one.info.is_inference]
+    tensors = given(evidence) or [named(name, evidence) for name in _read_by(evidence)]
+    tensors = [one for one in tensors if one.info is not None and one.info.is_inference]
     found = tensors[0] if tensors else None
     by = _by(evidence)
     words = "a tensor that was made in inference mode" if found is None else found.words
     is_it = "" if found is None else ", which was made in inference mode"
     made = None if found is None else line_of(found.key, evidence)
     causes = [Cause("other", f"{words} was made in inference mode", made)] if made else []
-    unknown = () if made or found is None else (f"which line made {words}",)
+    unknown = () if made or not evidence.is_recorded else (f"which line made {words}",)
     return Explanation(
         what=f"{by} would save {words}{is_it}",
         why="tensors of inference mode have no version counter, so autograd could not notice "
@@ -96,7 +97,7 @@ def inference(evidence: Evidence) -> Explanation:
         variables=tuple(one.name for one in tensors if one.name),
         causes=tuple(causes),
         cures=tuple(_of_inference(found, evidence)),
-        unknown=unknown or (() if found else ("which tensor it is",)),
+        unknown=unknown if found is not None else ("which tensor it is",),
         marks=()
         if found is None or found.info is None
         else (Mark(found.info.id, "refused", words),),
@@ -115,6 +116,11 @@ def _written(evidence: Evidence) -> Given:
     text = None if statement is None else cures_writes.written_expression(statement, "")
     text = (text or "").partition("[")[0]
     return named(text, evidence) if text and is_expression(text) else Given(None, None, None)
+
+
+def _read_by(evidence: Evidence) -> list[str]:
+    """Variables that the line reads."""
+    return [] if evidence.statement is None else names_read(evidence.statement.node)
 
 
 def _leaf_behind(written: Given, evidence: Evidence) -> TensorInfo | None:

@@ -162,14 +162,15 @@ def _wrote(written: Written, suspect: Suspect) -> str:
     if written.is_optimizer:
         return f"{written.by}() updated {written.name}: {versions}"
     where = f" in {written.module}" if written.module else ""
+    by = "the assignment" if written.by == "__setitem__" else written.by
     if written.name is None:
-        return f"{written.by}{where} wrote {suspect.name or 'it'} in place: {versions}"
+        return f"{by}{where} wrote {suspect.name or 'it'} in place: {versions}"
     whose = ""
     if suspect.name not in (None, written.name):
         whose = f", which shares the memory of {suspect.name}"
         if written.through == "view":
             whose = f", a view of the memory of {suspect.name}"
-    return f"{written.by}{where} wrote {written.name}{whose}: {versions}"
+    return f"{by}{where} wrote {written.name}{whose}: {versions}"
 
 
 def _unknown(first: Written | None, evidence: Evidence) -> Iterator[str]:

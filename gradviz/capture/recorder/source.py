@@ -124,11 +124,16 @@ def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
     best: tuple[int, int, int] | None = None
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.AsyncWith)):
-            first, last = node.body[0].lineno, node.body[-1].end_lineno or node.lineno
+            first, last = _first_line(node.body[0]), node.body[-1].end_lineno or node.lineno
             is_head = node.lineno <= line < max(first, node.lineno + 1)
             if is_head and (best is None or node.lineno > best[0]):
                 best = node.lineno, first, last
     return best
+
+
+def _first_line(node: ast.stmt) -> int:
+    """First line of a statement, its decorators among it."""
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
 
 
 def _statements(code: Code) -> dict[int, int]:

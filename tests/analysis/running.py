@@ -1,0 +1,121 @@
+"""Runs the programs of scenarios: recorded, not recorded, and with a cure applied."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import linecache
+import textwrap
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import gradviz
+from gradviz.model.explanation import Cure, Explanation
+
+_MARKS = ("culprit", "saved", "noticed")
+_HEAD = ("def program():", "    with block() as found:")
+_INDENT = " " * 8
+
+
+def unmarked(text: str) -> str:
+    """A program without the comments that mark its lines."""
+    return "\n".join(line.partition("  #")[0] for line in text.split("\n"))
+
+
+def line_of(text: str, mark: str) -> int | None:
+    """Number of the marked line in the file that runs; ``None`` if no line is marked so."""
+    for number, line in enumerate(text.split("\n"), 1 + len(_HEAD)):
+        if mark in line.partition("  #")[2].split():
+            return number
+    return None
+
+
+def run(text: str, block: Any = contextlib.nullcontext, name: str = "program.py") -> dict[str, Any]:
+    """Run a program in a block.
+
+    Args:
+        text: The program.
+        block: Gives the block; what that binds is ``found`` among the variables.
+        name: Name of the file.
+
+    Returns:
+        The variables of the program at its end.
+    """
+    body = textwrap.indent(text, _INDENT).rstrip()
+    whole = "\n".join([*_HEAD, body, "    return locals()", ""])
+    linecache.cache[name] = (len(whole), None, whole.splitlines(True), name)
+    space: dict[str, Any] = {
+        "__name__": "program",
+        "F": nn.functional,
+        "block": block,
+        "checkpoint": checkpoint,
+        "copy": copy,
+        "nn": nn,
+        "np": np,
+        "torch": torch,
+    }
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(whole, name, "exec"), space)
+        found: dict[str, Any] = space["program"]()
+    return {**space, **found}
+
+
+def explained(text: str, record: bool = True) -> Explanation:
+    """The explanation of the error that a program raises."""
+    found = run(unmarked(text), lambda: gradviz.expect_error(record=record))["found"]
+    assert isinstance(found, Explanation)
+    return found
+
+
+@contextlib.contextmanager
+def anomaly() -> Iterator[None]:
+    """torch's own search for the line that made the node."""
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        yield
+
+
+def cured(text: str, cure: Cure) -> str:
+    """A program with a cure applied."""
+    lines = unmarked(text).split("\n")
+    edits: Sequence[Cure] = (cure, *cure.also)
+    spans = {edit: _span(lines, (edit.line or 0) - len(_HEAD)) for edit in edits}
+    for edit in sorted(edits, key=lambda e: spans[e], reverse=True):
+        first, last = spans[edit]
+        indent = " " * (len(lines[first]) - len(lines[first].lstrip()))
+        new = [indent + line for line in edit.code.split("\n")] if edit.code else []
+        if edit.how == "instead":
+            lines[first : last + 1] = new
+        elif edit.how == "before":
+            lines[first:first] = new
+        else:
+            assert edit.how == "after"
+            lines[last + 1 : last + 1] = new
+    return "\n".join(lines)
+
+
+def _span(lines: list[str], number: int) -> tuple[int, int]:
+    """First and last line, from 0, of the statement that begins at a line."""
+    found = (number - 1, number - 1)
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.stmt) and node.lineno == number:
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or number
+            found = (number - 1, max(number, last) - 1)
+    return found
+
+
+def is_right(variables: dict[str, Any], left: str, right: str) -> bool:
+    """Whether two expressions are equal for these variables."""
+    one, other = (eval(side, dict(variables)) for side in (left, right))
+    if not isinstance(one, torch.Tensor):
+        return bool(one == eval(right, dict(variables)))
+    return bool(torch.allclose(one, other))

@@ -1,0 +1,1312 @@
+"""Programs that torch refuses, and what the explanation of each error must say.
+
+A program runs in a block of a function. The lines that an explanation must name are marked in its
+text: ``# culprit`` (the first cause), ``# saved`` (the node that refused was made here) and
+``# noticed``. What must hold once a cure is applied is said in Python, with right values that are
+written down without the fault.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradviz.model.explanation import ErrorKind
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A program with one fault."""
+
+    name: str
+    kind: ErrorKind
+    text: str
+    variables: tuple[str, ...] = ()
+    node: str | None = None
+    """Name of the node that saved or refused."""
+    saved: str | None = None
+    versions: tuple[int | None, int | None] = (None, None)
+    right: tuple[dict[str, str], ...] = ()
+    """Per cure: what is equal afterwards, as expressions; the last counts for all that follow."""
+    cures: int = 2
+    """How many cures there are."""
+    unknown: bool = False
+    """Whether something stays unknown though it was recorded."""
+    words: tuple[str, ...] = ()
+    """What the text must say besides."""
+    raised: str = "RuntimeError"
+    only_cpu: bool = False
+    already: tuple[str, ...] = ()
+    """What an explanation must say was changed already, or the beginnings of it."""
+    inside: bool = False
+    """Whether it is raised by code of the user's that runs inside backward."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ALL: list[Scenario] = []
+
+
+def add(name: str, kind: ErrorKind, text: str, **facts: object) -> None:
+    text = text.strip("\n") + "\n"
+    ALL.append(Scenario(name, kind, text, **facts))  # type: ignore[arg-type]
+
+
+def named(name: str) -> Scenario:
+    return next(scenario for scenario in ALL if scenario.name == name)
+
+
+# --- a saved tensor was written ----------------------------------------------------------------
+
+WRITTEN: ErrorKind = "saved tensor written"
+
+add(
+    "input of pow",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w * 2
+y = h.pow(2)  # saved
+h.add_(1)  # culprit
+loss = (y + h).sum()
+loss.backward()  # noticed
+""",
+    variables=("h",),
+    node="PowBackward0",
+    saved="self",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w + 2"},),
+)
+add(
+    "result of exp",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()  # saved
+h *= 2 + 1  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "3 * w.exp()"},),
+)
+add(
+    "result of relu",
+    WRITTEN,
+    """
+w = torch.tensor([-1.0, 2.0, 3.0], requires_grad=True)
+y = F.relu(w * 2)  # saved
+y += 1  # culprit
+y.sum().backward()  # noticed
+""",
+    variables=("y",),
+    node="ReluBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "torch.tensor([0.0, 2.0, 2.0])"},),
+)
+add(
+    "result of sigmoid",
+    WRITTEN,
+    """
+w = torch.tensor([-1.0, 0.0, 3.0], requires_grad=True)
+y = torch.sigmoid(w)  # saved
+y.mul_(2)  # culprit
+y.sum().backward()  # noticed
+""",
+    variables=("y",),
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * torch.sigmoid(w) * (1 - torch.sigmoid(w))"},),
+)
+add(
+    "saved by the write itself",
+    WRITTEN,
+    """
+w = torch.tensor([-1.0, 0.0, 3.0], requires_grad=True)
+y = w * 2
+y.mul_(y)  # culprit saved
+y.sum().backward()  # noticed
+""",
+    variables=("y",),
+    node="MulBackward0",
+    saved="other",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w"},),
+    cures=1,
+)
+add(
+    "written twice",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+h.add_(1)  # culprit
+h.mul_(2)
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=({"w.grad": "2 * w.exp()"},),
+    words=("add_ wrote h: version 0 became 1", "mul_ wrote h: version 1 became 2"),
+)
+add(
+    "written before the save too",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 1
+h.add_(1)
+h.mul_(2)
+y = h.sin()  # saved
+h.sub_(5)  # culprit
+(y + h).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="SinBackward0",
+    saved="self",
+    versions=(2, 3),
+    right=({"w.grad": "2 * (2 * w + 2).cos() + 2"},),
+)
+add(
+    "in one line",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = w.exp().add_(1)  # culprit saved
+y.sum().backward()  # noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "a part assigned",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()  # saved
+h[0] = 5  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp() * torch.tensor([0.0, 1.0, 1.0])"},),
+)
+add(
+    "a part added to",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()  # saved
+h[1:] *= 4  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=({"w.grad": "w.exp() * torch.tensor([1.0, 4.0, 4.0])"},),
+)
+add(
+    "through a view",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()  # saved
+row = h[0]
+row.mul_(3)  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h", "row"),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp() * torch.tensor([3.0, 1.0, 1.0])"},),
+)
+add(
+    "through a view made before the save",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w * 2
+row = h[0]
+y = h.pow(2)  # saved
+row.mul_(3)  # culprit
+(y + h).sum().backward()  # noticed
+""",
+    variables=("h", "row"),
+    node="PowBackward0",
+    saved="self",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w + torch.tensor([6.0, 2.0, 2.0])"},),
+    cures=1,
+)
+add(
+    "through detach",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w.exp()  # saved
+c = h.detach()
+c.zero_()  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h", "c"),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp()"},),
+)
+add(
+    "of a tensor that requires no grad",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x = torch.tensor([3.0, 4.0, 5.0])
+y = w * x  # saved
+x.fill_(7.0)  # culprit
+(y + x).sum().backward()  # noticed
+""",
+    variables=("x",),
+    node="MulBackward0",
+    saved="other",
+    versions=(0, 1),
+    right=({"w.grad": "torch.tensor([3.0, 4.0, 5.0])"},),
+)
+add(
+    "inplace of a module",
+    WRITTEN,
+    """
+model = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid(), nn.ReLU(inplace=True))
+x = torch.ones(2, 3)
+model(x).sum().backward()  # culprit saved noticed
+""",
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"model[0].bias.grad": "2 * (s := torch.sigmoid(model[0](x)))[0] * (1 - s[0])"},),
+    cures=1,
+    words=("in model.2",),
+)
+add(
+    "inplace=True of a function",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = torch.tanh(w)  # saved
+F.relu(h, inplace=True)  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="TanhBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "1 - torch.tanh(w) ** 2"},),
+)
+add(
+    "relu_",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = torch.tanh(w)  # saved
+F.relu_(h)  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="TanhBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "1 - torch.tanh(w) ** 2"},),
+)
+add(
+    "in a loop",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+total = torch.zeros(2)
+for factor in (1.0, 2.0):
+    h = (w * factor).exp()  # saved
+    h += 1  # culprit
+    total = total + h
+total.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp() + 2 * (2 * w).exp()"},),
+)
+add(
+    "step between two backwards",
+    WRITTEN,
+    """
+model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.ones(4, 2)
+loss = model(x).mean()  # saved
+loss.backward(retain_graph=True)
+opt.step()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("model.2.weight",),
+    node="AddmmBackward0",
+    saved="mat2",
+    versions=(1, 2),
+    right=(
+        {"model[2].bias.grad": "torch.tensor([2.0])"},
+        {"model[2].bias.grad": "torch.tensor([2.0])"},
+    ),
+)
+add(
+    "GAN: the generator's loss is older than the discriminator's step",
+    WRITTEN,
+    """
+make, judge = nn.Linear(2, 3), nn.Linear(3, 1)
+of_make = torch.optim.SGD(make.parameters(), lr=0.1)
+of_judge = torch.optim.SGD(judge.parameters(), lr=0.1)
+for _ in range(2):
+    fake = make(torch.ones(4, 2))
+    score = judge(fake)  # saved
+    judge_loss = score.mean()
+    make_loss = -score.mean()
+    of_judge.zero_grad()
+    judge_loss.backward(retain_graph=True)
+    of_judge.step()  # culprit
+    of_make.zero_grad()
+    make_loss.backward()  # noticed
+    of_make.step()
+""",
+    variables=("judge.weight",),
+    node="AddmmBackward0",
+    saved="mat2",
+    versions=(1, 2),
+    right=({"make.bias.grad": "-judge.weight.detach()[0]"},),
+    cures=1,
+)
+add(
+    "actor and critic with a shared trunk",
+    WRITTEN,
+    """
+trunk, actor, critic = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+of_critic = torch.optim.SGD([*trunk.parameters(), *critic.parameters()], lr=0.1)
+of_actor = torch.optim.SGD(actor.parameters(), lr=0.1)
+seen = torch.ones(4, 2)
+hidden = torch.tanh(trunk(seen))
+value = critic(hidden)  # saved
+advantage = 1 - value  # not detached
+actor_loss = (actor(hidden) * advantage).mean()
+critic_loss = (value - 1).pow(2).mean()
+critic_loss.backward(retain_graph=True)
+of_critic.step()  # culprit
+actor_loss.backward()  # noticed
+of_actor.step()
+""",
+    variables=("critic.weight",),
+    node="AddmmBackward0",
+    saved="mat2",
+    versions=(1, 2),
+    right=({"actor.bias.grad": "(1 - critic(torch.tanh(trunk(seen)))).mean().reshape(1)"}, {}),
+    already=("actor.bias.grad was None and is", "actor.weight.grad was None and is"),
+)
+add(
+    "weights updated by hand",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = w.pow(2).sum()  # saved
+loss.backward(retain_graph=True)
+with torch.no_grad():
+    w -= 0.25 * w.grad  # culprit
+    w.grad = None
+loss.backward()  # noticed
+""",
+    variables=("w",),
+    node="PowBackward0",
+    saved="self",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w"},),
+    cures=1,
+)
+add(
+    "fused cells: a buffer that is used again",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+buffer = torch.zeros(2)
+total = torch.zeros(())
+for x in (1.0, 2.0):
+    buffer.copy_(torch.full((2,), x))  # culprit
+    total = total + (w * buffer).sum()  # saved
+total.backward()  # noticed
+""",
+    variables=("buffer",),
+    node="MulBackward0",
+    saved="other",
+    versions=(1, 2),
+    right=({"w.grad": "torch.tensor([3.0, 3.0])"},),
+)
+add(
+    "tensors of a custom Function",
+    WRITTEN,
+    """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 1
+y = Square.apply(h)  # saved
+h.add_(1)  # culprit
+(y + h).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="SquareBackward",
+    saved="tensors[0]",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w + 1"},),
+    inside=True,
+)
+add(
+    "what was reached before the error keeps its gradient",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+v = torch.tensor([3.0, 4.0], requires_grad=True)
+h = w.exp()  # saved
+h.add_(1)  # culprit
+d = v * 1
+loss = h.sum() + d.sum()
+loss.backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp()", "v.grad": "torch.ones(2)"},),
+    already=("v.grad was None and is [1.0, 1.0]",),
+)
+add(
+    "a hook writes while backward runs",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+y = h * 2
+y.register_hook(lambda g: print(end=str(h.detach().zero_())[:0]))
+y.sum().backward()  # culprit noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w.exp()"},),
+)
+
+# --- a graph was freed -------------------------------------------------------------------------
+
+FREED: ErrorKind = "graph freed"
+
+add(
+    "backward twice",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = w.exp().sum()
+loss.backward()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "2 * w.exp()"},),
+)
+add(
+    "backward twice in a loop",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = w.exp().sum()
+for _ in range(3):
+    loss.backward()  # culprit noticed
+""",
+    variables=("loss",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "3 * w.exp()"},),
+)
+add(
+    "a failed backward leaves gradients",
+    FREED,
+    """
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(3.0, requires_grad=True)
+c = torch.tensor(1.0, requires_grad=True)
+out1 = a * b
+out2 = out1 + c
+out1.retain_grad()
+out2.backward()  # culprit
+out2.backward()  # noticed
+""",
+    variables=("out2",),
+    node="MulBackward0",
+    right=({"a.grad": "torch.tensor(6.0)", "c.grad": "torch.tensor(2.0)"},),
+    already=(
+        "c.grad was 1.0 and is 2.0",
+        "out1.grad was 1.0 and is 2.0, kept by retain_grad",
+    ),
+)
+add(
+    "a shared trunk",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+trunk = w.exp()  # saved
+one = trunk.sin().sum()
+two = trunk.cos().sum()
+one.backward()  # culprit
+two.backward()  # noticed
+""",
+    variables=("trunk", "two"),
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "w.exp() * (w.exp().cos() - w.exp().sin())"},),
+)
+add(
+    "a state carried from pass to pass",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = torch.zeros(2)
+for _ in range(3):
+    h = torch.tanh(w * h + 1)  # saved
+    loss = h.sum()
+    loss.backward()  # culprit noticed
+""",
+    variables=("h", "loss"),
+    node="TanhBackward0",
+    saved="result",
+    right=({"w.grad is not None": "True", "h.requires_grad": "False"}, {"h.requires_grad": "True"}),
+)
+add(
+    "truncated backpropagation through an LSTM",
+    FREED,
+    """
+cell = nn.LSTM(2, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+state = None
+for _ in range(3):
+    out, state = cell(torch.ones(4, 1, 2), state)  # saved
+    loss = out.sum()
+    opt.zero_grad()
+    loss.backward()  # culprit noticed
+    opt.step()
+""",
+    variables=("state[0]", "state[1]", "loss"),
+    node="MkldnnRnnLayerBackward0",
+    right=({"cell.weight_hh_l0.grad is not None": "True", "state[0].requires_grad": "False"},),
+    cures=1,
+    only_cpu=True,
+)
+add(
+    "two gradients by grad()",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+v = torch.tensor([3.0, 4.0], requires_grad=True)
+y = (w * v).sum()
+(dw,) = torch.autograd.grad(y, w)  # culprit
+(dv,) = torch.autograd.grad(y, v)  # noticed
+""",
+    variables=("y",),
+    node="MulBackward0",
+    right=({"dw": "v", "dv": "w"},),
+)
+add(
+    "a checkpoint run twice",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = checkpoint(lambda t: t.exp(), w, use_reentrant=False)
+loss = (y + 1).sum()
+loss.backward()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "2 * w.exp()"},),
+)
+add(
+    "a saved tensor read after backward",
+    "saved tensor read after freeing",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = w.exp()
+y.sum().backward()  # culprit
+kept = y.grad_fn._saved_result  # noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"kept": "w.exp()", "w.grad": "w.exp()"},),
+)
+
+# --- writes that are refused -------------------------------------------------------------------
+
+add(
+    "a leaf",
+    "leaf written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+w.add_(1)  # culprit noticed
+w.exp().sum().backward()
+""",
+    variables=("w",),
+    right=({"w.grad": "w.exp()", "w": "torch.tensor([2.0, 3.0])"},),
+    cures=1,
+)
+add(
+    "a leaf, augmented",
+    "leaf written",
+    """
+layer = nn.Linear(2, 1)
+layer.weight *= 0.0  # culprit noticed
+layer(torch.ones(1, 2)).sum().backward()
+""",
+    variables=("layer.weight",),
+    right=({"layer.weight.grad": "torch.ones(1, 2)", "layer.weight": "torch.zeros(1, 2)"},),
+    cures=1,
+)
+add(
+    "a part of a leaf",
+    "view of a leaf written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+w[0] = 5  # culprit noticed
+w.exp().sum().backward()
+""",
+    variables=("w",),
+    right=({"w.grad": "w.exp()", "w": "torch.tensor([5.0, 2.0])"},),
+    cures=1,
+)
+add(
+    "a view of a leaf",
+    "view of a leaf written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+first = w[:1]
+first.mul_(3)  # culprit noticed
+w.exp().sum().backward()
+""",
+    variables=("w", "first"),
+    node="AccumulateGrad",
+    right=({"w.grad": "w.exp()", "w": "torch.tensor([3.0, 2.0])"},),
+    cures=1,
+)
+add(
+    "one of several views",
+    "one of several views written",
+    """
+w = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+h = w * 2
+low, high = h.split(2)
+low.add_(1)  # culprit noticed
+(low * high).sum().backward()
+""",
+    variables=("low", "h"),
+    node="SplitBackward0",
+    right=({"w.grad": "torch.cat([4 * w[2:], 4 * w[:2] + 2])"},),
+    words=("split gave low as one of several views of h",),
+)
+add(
+    "an activation in place behind a full backward hook",
+    "output of a backward hook written",
+    """
+model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+model[0].register_full_backward_hook(lambda *_: None)
+x = torch.ones(1, 2)
+model(x).sum().backward()  # culprit noticed
+""",
+    node="BackwardHookFunctionBackward",
+    right=({"model[0].bias.grad": "(model[0](x) > 0).float()[0]"},),
+    cures=1,
+    words=("relu in model.1", "the full backward hook was registered"),
+)
+add(
+    "written by hand behind a full backward hook",
+    "output of a backward hook written",
+    """
+layer = nn.Linear(2, 2)
+layer.register_full_backward_hook(lambda *_: None)
+y = layer(torch.ones(1, 2))
+y.relu_()  # culprit noticed
+y.sum().backward()
+""",
+    variables=("y",),
+    node="BackwardHookFunctionBackward",
+    right=({"layer.bias.grad": "(layer(torch.ones(1, 2)) > 0).float()[0]"},),
+)
+add(
+    "a tensor of inference mode",
+    "inference tensor saved",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with torch.inference_mode():
+    x = torch.tensor([3.0, 4.0])  # culprit
+y = w * x  # noticed
+y.sum().backward()
+""",
+    variables=("x",),
+    right=({"w.grad": "torch.tensor([3.0, 4.0])"},),
+)
+
+# --- calls that are refused --------------------------------------------------------------------
+
+add(
+    "backward of several numbers",
+    "not a scalar",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = w.exp()
+y.backward()  # culprit noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    right=({"w.grad": "w.exp()"},),
+)
+add(
+    "backward of several numbers without a name",
+    "not a scalar",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+(w * 2 + 1).backward()  # culprit noticed
+""",
+    right=({"w.grad": "torch.full((3,), 2.0)"},),
+)
+add(
+    "grad of several numbers",
+    "not a scalar",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = w.exp()
+(g,) = torch.autograd.grad(y, w)  # culprit noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    right=({"g": "w.exp()"},),
+)
+add(
+    "integers, made",
+    "dtype cannot require grad",
+    """
+x = torch.tensor([1, 2, 3], requires_grad=True)  # culprit noticed
+(x * x).sum().backward()
+""",
+    variables=("x",),
+    right=({"x.grad": "2 * x"},),
+    cures=1,
+)
+add(
+    "integers, asked",
+    "dtype cannot require grad",
+    """
+x = torch.tensor([1, 2, 3])  # culprit
+x.requires_grad_()  # noticed
+(x * x).sum().backward()
+""",
+    variables=("x",),
+    right=({"x.grad": "2 * x"},),
+    cures=1,
+)
+add(
+    "integers, set",
+    "dtype cannot require grad",
+    """
+x = torch.arange(3)  # culprit
+x.requires_grad = True  # noticed
+(x * x).sum().backward()
+""",
+    variables=("x",),
+    right=({"x.grad": "2 * x"},),
+    cures=1,
+)
+add(
+    "integers as a parameter",
+    "dtype cannot require grad",
+    """
+p = nn.Parameter(torch.tensor([1, 2]))  # culprit noticed
+(p * p).sum().backward()
+""",
+    variables=("p",),
+    right=({"p.grad": "2 * p"},),
+    cures=1,
+)
+add(
+    "flag of a result",
+    "flag of a non-leaf",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2  # culprit
+h.requires_grad_(False)  # noticed
+(w * h).sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"w.grad": "2 * w"},),
+    cures=1,
+)
+add(
+    "flag of a result, set",
+    "flag of a non-leaf",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2  # culprit
+h.requires_grad = False  # noticed
+(w * h).sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"w.grad": "2 * w"},),
+    cures=1,
+)
+add(
+    "an array",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+array = h.numpy()  # culprit noticed
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"array.tolist()": "[2.0, 4.0]"},),
+)
+add(
+    "an array, by numpy",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+array = np.asarray(w) * 2  # culprit noticed
+""",
+    variables=("w",),
+    right=({"array.tolist()": "[2.0, 4.0]"},),
+    cures=1,
+)
+add(
+    "a deep copy",
+    "deepcopy of a non-leaf",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2  # culprit
+kept = copy.deepcopy(h)  # noticed
+h.sum().backward()
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=(
+        {"w.grad": "torch.full((2,), 2.0)", "kept": "2 * w", "kept.requires_grad": "False"},
+        {"w.grad": "torch.full((2,), 2.0)", "kept": "2 * w", "kept.requires_grad": "True"},
+    ),
+)
+add(
+    "a deep copy of a module that keeps a result",
+    "deepcopy of a non-leaf",
+    """
+layer = nn.Linear(2, 1)
+layer.last = layer(torch.ones(1, 2))  # culprit
+kept = copy.deepcopy(layer)  # noticed
+""",
+    variables=("layer.last",),
+    right=({"kept.weight": "layer.weight", "kept.last": "layer(torch.ones(1, 2))"},),
+    cures=1,
+)
+add(
+    "a gradient that is too short",
+    "gradient of another shape",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = w.exp()
+y.backward(torch.ones(2))  # culprit noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+    words=("shape (2,)", "shape (3,)"),
+)
+add(
+    "a gradient that lies the other way",
+    "gradient of another shape",
+    """
+w = torch.tensor([[1.0], [2.0]], requires_grad=True)
+g = torch.tensor([1.0, 10.0])
+y = w * 2
+y.backward(g)  # culprit noticed
+""",
+    variables=("g", "y"),
+    node="MulBackward0",
+    right=({"w.grad": "torch.tensor([[2.0], [20.0]])"}, {"w.grad": "torch.full((2, 1), 2.0)"}),
+)
+add(
+    "an input that is not used",
+    "unused input",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+z = torch.tensor([3.0, 4.0], requires_grad=True)  # culprit
+loss = w.exp().sum()
+dw, dz = torch.autograd.grad(loss, [w, z])  # noticed
+""",
+    variables=("z", "loss"),
+    right=({"dw": "w.exp()", "dz is None": "True"}, {"dw": "w.exp()", "dz": "torch.zeros(2)"}),
+)
+add(
+    "an input that was cut off",
+    "unused input",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+z = torch.tensor([3.0, 4.0], requires_grad=True)
+loss = (w * z.detach()).sum()  # culprit
+(dz,) = torch.autograd.grad(loss, z)  # noticed
+""",
+    variables=("z", "loss"),
+    right=({"dz": "w"}, {"dz is None": "True"}),
+)
+add(
+    "a Function that gives too few gradients",
+    "wrong number of gradients",
+    """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = Scale.apply(w, 3.0)  # saved
+y.sum().backward()  # noticed
+""",
+    node="ScaleBackward",
+    right=({"w.grad": "torch.full((2,), 3.0)"},),
+    cures=1,
+)
+add(
+    "a Function that gives too many gradients",
+    "wrong number of gradients",
+    """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, g  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = Twice.apply(w)  # saved
+y.sum().backward()  # noticed
+""",
+    node="TwiceBackward",
+    right=({"w.grad": "torch.full((2,), 2.0)"},),
+    cures=1,
+)
+add(
+    "a Function that leaves a gradient out",
+    "wrong number of gradients",
+    """
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+v = torch.tensor([3.0, 4.0], requires_grad=True)
+y = Product.apply(w, v)  # saved
+y.sum().backward()  # noticed
+""",
+    node="ProductBackward",
+    cures=0,
+)
+
+# --- there is no graph -------------------------------------------------------------------------
+
+NO_GRAPH: ErrorKind = "no graph"
+
+add(
+    "item",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = w.exp().sum().item()  # culprit
+loss = torch.tensor(loss)
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "item, summed up in a loop",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+total = 0.0
+for x in (1.0, 2.0):
+    total += (w * x).sum().item()  # culprit
+total = torch.tensor(total) / 2
+total.backward()  # noticed
+""",
+    variables=("total", "w"),
+    right=({"w.grad": "torch.full((2,), 1.5)"},),
+    cures=1,
+)
+add(
+    "item, gathered in a list",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+losses = []
+for x in (1.0, 2.0):
+    loss = (w * x).sum()
+    losses.append(loss.item())  # culprit
+total = torch.tensor(losses).mean()
+total.backward()  # noticed
+""",
+    variables=("total", "loss"),
+    right=({"w.grad": "torch.full((2,), 1.5)"},),
+    cures=1,
+)
+add(
+    "numpy",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+array = h.detach().numpy()  # culprit
+h = torch.from_numpy(array)
+loss = h.sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+    only_cpu=True,
+)
+add(
+    "computed with numpy",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+array = w.detach().numpy()  # culprit
+array = np.square(array)
+loss = torch.from_numpy(array).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    cures=0,
+    only_cpu=True,
+)
+add(
+    "tolist",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+values = h.tolist()  # culprit
+loss = torch.tensor(values).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "torch.tensor of a tensor",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+again = torch.tensor(h)  # culprit
+loss = again.sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "argmax",
+    NO_GRAPH,
+    """
+w = torch.tensor([[1.0, 2.0], [3.0, 0.0]], requires_grad=True)
+h = w * 2
+choice = h.argmax(1)  # culprit
+loss = choice.float().mean()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    cures=1,
+)
+add(
+    "no_grad",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with torch.no_grad():
+    h = w.exp()  # culprit
+loss = h.sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "no_grad as a decorator",
+    NO_GRAPH,
+    """
+@torch.no_grad()
+def score(x):
+    return x.exp().sum()  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = score(w)
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "inference mode",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with torch.inference_mode():
+    loss = w.exp().sum()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "data",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp().data  # culprit
+loss = h.sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "detach",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+z = h.detach()  # culprit
+loss = (z * 2).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "2 * w.exp()"},),
+    cures=1,
+)
+add(
+    "nothing requires grad",
+    NO_GRAPH,
+    """
+x = torch.tensor([1.0, 2.0])  # culprit
+loss = (x * x).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "x"),
+    right=({"x.grad": "2 * x"},),
+    cures=1,
+)
+add(
+    "one of several tensors should require grad",
+    NO_GRAPH,
+    """
+x = torch.tensor([1.0, 2.0])
+w = torch.tensor([3.0, 4.0])
+loss = (x * w).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "x", "w"),
+    cures=0,
+    unknown=True,
+)
+add(
+    "frozen parameters",
+    NO_GRAPH,
+    """
+layer = nn.Linear(2, 1)
+for p in layer.parameters():
+    p.requires_grad_(False)  # culprit
+loss = layer(torch.ones(1, 2)).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "layer.weight", "layer.bias"),
+    right=({"layer.bias.grad": "torch.ones(1)"},),
+    cures=1,
+)
+add(
+    "a gradient of a gradient",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = (w ** 3).sum()
+(g,) = torch.autograd.grad(y, w)  # culprit
+g.sum().backward()  # noticed
+""",
+    variables=("g",),
+    right=({"w.grad": "6 * w"},),
+    cures=1,
+)
+add(
+    "the second of two roots",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+one = w.exp().sum()
+two = w.sum().detach()  # culprit
+torch.autograd.backward([one, two])  # noticed
+""",
+    variables=("two", "w"),
+    right=({"w.grad": "w.exp() + 1"},),
+    cures=1,
+)

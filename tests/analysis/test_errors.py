@@ -1,0 +1,177 @@
+"""Every error of autograd names the variable, the node, the version, the line and a cure."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.model.explanation import Explanation
+from tests.analysis.running import anomaly, cured, explained, is_right, line_of, run
+from tests.analysis.scenarios import ALL, Scenario, named
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
+
+
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """All tensors of the programs are made there."""
+    torch.set_default_device(request.param)
+    yield request.param
+    torch.set_default_device(None)
+
+
+@cache
+def recorded(scenario: Scenario, device: str) -> Explanation:
+    """The explanation of a recorded program, made once for all tests."""
+    return explained(scenario.text)
+
+
+def skip_elsewhere(scenario: Scenario, device: str) -> None:
+    if device != "cpu" and scenario.only_cpu:
+        pytest.skip("speaks of the CPU")
+
+
+def assert_is_explained(scenario: Scenario, found: Explanation) -> None:
+    text = scenario.text
+    assert found.kind == scenario.kind
+    assert found.variables == scenario.variables
+    assert (found.node_name, found.saved) == (scenario.node, scenario.saved)
+    assert (
+        found.saved_version,
+        found.current_version if found.saved else None,
+    ) == scenario.versions
+    assert found.line == line_of(text, "culprit")
+    assert found.noticed is not None
+    assert found.noticed.line == line_of(text, "noticed")
+    assert len(found.already) == len(scenario.already)
+    assert all(map(str.startswith, found.already, scenario.already))
+    assert bool(found.unknown) == scenario.unknown
+    saves = [cause.at.line for cause in found.causes if cause.kind == "save" and cause.at]
+    saved = line_of(text, "saved")
+    assert saves == ([] if saved is None else [saved])
+
+
+@EVERY
+def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert_is_explained(scenario, found)
+    assert found.raised == scenario.raised or device != "cpu"
+    said = str(found)
+    assert all(words in said.replace("\n    ", " ") for words in scenario.words)
+
+
+@EVERY
+def test_every_cure_works_and_gives_the_right_gradient(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert len(found.cures) == scenario.cures
+    for place, cure in enumerate(found.cures):
+        if cure.how == "elsewhere":
+            continue
+        variables = run(cured(scenario.text, cure))
+        for left, right in scenario.right[min(place, len(scenario.right) - 1)].items():
+            assert is_right(variables, left, right), (cure, left, variables.get(left))
+
+
+@EVERY
+def test_anomaly_mode_changes_nothing_that_is_said(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    plain = recorded(scenario, device)
+    with anomaly():
+        found = explained(scenario.text)
+    assert found == plain
+
+
+@EVERY
+def test_without_a_recording_nobody_is_blamed_in_error(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = explained(scenario.text, record=False)
+    assert found.kind == scenario.kind
+    assert found.node_name in (None, scenario.node) or scenario.node is None
+    assert found.saved in (None, scenario.saved)
+    assert set(found.variables) <= set(scenario.variables)
+    assert found.noticed is not None
+    assert found.noticed.line == line_of(scenario.text, "noticed") or scenario.inside
+    if found.line is not None:
+        assert found.line == line_of(scenario.text, "culprit")
+    else:
+        assert any("gradviz.record()" in words for words in found.unknown)
+
+
+def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(device: str) -> None:
+    scenario = named("result of exp")
+    with anomaly():
+        found = explained(scenario.text, record=False)
+    (save,) = found.causes
+    assert save.at is not None
+    assert (save.kind, save.at.line) == ("save", line_of(scenario.text, "saved"))
+    (cure,) = found.cures
+    variables = run(cured(scenario.text, cure))
+    assert is_right(variables, "w.grad", scenario.right[0]["w.grad"])
+
+
+def fails() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.add_(1)
+    h.sum().backward()
+
+
+def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_cure() -> None:
+    with gradviz.expect_error() as found:
+        fails()
+    assert found.unknown == ("which line inside fails; gradviz.record(into=fails) would tell",)
+    assert found.cures == ()
+    with gradviz.expect_error(into=fails) as found:
+        fails()
+    assert found.unknown == ()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "h.add_(1)"
+    assert len(found.cures) == 2
+
+
+def test_an_error_of_the_code_itself_is_said_to_be_another() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with contextlib.suppress(ValueError), gradviz.record() as recording:
+        w.exp()
+        raise ValueError("mine")
+    (found,) = recording.explanations
+    assert (found.kind, found.raised) == ("other", "ValueError")
+    assert found.noticed is not None
+    assert found.noticed.text == 'raise ValueError("mine")'
+
+
+def test_errors_that_the_code_catches_are_explained_too() -> None:
+    with gradviz.record() as recording:
+        w = torch.ones(2, requires_grad=True)
+        loss = w.exp().sum()
+        loss.backward()
+        for _ in range(2):
+            with contextlib.suppress(RuntimeError):
+                loss.backward()
+        with contextlib.suppress(RuntimeError):
+            w.add_(1)
+    kinds = [found.kind for found in recording.explanations]
+    assert kinds == ["graph freed", "graph freed", "leaf written"]
+    first, second, third = recording.explanations
+    assert first.line == second.line
+    assert [step.explanation for step in recording.steps if step.explanation] == [
+        first,
+        second,
+        third,
+    ]
+
+
+def test_the_text_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("numbers differ between devices")
+    parts = [f"== {scenario.name}\n{recorded(scenario, 'cpu')}\n" for scenario in ALL]
+    check_golden("explanations.txt", "\n".join(parts))
