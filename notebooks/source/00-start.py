@@ -16,6 +16,7 @@
 # | [6. A new graph every time](06-a-new-graph-every-time.ipynb) | find what holds old graphs |
 # | [7. What forward keeps for backward](07-what-forward-keeps.ipynb) | count what is kept |
 # | [8. Four switches that are not the same](08-four-switches.ipynb) | choose one of four switches |
+# | [9. Taking a value out](09-taking-a-value-out.ipynb) | cut a graph, and notice what is written |
 
 # %% see [markdown]
 # ## See one

@@ -551,7 +551,7 @@ def gets_a_gradient(how):
 
 
 tick(
-    "The middle layer runs *under no_grad*. Whose weights get a gradient?",
+    "The middle layer runs under `no_grad`. Whose weights get a gradient?",
     {
         "first": "It would, if the middle were frozen: gradients pass a frozen layer.",
         "middle": "Nothing was recorded there.",
@@ -664,7 +664,7 @@ def lane(*switches):
 # %% lanes-predict tags=["hide-input"]
 # question
 tick(
-    "In which lanes is *no* graph made?",
+    "In which lanes is no graph made?",
     {
         "train": "The usual case.",
         "eval": "It is about dropout and BatchNorm only.",
@@ -920,4 +920,5 @@ print("done" if x.grad is not None and parameters == 0 and not moved else "not y
 # lets gradients pass; `eval()` changes what dropout and BatchNorm compute, and nothing else.
 # Ask which of the four things you want, and you know the switch.
 #
-# [Back to the overview](00-start.ipynb)
+# **Next:** [9. Taking a value out](09-taking-a-value-out.ipynb) goes through the doors by which a
+# value leaves a graph.

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import linecache
 import os
 import re
 import subprocess
@@ -46,7 +47,10 @@ class Kernel:
 
     def run(self, cell_id: str, source: str) -> None:
         # A recorded cell does what it does without its first line; nbval runs it with it.
-        tree = ast.parse(re.sub("^%.*", "", source, flags=re.MULTILINE))
+        source = re.sub("^%.*", "", source, flags=re.MULTILINE)
+        tree = ast.parse(source)
+        # As IPython does, so that explanations can name lines.
+        linecache.cache[cell_id] = (len(source), None, source.splitlines(True), cell_id)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(tree, cell_id, "exec"), self.names)

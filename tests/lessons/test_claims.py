@@ -18,6 +18,7 @@ WRITTEN = {
     "L6": "06-a-new-graph-every-time",
     "L7": "07-what-forward-keeps",
     "L8": "08-four-switches",
+    "L9": "09-taking-a-value-out",
 }
 TOPICS = {
     "L1": set[str](),
@@ -28,6 +29,7 @@ TOPICS = {
     "L6": {"X10", "X11"},
     "L7": {"X5", "X26"},
     "L8": {"X30"},
+    "L9": {"X12", "X15", "X17", "X21", "X28"},
 }
 
 
