@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from gradviz.analysis.matching import match_nodes
@@ -114,10 +114,13 @@ class Pairs:
                 yield new_id, old_id
         for name, ids in new_names.items():
             yield from zip(ids, old_names.get(name, ()))
-        yield from self._saved_alike()
+        alike = dict.fromkeys(self._saved_alike())
+        new_counts, old_counts = Counter(n for n, _ in alike), Counter(o for _, o in alike)
+        yield from ((n, o) for n, o in alike if new_counts[n] == old_counts[o] == 1)
 
     def _saved_alike(self) -> Iterator[tuple[str, str]]:
-        """Tensors outside the graph that the same slot keeps."""
+        """Tensors outside the graph that the same slot keeps, if they have no partner yet."""
+        taken = set(self.tensors.values())
         for new_id, old_id in self.nodes.items():
             old_slots = self.old.slots(self.old.nodes[old_id])
             for name, (_, slot) in self.new.slots(self.new.nodes[new_id]).items():
@@ -125,7 +128,8 @@ class Pairs:
                 if was is None or slot.tensor is None or was[1].tensor is None:
                     continue
                 new, old = self.new.tensors[slot.tensor], self.old.tensors[was[1].tensor]
-                if new.node is None and old.node is None and new.shape == old.shape:
+                is_open = new.id not in self.tensors and old.id not in taken
+                if is_open and new.node is None and old.node is None and new.shape == old.shape:
                     yield new.id, old.id
 
 

@@ -1,0 +1,234 @@
+"""What holds for every comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradviz.analysis.comparing import differences_between, differences_of, renamed
+from gradviz.analysis.comparing_findings import comparison_of
+from gradviz.analysis.comparing_sides import Pairs
+from gradviz.analysis.matching import match_nodes
+from gradviz.model import Graph, Node
+from gradviz.model.comparing import Difference
+from tests.analysis.changed_graphs import (
+    NODE_CHANGES,
+    SLOT_CHANGES,
+    TENSOR_CHANGES,
+    random_graph,
+    replaced,
+    with_other_ids,
+)
+from tests.view.graphs import graphs
+
+FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+SEEDS = st.integers(0, 10**6).map(Random)
+
+
+@FEW
+@given(graphs())
+def test_a_graph_does_not_differ_from_itself(graph: Graph) -> None:
+    comparison = comparison_of(graph, graph)
+    assert comparison.differences == ()
+    assert comparison.marks == ()
+    assert comparison.graph == graph
+    assert not comparison
+
+
+@FEW
+@given(SEEDS)
+def test_other_ids_are_no_difference(random: Random) -> None:
+    graph = random_graph(random, 25)
+    other = with_other_ids(graph, random)
+    assert len(match_nodes(graph, other)) == len(graph)
+    assert differences_between(graph, other) == ()
+
+
+TURNED = {"new": "gone", "gone": "new", "changed": "changed"}
+
+
+def facts(found: Difference, is_turned: bool = False) -> tuple[str, ...]:
+    sides = (found.before, found.after), (found.before_id, found.after_id)
+    if is_turned:
+        sides = sides[0][::-1], sides[1][::-1]
+    words = [word.removeprefix("another ") for word in sides[0]]
+    kind = TURNED[found.kind] if is_turned else found.kind
+    return (kind, found.subject, *words, *sides[1])
+
+
+@FEW
+@given(SEEDS, graphs(), graphs(), st.booleans())
+def test_the_other_way_round_what_was_new_is_gone(
+    random: Random, one: Graph, other: Graph, any_names: bool
+) -> None:
+    if not any_names:
+        one, other = random_graph(random), random_graph(random)
+    there, back = differences_between(one, other), differences_between(other, one)
+    assert sorted(map(facts, there)) == sorted(facts(found, True) for found in back)
+
+
+@FEW
+@given(SEEDS, st.sampled_from(list(NODE_CHANGES)))
+def test_one_change_of_a_node_is_one_difference(random: Random, fact: str) -> None:
+    graph = random_graph(random)
+    node = random.choice([node for node in graph.nodes if node.variable is None])
+    changed = replaced(graph, node, NODE_CHANGES[fact](node))
+    (found,) = differences_between(graph, changed)
+    assert (found.fact, found.before_id, found.after_id) == (fact, node.id, node.id)
+    assert found.before != found.after
+
+
+@FEW
+@given(SEEDS, st.sampled_from(list(SLOT_CHANGES)))
+def test_one_change_of_a_saved_tensor_is_one_difference(random: Random, change: str) -> None:
+    graph = random_graph(random)
+    node = next((n for n in graph.nodes if n.saved), None)
+    if node is None:
+        return
+    place = random.randrange(len(node.saved))
+    slots = list(node.saved)
+    slots[place] = replace(slots[place], **SLOT_CHANGES[change])
+    changed = replaced(graph, node, replace(node, saved=tuple(slots)))
+    (found,) = differences_between(graph, changed)
+    assert found.before_id == found.after_id == f"{node.id}.saved.{place}"
+    assert found.before != found.after
+
+
+@FEW
+@given(SEEDS)
+def test_a_saved_tensor_more_or_less_is_one_difference(random: Random) -> None:
+    graph = random_graph(random)
+    node = next((n for n in graph.nodes if n.saved), None)
+    if node is None:
+        return
+    less = replaced(graph, node, replace(node, saved=node.saved[:-1]))
+    (gone,), (new,) = differences_between(graph, less), differences_between(less, graph)
+    assert (gone.kind, gone.subject, new.kind) == ("gone", "saved tensor", "new")
+    merged = comparison_of(graph, less)
+    assert merged.graph[node.id].saved[-1].name == node.saved[-1].name
+    assert (f"{node.id}.saved.{len(node.saved) - 1}", "gone") in {
+        (mark.id, mark.kind) for mark in merged.marks
+    }
+
+
+@FEW
+@given(SEEDS, st.sampled_from(list(TENSOR_CHANGES)))
+def test_one_change_of_a_tensor_is_one_difference(random: Random, fact: str) -> None:
+    graph = random_graph(random)
+    info = random.choice(graph.tensors)
+    changed = replaced(graph, info, TENSOR_CHANGES[fact](info))
+    (found,) = differences_between(graph, changed)
+    assert (found.fact, found.before_id, found.after_id) == (fact, info.id, info.id)
+
+
+@FEW
+@given(SEEDS)
+def test_shared_memory_is_a_difference_of_both(random: Random) -> None:
+    graph = random_graph(random)
+    if len(graph.tensors) < 2:
+        return
+    one, other = random.sample(graph.tensors, 2)
+    changed = replaced(graph, one, replace(one, storage=other.storage))
+    found = {d.before_id: d.fact for d in differences_between(graph, changed)}
+    assert found == dict.fromkeys((one.id, other.id), "shares memory with")
+
+
+def with_entries(graph: Graph, node: Node, entries: list[tuple[str, int] | None]) -> Graph:
+    return replaced(graph, node, replace(node, next_functions=tuple(entries)))
+
+
+@FEW
+@given(SEEDS)
+def test_an_entry_that_leads_somewhere_else_is_found(random: Random) -> None:
+    graph = random_graph(random)
+    node = next(n for n in graph.nodes if any(n.next_functions))
+    slot = random.choice([i for i, entry in enumerate(node.next_functions) if entry])
+    entries = list(node.next_functions)
+    target, output_nr = entries[slot] or ("", 0)
+    entries[slot] = (target, output_nr + 1)
+    (found,) = differences_between(graph, with_entries(graph, node, entries))
+    assert (found.subject, found.before_id) == ("edge", f"{node.id}.{slot}")
+    entries[slot] = None
+    cut = differences_between(graph, with_entries(graph, node, entries))
+    assert (f"{node.id}.{slot}", "gone") in {(d.before_id, d.kind) for d in cut}
+
+
+@FEW
+@given(SEEDS)
+def test_roots_are_compared(random: Random) -> None:
+    graph = random_graph(random)
+    last = graph.nodes[-1].id
+    without = Graph.of(list(graph.nodes), [("n0", 0)], graph.tensors)
+    more = Graph.of(list(graph.nodes), [("n0", 0), (last, 1)], graph.tensors)
+    turned = Graph.of(list(graph.nodes), [(last, 1), ("n0", 0)], graph.tensors)
+    (found,) = differences_between(without, more)
+    assert (found.fact, found.change) == ("root", "none → output 1")
+    (found,) = differences_between(more, turned)
+    assert (found.subject, found.fact) == ("graph", "order")
+
+
+@FEW
+@given(SEEDS)
+def test_a_node_put_in_between_is_new_and_moves_one_entry(random: Random) -> None:
+    graph = random_graph(random)
+    edge = random.choice(graph.edges)
+    number = len(graph)
+    between = Node(f"n{number}", "CloneBackward0", ((edge.target, edge.output_nr),))
+    source = graph[edge.source]
+    entries = list(source.next_functions)
+    entries[edge.slot] = (between.id, 0)
+    nodes = [
+        replace(n, next_functions=tuple(entries)) if n.id == source.id else n for n in graph.nodes
+    ]
+    after = Graph.of([*nodes, between], graph.roots, graph.tensors)
+    new, moved = differences_between(graph, after)
+    assert (new.kind, new.after_id) == ("new", between.id)
+    assert (moved.subject, moved.after_id) == ("edge", f"{edge.source}.{edge.slot}")
+
+
+@FEW
+@given(SEEDS)
+def test_another_name_is_told_and_no_difference(random: Random) -> None:
+    graph = random_graph(random)
+    info = next((i for i in graph.tensors if i.name and i.node), None)
+    if info is None:
+        return
+    pairs = Pairs(graph, replaced(graph, info, replace(info, name="z")))
+    assert differences_of(pairs) == ()
+    assert renamed(pairs) == ((info.name, "z"),)
+
+
+@FEW
+@given(SEEDS)
+def test_the_picture_is_a_graph_with_everything_of_both(random: Random) -> None:
+    one, other = random_graph(random), random_graph(random)
+    found = comparison_of(one, other)
+    assert found == comparison_of(one, other)
+    gone = [d for d in found.differences if (d.kind, d.subject) == ("gone", "node")]
+    assert len(found.graph) == len(other) + len(gone)
+    assert [n.name for n in found.graph.nodes[: len(other)]] == [n.name for n in other.nodes]
+    assert Graph.from_json(found.graph.to_json()) == found.graph
+    places = {n.id for n in found.graph.nodes} | {t.id for t in found.graph.tensors}
+    places |= {f"{edge.source}.{edge.slot}" for edge in found.graph.edges}
+    places |= {f"{n.id}.saved.{i}" for n in found.graph.nodes for i in range(len(n.saved))}
+    assert {mark.id for mark in found.marks} <= places
+
+
+@pytest.mark.parametrize("numbers", [(1.0, 1.0000001), (1e-9, 0.0)])
+def test_rounding_is_no_difference(numbers: tuple[float, float]) -> None:
+    graph = random_graph(Random(1))
+    info = graph.tensors[0]
+    one, other = (replaced(graph, info, replace(info, values=(n, 1.0))) for n in numbers)
+    assert differences_between(one, other) == ()
+
+
+def test_numbers_that_differ_little_are_written_so_that_it_shows() -> None:
+    graph = random_graph(Random(1))
+    info = graph.tensors[0]
+    one, other = (replaced(graph, info, replace(info, values=(n, 1.0))) for n in (1.0, 1.00002))
+    (found,) = differences_between(one, other)
+    assert found.change == "[1.0, 1.0] → [1.00002, 1.0]"
