@@ -169,6 +169,12 @@ def test_a_node_that_does_not_show_what_it_saves_is_unknown() -> None:
     assert [one.why for one in found.unknown] == ["torch does not show what this node saves"]
 
 
+def test_a_sparse_tensor_has_no_storage_whose_size_is_known() -> None:
+    built = named("sparse").build()
+    found = memory(list(built.outputs))
+    assert [one.why for one in found.unknown] == ["its memory is not one storage"]
+
+
 def test_buffers_are_told_from_activations_by_the_model() -> None:
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval()
     found = memory(model(torch.ones(2, 3, 8, 8)).sum(), model)
@@ -196,6 +202,14 @@ def test_a_parameter_of_two_modules_tells_no_module() -> None:
     model[2].weight = model[0].weight
     found = memory(model(torch.ones(2, 4)).sum(), model)
     assert found.modules == ()
+
+
+def test_a_node_that_uses_parameters_of_two_modules_tells_no_module() -> None:
+    model = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+    first, second = model
+    loss = nn.functional.linear(torch.ones(2, 4), first.weight, second.bias).exp().sum()
+    found = memory(first(torch.ones(2, 4)).sum() + loss, model)
+    assert [(one.id, len(one.nodes)) for one in found.modules] == [("?", 2), ("model.0", 1)]
 
 
 def test_a_module_that_was_not_given_has_the_name_of_its_variable() -> None:

@@ -139,10 +139,13 @@ def test_a_step_can_be_chosen_and_the_peak_is_still_told() -> None:
     ]
 
 
-def test_nodes_from_before_the_recording_have_an_unknown_module() -> None:
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("anomaly", [False, True])
+def test_nodes_from_before_the_recording_have_an_unknown_module(anomaly: bool) -> None:
     net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
     x = torch.rand(2, 4)
-    h = net(x)
+    with torch.autograd.set_detect_anomaly(anomaly):  # with it torch keeps the lines of nodes
+        h = net(x)
     with gradviz.record() as recording:
         y = net(h)
         z = y.exp()
