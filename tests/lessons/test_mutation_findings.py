@@ -19,7 +19,8 @@ from tests.lessons.test_mutation import failed_cells, picture_of
 SEVEN, EIGHT = "07-what-forward-keeps", "08-four-switches"
 NEEDED = (
     (SEVEN, "setup-run"),
-    (SEVEN, "count-program"),
+    (SEVEN, "freeze-program"),
+    (SEVEN, "freeze-program-strip"),
     (SEVEN, "repair-broken"),
     (EIGHT, "freeze-program"),
 )
@@ -61,7 +62,7 @@ def wrong_culprit(error: Explanation) -> Explanation:
 
 
 FAULTS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    (SEVEN, "count-show", wrong_bytes),
+    (SEVEN, "freeze-first-show", wrong_bytes),
     (SEVEN, "repair-card", wrong_culprit),
     (EIGHT, "freeze-audit-show", wrong_cut),
 )
