@@ -205,8 +205,8 @@ def test_a_parameter_of_two_modules_tells_no_module() -> None:
 
 
 def test_a_node_that_uses_parameters_of_two_modules_tells_no_module() -> None:
-    model = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
-    first, second = model
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    model = nn.ModuleList([first, second])
     loss = nn.functional.linear(torch.ones(2, 4), first.weight, second.bias).exp().sum()
     found = memory(first(torch.ones(2, 4)).sum() + loss, model)
     assert [(one.id, len(one.nodes)) for one in found.modules] == [("?", 2), ("model.0", 1)]
