@@ -269,6 +269,24 @@ h.sum().backward()  # noticed
     right=({"w.grad": "w.exp()"},),
 )
 add(
+    "a write through .data is not the one that torch noticed",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = w * 2
+y = h.pow(2)  # saved
+d = h.data
+d.mul_(1)
+h.add_(1)  # culprit
+y.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="PowBackward0",
+    saved="self",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w"},),
+)
+add(
     "of a tensor that requires no grad",
     WRITTEN,
     """

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
 
 import gradviz
+from gradviz.analysis.explaining.errors import errors_in
+from gradviz.model import Recording
+from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from tests.analysis.running import anomaly, cured, explained, is_right, line_of, run
 from tests.analysis.scenarios import ALL, Scenario, named
@@ -168,6 +172,54 @@ def test_errors_that_the_code_catches_are_explained_too() -> None:
         second,
         third,
     ]
+
+
+def test_what_was_written_before_the_recording_is_not_blamed_on_a_line_of_it() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.add_(1)
+    with gradviz.expect_error() as found:
+        h = h * 2
+        h.add_(1)
+        h.sum().backward()
+    assert (found.node_name, found.saved_version, found.current_version) == ("ExpBackward0", 0, 1)
+    assert found.line is None
+    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+
+
+def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.sum().backward()
+    with gradviz.expect_error() as found:
+        other = (w * 2).sum()
+        other.backward()
+        h.sum().backward()
+    assert found.node_name == "ExpBackward0"
+    assert found.line is None
+    (words,) = found.unknown
+    assert words.startswith("which backward freed it: it ran before the recording")
+
+
+@pytest.mark.parametrize("scenario", [s for s in ALL if s.node], ids=str)
+def test_the_node_is_found_where_the_recorder_could_not_tell_it(
+    scenario: Scenario, device: str
+) -> None:
+    # On a GPU the engine runs nodes in another thread than the one that raises.
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert found.recording is not None
+    steps = [
+        replace(
+            step,
+            events=tuple(
+                replace(e, node=None) if isinstance(e, Raised) else e for e in step.events
+            ),
+        )
+        for step in found.recording.facts
+    ]
+    (again,) = errors_in(Recording(steps, found.recording.codes))
+    assert again == found
 
 
 def test_the_text_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:

@@ -26,6 +26,8 @@ from gradviz.model.recording import Recording
 
 AFTERMATH: Final = "not recorded"
 """Text of the note in a recording that was made when all was over."""
+_BAD: Final = ("modified", "freed")
+"""States of saved tensors with which a node cannot run."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,13 @@ class Evidence:
             since, started = self.backward
             ran = {e.node for _, e in self.past.events(NodeRan, self.step, since)}
             ready = [
-                e.node
+                e
                 for _, e in self.past.events(NodeReady, self.step, since)
                 if e.backward == started.number and e.node not in ran
             ]
-            key = ready[-1] if len(ready) == 1 else None
+            if len(ready) > 1:  # several threads: the one that cannot run is meant
+                ready = [e for e in ready if any(s.state in _BAD for s in e.used)]
+            key = ready[0].node if len(ready) == 1 else None
         return self.past.node(key, self.step)
 
     @cached_property

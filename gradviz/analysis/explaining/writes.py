@@ -50,25 +50,38 @@ def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Wri
     storage, tensors = _memory(slot, node, evidence)
     since = past.born(node.id) or 0
     for step in range(since, until + 1):
-        version = _version(tensors, step - 1, evidence)
+        version = _version(slot, node, tensors, step - 1, evidence)
+        after_it = _version(slot, node, tensors, step, evidence)
         events = evidence.recording.facts[step].events
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
-                if event.before is None or event.after is None or event.before == event.after:
-                    continue
-                version = event.after
-                yield _written(event, step, events[place:], evidence)
+                if _counts(event, version, after_it):
+                    version = event.after
+                    yield _written(event, step, events[place:], evidence)
             elif isinstance(event, OptimizerStepped) and version is not None:
                 hit = [t for t in tensors if t in event.updated]
-                after = _version_after(events[place + 1 :], storage, tensors, step, evidence)
+                following = _next_write(events[place + 1 :], storage)
+                after = after_it if following is None else following.before
                 if hit and after is not None and after > version:
                     name, line = evidence.name(hit[0]), past.line(step)
-                    yield Written(step, f"{event.name}.step", name, version, after, "", None, line)
+                    yield Written(step, f"{event.name}.step", name, version, after, at=line)
                     version = after
 
 
+def _counts(event: Write, before: int | None, after: int | None) -> bool:
+    """Whether a write moved the counter that the saved tensor has.
+
+    A tensor from ``.data`` lies in the same memory and has a counter of its own.
+    """
+    if event.before is None or event.after is None or event.before == event.after:
+        return False
+    is_before = before is None or event.before >= before
+    is_after = after is None or event.after <= after
+    return event.through != ".data" and is_before and is_after
+
+
 def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | None, list[str]]:
-    """The storage of a slot, and known tensors on it that share its version counter."""
+    """The storage of a slot, and known tensors that share its version counter."""
     storage = slot.storage
     known = [slot.tensor, slot.view_of]
     for row in evidence.past.node_rows(node.id, evidence.step):
@@ -76,31 +89,25 @@ def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | No
             if other.name == slot.name:
                 storage = storage or other.storage
                 known += [other.tensor, other.view_of]
-    on_it = [info.id for info in evidence.past.on_storage(storage, evidence.step)]
-    return storage, [key for key in dict.fromkeys([*known, *on_it]) if key is not None]
+    return storage, [key for key in dict.fromkeys(known) if key is not None]
 
 
-def _version(tensors: list[str], step: int, evidence: Evidence) -> int | None:
-    """Version of the memory after a step."""
-    for key in tensors:
-        info = evidence.past.tensor(key, step)
-        if info is not None and info.version is not None:
-            return info.version
-    return None
-
-
-def _version_after(
-    events: tuple[object, ...],
-    storage: str | None,
-    tensors: list[str],
-    step: int,
-    evidence: Evidence,
+def _version(
+    slot: SavedTensor, node: Node, tensors: list[str], step: int, evidence: Evidence
 ) -> int | None:
-    """Version after an optimizer: before the next write of the same line, or after the line."""
-    for event in events:
-        if isinstance(event, Write) and event.storage == storage and event.before is not None:
-            return event.before
-    return _version(tensors, step, evidence)
+    """Version of the memory after a step: the slot tells, and so do tensors on its counter."""
+    told: list[int | None] = []
+    row = evidence.past.node(node.id, step)
+    told += [s.current_version for s in row.saved if s.name == slot.name] if row else []
+    infos = [evidence.past.tensor(key, step) for key in tensors]
+    told += [info.version for info in infos if info is not None]
+    known = [version for version in told if version is not None]
+    return max(known) if known else None
+
+
+def _next_write(events: tuple[object, ...], storage: str | None) -> Write | None:
+    found = (e for e in events if isinstance(e, Write) and e.storage == storage)
+    return next(found, None)
 
 
 def _written(event: Write, step: int, following: tuple[object, ...], evidence: Evidence) -> Written:
