@@ -32,6 +32,8 @@ NOT_RECORDED: Final = "not recorded"
 """Text of the note in it."""
 _MOST: Final = 200
 """Tensors that are read, those that the code speaks of first."""
+_ENGINE: Final = "_engine_run_backward"
+"""Function of torch's that runs the engine."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
 
@@ -98,8 +100,13 @@ def _entries(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]
 
 
 def _place(entries: list[tuple[FrameType, int]]) -> int:
-    """Place of the innermost frame that runs the user's code."""
-    for place in range(len(entries) - 1, -1, -1):
+    """Place of the innermost frame that runs the user's code, outside any backward.
+
+    What hooks and custom Functions do inside a backward is part of the line that called it.
+    """
+    names = [frame.f_code.co_name for frame, _ in entries]
+    end = names.index(_ENGINE) if _ENGINE in names else len(entries)
+    for place in range(end - 1, -1, -1):
         if is_users(entries[place][0].f_code.co_filename):
             return place
     return 0

@@ -130,3 +130,22 @@ def test_code_of_a_cell_or_script_is_known_too(tmp_path: Path) -> None:
     assert step.code.name == "script.py"
     assert step.code.text.split("\n")[3] == "a.add_(1)"
     assert [info.name for info in step.tensors] == ["a"]
+
+
+def test_an_error_in_a_hook_belongs_to_the_line_that_called_backward() -> None:
+    def refuses(gradient: Tensor) -> None:
+        gradient.numpy().fill(0)
+        raise RuntimeError("no")
+
+    def fails() -> None:
+        w = torch.ones(2, requires_grad=True)
+        y = w * 2
+        y.register_hook(refuses)
+        y.sum().backward()
+
+    recording = aftermath(fails)
+    step = recording.steps[-1]
+    assert step.code is not None
+    assert step.line is not None
+    assert step.code.name.endswith("fails")
+    assert {info.name for info in step.tensors} >= {"w", "y"}
