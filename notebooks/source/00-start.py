@@ -17,6 +17,7 @@
 # | [7. What forward keeps for backward](07-what-forward-keeps.ipynb) | count what is kept |
 # | [8. Four switches that are not the same](08-four-switches.ipynb) | choose one of four switches |
 # | [9. Taking a value out](09-taking-a-value-out.ipynb) | cut a graph, and notice what is written |
+# | [10. Writing in place](10-writing-in-place.ipynb) | read versions, and find who wrote |
 
 # %% see [markdown]
 # ## See one

@@ -526,7 +526,8 @@ print("a leaf can be copied, with its flag:", twin.requires_grad)
 class Pair(nn.Module):
     def __init__(self):
         super().__init__()
-        self.generator, self.discriminator = nn.Linear(2, 3), nn.Linear(3, 1)
+        self.generator = nn.Linear(2, 3, device=device)
+        self.discriminator = nn.Linear(3, 1, device=device)
 
     def forward(self, noise, cut):
         fake = self.generator(noise)
@@ -535,16 +536,18 @@ class Pair(nn.Module):
         return self.discriminator(fake).mean()
 
 
-def pair():
-    torch.manual_seed(0)
-    return Pair().to(device), torch.ones(4, 2, device=device)
+def halves(model):
+    """The model, with 0.5 in every place."""
+    for parameter in model.parameters():
+        nn.init.constant_(parameter, 0.5)
+    return model
 
 
 # %% gan-predict tags=["hide-input"]
 # question
 def have_gradients(cut):
-    model, noise = pair()
-    model(noise, cut).backward()
+    model = halves(Pair())
+    model(torch.ones(4, 2, device=device), cut).backward()
     return [name for name, part in model.named_children() if part.weight.grad is not None]
 
 
@@ -566,9 +569,9 @@ for cut in (False, True):
 # An audit says it before backward has run, parameter by parameter, and names the line:
 
 # %% gan-audit-show claims=["X12"]
-model, noise = pair()
+model = halves(Pair())
 with gradviz.record(into=Pair.forward) as recording:
-    loss = model(noise, cut=True)
+    loss = model(torch.ones(4, 2, device=device), cut=True)
 gradviz.audit(loss, model, recording=recording)
 
 # %% gan-explain [markdown]
@@ -705,7 +708,8 @@ print("w.grad:", w.grad.item(), "  log:", [loss.item() for loss in losses])
 class Weighted(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body, self.factor = nn.Linear(2, 1), nn.Linear(2, 1)
+        self.body = nn.Linear(2, 1, device=device)
+        self.factor = nn.Linear(2, 1, device=device)
 
     def forward(self, x):
         factor = torch.tensor(self.factor(x).tolist(), device=device)
@@ -713,8 +717,7 @@ class Weighted(nn.Module):
 
 
 # %% audit-show claims=["X15"]
-torch.manual_seed(0)
-model = Weighted().to(device)
+model = halves(Weighted())
 with gradviz.record(into=Weighted.forward) as recording:
     loss = model(torch.ones(2, 2, device=device))
 gradviz.audit(loss, model, recording=recording)
@@ -814,4 +817,5 @@ print("done" if (out.item(), w.grad.item()) == (9, 60) else "not yet")
 # copy, or let torch notice. No gradient passes a value that was taken out, and torch says so only
 # if nothing is left of the graph.
 #
-# [Back to the overview](00-start.ipynb)
+# **Next:** [10. Writing in place](10-writing-in-place.ipynb) looks at the counter itself, and at
+# what a write does to the graph.

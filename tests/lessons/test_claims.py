@@ -19,6 +19,7 @@ WRITTEN = {
     "L7": "07-what-forward-keeps",
     "L8": "08-four-switches",
     "L9": "09-taking-a-value-out",
+    "L10": "10-writing-in-place",
 }
 TOPICS = {
     "L1": set[str](),
@@ -30,6 +31,7 @@ TOPICS = {
     "L7": {"X5", "X26"},
     "L8": {"X30"},
     "L9": {"X12", "X15", "X17", "X21", "X28"},
+    "L10": {"X25", "X27", "X29"},
 }
 
 

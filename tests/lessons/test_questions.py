@@ -155,6 +155,7 @@ CONSTRUCTED = {
     "07-what-forward-keeps": ("x.exp().tanh().log()", "x * x + x.sin() + x.cos()"),
     "08-four-switches": ("model.train()", "model.eval().requires_grad_(False)"),
     "09-taking-a-value-out": ("w * w", "10 * w * w - 9 * (w * w).detach()"),
+    "10-writing-in-place": ("x.exp()", "x + 1"),
 }
 
 

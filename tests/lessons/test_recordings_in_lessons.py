@@ -13,7 +13,7 @@ from gradviz.view.player import Player
 from tests.lessons.lesson_files import LESSONS, code_cells, stored
 from tests.lessons.lesson_shell import Ran, lesson_shell
 
-FIRST, LAST = 3, 9
+FIRST, LAST = 3, 10
 RECORDED = [lesson for lesson in LESSONS if FIRST <= int(lesson[:2]) <= LAST]
 LIMIT = 400_000
 """Bytes of a recording saved as a page."""
