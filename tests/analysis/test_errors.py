@@ -12,11 +12,12 @@ import torch
 
 import gradviz
 from gradviz.analysis.explaining.errors import errors_in
+from gradviz.capture.recorder import steps
 from gradviz.model import Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
 from tests.analysis.running import anomaly, cured, explained, is_right, line_of, run
-from tests.analysis.scenarios import ALL, Scenario, named
+from tests.analysis.scenarios import ALL, WRITTEN, Scenario, named
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
@@ -113,7 +114,8 @@ def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(devi
     scenario = named("result of exp")
     with anomaly():
         found = explained(scenario.text, record=False)
-    (save,) = found.causes
+    culprit, save = found.causes
+    assert (culprit.kind, culprit.at) == ("write", None)
     assert save.at is not None
     assert (save.kind, save.at.line) == ("save", line_of(scenario.text, "saved"))
     (cure,) = found.cures
@@ -185,6 +187,30 @@ def test_what_was_written_before_the_recording_is_not_blamed_on_a_line_of_it() -
     assert (found.node_name, found.saved_version, found.current_version) == ("ExpBackward0", 0, 1)
     assert found.line is None
     assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+
+
+def test_where_steps_were_left_out_nobody_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MOST_STEPS", 60)
+    with gradviz.expect_error() as found:
+        w = torch.ones(2, requires_grad=True)
+        opt = torch.optim.SGD([w], lr=0.1)
+        for _ in range(9):
+            loss = w.pow(2).sum()
+            loss.backward(retain_graph=True)
+            opt.step()
+        loss.backward()
+    assert (found.kind, found.node_name, found.variables) == (WRITTEN, "PowBackward0", ("w",))
+    assert found.line is None
+    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+
+
+def test_a_cut_that_a_line_of_very_many_calls_hides_is_not_blamed_on_another() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        loss = sum((w * 1).detach() for _ in range(150)).sum()  # type: ignore[union-attr]
+        loss.backward()
+    assert (found.kind, found.line) == ("no graph", None)
+    assert found.unknown == ("where the graph was cut: the way of the value could not be followed",)
 
 
 def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it() -> None:

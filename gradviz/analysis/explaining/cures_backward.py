@@ -63,28 +63,23 @@ def compute_again(
     if noticed is None:
         return None
     nodes = reachable(root_nodes(evidence), evidence)
-    lines = lines_that_made(leading_to(stale, nodes), noticed, evidence)
-    if lines is None:
+    made = lines_that_made(leading_to(stale, nodes), noticed, evidence)
+    if made is None or not made[0]:
         return None
+    lines, fits = made
     place = noticed
     if after is not None and same_block(after, noticed) and after.line < noticed.line:
         lines = [one for one in lines if one.line < after.line]
         place = _next(after, noticed)
+    targets = [t for one in lines if isinstance(one.node, ast.Assign) for t in one.node.targets]
+    names = dict.fromkeys(ast.unparse(target) for target in targets)
+    does = f"computes {listed(names)} once more{why}"
+    code = "\n".join(line.text for line in lines)
+    if not fits:
+        return Cure(does, code, "elsewhere", noticed.line)
     if not lines or any(line.line >= noticed.line for line in lines):
         return None
-    names = [_target(line) for line in lines]
-    if not all(names):
-        return None
-    does = f"computes {listed(dict.fromkeys(filter(None, names)))} once more{why}"
-    return Cure(does, "\n".join(line.text for line in lines), "before", place.line)
-
-
-def _target(statement: Statement) -> str | None:
-    """What a statement binds, if it does nothing but that."""
-    node = statement.node
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        return statement.segment(node.targets[0])
-    return None
+    return Cure(does, code, "before", place.line)
 
 
 def _next(after: Statement, noticed: Statement) -> Statement:

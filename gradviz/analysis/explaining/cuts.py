@@ -141,6 +141,9 @@ class _Follower:
     def _without_call(self, need: _Need) -> list[_Need]:
         """A tensor that no call of torch returned: a leaf, a gradient, or one from numpy."""
         born = self._past.born(need.key) if need.key.startswith("t") else need.step
+        if born and self._past.is_partial(born):
+            self._trail.is_lost = True
+            return []
         found = self._switched_off(need.key) or (self._gradient(born) if born else None)
         if found is not None:
             self._cuts.setdefault((found.step, found.call), found)

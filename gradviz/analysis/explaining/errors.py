@@ -20,7 +20,7 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import kind_of
 from gradviz.analysis.explaining.past import Past
 from gradviz.model.events import Raised
-from gradviz.model.explanation import ErrorKind, Explanation
+from gradviz.model.explanation import Cause, ErrorKind, Explanation
 from gradviz.model.recording import Recording
 
 _FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
@@ -72,11 +72,19 @@ def explain(evidence: Evidence) -> Explanation:
         raised=raised.type,
         noticed=evidence.noticed,
         already=evidence.already,
+        causes=tuple(_causes(found)),
         cures=tuple(dict.fromkeys(found.cures)),
         unknown=tuple(_unknown(found, evidence)),
         step=evidence.step,
         recording=evidence.recording,
     )
+
+
+def _causes(found: Explanation) -> Iterator[Cause]:
+    """The culprit comes first, though it may not be known."""
+    if found.causes and found.causes[0].kind == "save":
+        yield Cause("backward" if found.kind == "graph freed" else "write", "")
+    yield from found.causes
 
 
 def _unknown(found: Explanation, evidence: Evidence) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.paths import reachable
-from gradviz.model.events import BackwardEnded, BackwardStarted, Freed
+from gradviz.model.events import BackwardEnded, BackwardStarted, Freed, NodeRan
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node
 from gradviz.model.marks import Mark
@@ -36,18 +36,20 @@ def freed_by(node: Node, evidence: Evidence) -> Earlier | None:
     if not started:
         return None
     ended = [s for s, e in past.events(BackwardEnded, before) if e.number == number]
-    line = past.line(started[0][0])
+    line = None if past.is_summed_up(started[0][0]) else past.line(started[0][0])
     step = ended[0] if ended else started[0][0]
     return Earlier(started[0][1].number, step, started[0][1], line and replace(line, step=step))
 
 
 def _would_have_freed(node: Node, before: int, evidence: Evidence) -> int | None:
     """The one backward that was not followed node by node and came to the node."""
+    followed = {event.backward for _, event in evidence.past.events(NodeRan, before)}
     found = [
         event.number
         for _, event in evidence.past.events(BackwardStarted, before)
         if not event.retain_graph
         and not event.inputs
+        and event.number not in followed
         and node.id in reachable([key for key, _ in event.roots], evidence)
     ]
     return found[0] if len(found) == 1 else None

@@ -138,9 +138,14 @@ class Past:
             if since <= step <= until and isinstance(event, kind):
                 yield step, event
 
-    def is_coarse(self, step: int) -> bool:
-        """Whether the recorder left steps out, so that lines are not known any more."""
-        return any("left out" in note.text for _, note in self.events(Note, step))
+    def is_summed_up(self, step: int) -> bool:
+        """Whether a step stands for others that were left out: its line did not do all of it."""
+        return any("left out" in note.text for _, note in self.events(Note, step, step))
+
+    def is_partial(self, step: int) -> bool:
+        """Whether not all calls of a step were noted."""
+        more = any("more operations" in note.text for _, note in self.events(Note, step, step))
+        return more or self.is_summed_up(step)
 
     # ------------------------------------------------------------------ lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from gradviz.analysis.explaining.evidence import Evidence
@@ -48,13 +49,15 @@ def root_nodes(evidence: Evidence) -> list[str]:
 
 def lines_that_made(
     nodes: Iterable[str], where: Statement, evidence: Evidence
-) -> list[Statement] | None:
+) -> tuple[list[Statement], bool] | None:
     """Statements that made these nodes, to be run once more at the place of ``where``.
 
     Returns:
-        Them in the order in which they ran, or ``None`` if they cannot simply be repeated there.
+        Them in the order of the text, and whether they can be put there as they are; ``None`` if
+        they are not known or do more than bind a variable.
     """
     found: dict[int, Statement] = {}
+    fits = True
     for key in sorted(nodes, key=lambda k: int(k[1:])):
         node = evidence.past.node(key, evidence.step)
         if node is None or node.variable is not None:
@@ -62,10 +65,11 @@ def lines_that_made(
         statement = evidence.statement_at(evidence.past.made_at(node))
         if statement is None or statement.code != where.code:
             return None
-        depth = len(statement.around)
-        inside = [id(one) for one in where.around[:depth]] == [id(s) for s in statement.around]
-        if not inside or statement.is_compound:
+        if not isinstance(statement.node, ast.Assign):
+            if statement.line == where.line:
+                continue
             return None
+        depth = len(statement.around)
+        fits &= [id(one) for one in where.around[:depth]] == [id(s) for s in statement.around]
         found[statement.line] = statement
-    found.pop(where.line, None)
-    return [found[line] for line in sorted(found)]
+    return [found[line] for line in sorted(found)], fits

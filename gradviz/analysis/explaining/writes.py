@@ -52,7 +52,7 @@ def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Wri
     for step in range(since, until + 1):
         version = _version(slot, node, tensors, step - 1, evidence)
         after_it = _version(slot, node, tensors, step, evidence)
-        events = evidence.recording.facts[step].events
+        events = () if past.is_summed_up(step) else evidence.recording.facts[step].events
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):
