@@ -58,8 +58,8 @@ class Trace:
     """Calls that took its numbers, or what came of them, out of torch."""
     cuts: list[Cut] = field(default_factory=list)
     """Cuts whose results came into the loss, in the order in which they ran."""
-    comes_in: bool = False
-    """Whether its numbers came into the loss at all."""
+    is_sure: bool = False
+    """Whether they are cuts; else one of them is, and the others may be."""
     is_live: bool = False
     """Whether they came in by calls that were all recorded."""
 
@@ -78,6 +78,10 @@ class Flow:
         self._leaves = {
             info.id for info in recording.graph.tensors if info.requires_grad and info.is_leaf
         }
+        self._nodes = _nodes_of(recording)
+        self._users: dict[str, list[str]] = {}
+        for edge in recording.graph.edges:
+            self._users.setdefault(edge.target, []).append(edge.source)
         hanging = {key for call in self.calls for key in call.required} - self._leaves
         self.sees_all = is_whole and hanging.isdisjoint(self._origins())
         """Whether every way into the loss was seen: nothing that came in hangs on a graph of
@@ -107,6 +111,7 @@ class Flow:
         """Follow a parameter through all calls."""
         states: dict[str, _State] = {parameter: _State(is_live=True)}
         trace = Trace()
+        leading = self._leading_to(parameter)
         for call in self.calls:
             sources = [key for key in dict.fromkeys(call.reads) if key in states]
             if parameter in sources:
@@ -115,7 +120,7 @@ class Flow:
                 for key in call.made:
                     states.pop(key, None)  # written over
                 continue
-            arrived = [self._arrive(states[key], key, call, parameter) for key in sources]
+            arrived = [self._arrive(states[key], key, call, parameter, leading) for key in sources]
             if not call.made and call.reason:
                 trace.exits.append(call)
             for key in call.made:
@@ -123,10 +128,23 @@ class Flow:
         self._finish(trace, [states[key] for key in self._losses if key in states])
         return trace
 
-    def _arrive(self, state: _State, key: str, call: Call, parameter: str) -> _State:
+    def _leading_to(self, parameter: str) -> set[str]:
+        """Nodes of the recording whose graph leads to a parameter."""
+        todo = list(self._nodes.get(parameter, ()))
+        found = set(todo)
+        while todo:
+            new = set(self._users.get(todo.pop(), ())) - found
+            found |= new
+            todo += new
+        return found
+
+    def _arrive(
+        self, state: _State, key: str, call: Call, parameter: str, leading: set[str]
+    ) -> _State:
         """What a tensor brings into a call."""
-        knows = call.recorded is not None
-        if knows and state.is_live and key not in call.required:
+        if call.recorded is None:
+            return state
+        if state.is_live and key not in call.required:
             # It does not require grad after all: an output without a gradient, or it is frozen.
             maker = state.maker
             if maker is None:
@@ -135,17 +153,31 @@ class Flow:
                 cut = Cut(_reason(maker, key), maker, key)
             return _State(False, maker, {**state.cuts, cut: None})
         is_unrecorded = state.maker is not None and state.maker.recorded is False
-        if is_unrecorded and key in call.required and key not in self._leaves:
-            doubtful = {Cut(c.reason, c.call, c.made, True): None for c in state.cuts}
-            return _State(True, state.maker, doubtful)
-        return state
+        if not is_unrecorded or key not in call.required or key in self._leaves:
+            return state
+        # It requires grad though no call recorded it: a custom Function made it.
+        nodes = self._nodes.get(key, set())
+        if len(nodes) == 1:  # and the graph tells what the Function is connected with
+            return _State(True, state.maker) if nodes <= leading else state
+        doubtful = {Cut(c.reason, c.call, c.made, True): None for c in state.cuts}
+        return _State(True, state.maker, doubtful)
 
     def _finish(self, trace: Trace, states: Sequence[_State]) -> None:
         found = dict.fromkeys(cut for state in states for cut in state.cuts)
         sure = [cut for cut in found if not cut.is_doubtful]
-        trace.comes_in = bool(states)
         trace.is_live = any(state.is_live for state in states) and not found
         trace.cuts = sorted(sure or found, key=lambda cut: cut.call.number)
+        trace.is_sure = bool(sure) or len(found) == 1
+
+
+def _nodes_of(recording: Recording) -> dict[str, set[str]]:
+    """The nodes that each tensor was the output of, over all steps."""
+    found: dict[str, set[str]] = {}
+    for step in recording.facts:
+        for key, row in step.changes.tensors:
+            if row is not None and row.node is not None:
+                found.setdefault(key, set()).add(row.node)
+    return found
 
 
 def _leave(arrived: Sequence[_State], call: Call, key: str) -> _State:

@@ -127,8 +127,11 @@ class Recorded:
                 return Verdict("not used", "no call in the recording takes it")
             return _unknown("no call that was recorded takes it")
         trace = self._flow.trace(key)
-        if trace.cuts:
+        if trace.is_sure:
             return self._cut(trace)
+        if trace.cuts:
+            words = " or ".join(dict.fromkeys(self._words(cut.call) for cut in trace.cuts))
+            return _unknown(f"{words} cut it off, or a custom Function")
         if trace.is_live:
             return _unknown("all calls that were seen from it to the loss are connected")
         if not self._flow.sees_all:

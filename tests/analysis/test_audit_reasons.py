@@ -378,7 +378,7 @@ def test_a_layer_that_was_replaced_is_known_by_the_names_the_optimizer_was_given
 def test_an_optimizer_of_another_order_is_not_taken_for_a_replacement() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     other = torch.ones(3, 3, requires_grad=True)
-    tensors = [other, *reversed(list(model[1].parameters())), model[0].bias]
+    tensors: Any = [other, *reversed(list(model[1].parameters())), model[0].bias]
     optimizer = torch.optim.SGD(tensors, lr=0.1)
     audit: Audit = gradviz.audit(model(torch.ones(1, 3)).sum(), model, optimizer).findings
     assert audit.optimizer is not None
