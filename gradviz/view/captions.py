@@ -8,6 +8,7 @@ from typing import Final
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
+    Clipped,
     Event,
     Freed,
     HookFired,
@@ -26,6 +27,8 @@ from gradviz.view.text import shorten
 
 MOST = 5
 """Things that happened which one caption tells."""
+_IN_HOOKS: Final = (OptimizerStepped, ZeroedGrad, Clipped)
+"""What hooks may do besides."""
 
 
 def caption(recording: Recording, index: int) -> str:
@@ -112,8 +115,8 @@ def _of_kind(step: Step, story: Story) -> Words:
 
 
 def _inside(events: list[Event], story: Story) -> Words:
-    """What hooks did besides: they may step an optimizer and take gradients away."""
-    did: list[Event] = [e for e in events if isinstance(e, (OptimizerStepped, ZeroedGrad))]
+    """What hooks did besides: they may step an optimizer, clip and take gradients away."""
+    did: list[Event] = [e for e in events if isinstance(e, _IN_HOOKS)]
     return tuple(word for thing in lines.told(did, story) for word in ("; ", *thing))
 
 

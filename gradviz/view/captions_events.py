@@ -8,6 +8,7 @@ from typing import Final
 from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
+    Clipped,
     Died,
     Event,
     FlagChanged,
@@ -64,9 +65,12 @@ def made(story: Story) -> Iterator[Words]:
 def told(events: list[Event], story: Story) -> Iterator[Words]:
     """What the events of a line say."""
     yield from _unrecorded(events, story)
+    clips = any(isinstance(event, Clipped) for event in events)
     for event in events:
         if isinstance(event, Write):
-            yield _written(event, story)
+            # How clipping writes the gradients says no more than that it clipped.
+            if event.tensors or not clips:
+                yield _written(event, story)
         elif isinstance(event, FlagChanged):
             yield (*story.tensor(event.tensor), f".{event.flag} is now {event.after}")
         elif isinstance(event, HookChanged):
@@ -83,6 +87,8 @@ def told(events: list[Event], story: Story) -> Iterator[Words]:
             yield from _stepped(event, story)
         elif isinstance(event, ZeroedGrad):
             yield from _zeroed(event, story)
+        elif isinstance(event, Clipped):
+            yield _clipped(event, story)
         elif isinstance(event, Note):
             yield (clean(event.text),)
     yield from _died(events, story)
@@ -175,7 +181,7 @@ def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
 
 
 def _writes(events: list[Event]) -> bool:
-    return any(isinstance(event, Write) for event in events)
+    return any(isinstance(event, (Write, Clipped)) for event in events)
 
 
 def _savers(event: Write, story: Story) -> Words:
@@ -241,6 +247,16 @@ def _zeroed(event: ZeroedGrad, story: Story) -> Iterator[Words]:
         yield (f"{clean(event.name)}.zero_grad() set ", *listed(names), " to None")
     else:
         yield (f"{clean(event.name)}.zero_grad() filled ", *listed(names), " with 0")
+
+
+def _clipped(event: Clipped, story: Story) -> Words:
+    name = clean(event.name)
+    found = [(*story.tensor(k), ".grad") for k in event.tensors if k not in event.without]
+    empty = [(*story.tensor(k), ".grad") for k in event.without]
+    none: Words = (*listed(empty), f" {'is' if len(empty) == 1 else 'are'} None") if empty else ()
+    if found:
+        return (f"{name} looked at ", *listed(found), *((", but ", *none) if none else ()))
+    return (f"{name} found no .grad to clip", *((": ", *none) if none else ()))
 
 
 def _died(events: list[Event], story: Story) -> Iterator[Words]:

@@ -22,6 +22,8 @@ CAUSES: Final = {
     "other": "and",
 }
 """Labels of causes other than the culprit."""
+AGAIN: Final = "written again"
+"""Label of a write that came after the culprit."""
 PLACES: Final = {"instead": "in place of", "before": "before", "after": "after"}
 
 
@@ -50,7 +52,8 @@ def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
     elif explanation.node_name:
         yield Field("node", (links.node(explanation.node_name),))
     for place, cause in enumerate(explanation.causes):
-        yield _cause(cause, "culprit" if not place else CAUSES[cause.kind], links)
+        name = _label(cause, explanation.causes[0]) if place else "culprit"
+        yield _cause(cause, name, links)
     if (noticed := explanation.noticed) is not None:
         name = "takes effect" if explanation.is_silent else "noticed"
         yield Field(name, (links.line(noticed),), clean(noticed.text))
@@ -107,6 +110,18 @@ def _saved(explanation: Explanation, links: Links) -> Words:
     if explanation.current_version is not None:
         words.append((f", now @v{explanation.current_version}",))
     return tuple(part for several in words for part in several)
+
+
+def _label(cause: Cause, culprit: Cause) -> str:
+    """What a cause other than the culprit is called; a write by whether it came later."""
+    if cause.kind != "write":
+        return CAUSES[cause.kind]
+    first, then = (one.at.step if one.at else None for one in (culprit, cause))
+    if first is None or then is None:
+        is_later = culprit.kind == "write"
+    else:
+        is_later = then >= first
+    return AGAIN if is_later else CAUSES["write"]
 
 
 def _cause(cause: Cause, name: str, links: Links) -> Field:

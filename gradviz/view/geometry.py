@@ -106,7 +106,9 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
             y += block.height + 3
             band = y
         else:
-            y += (5 if "gv-tensor" not in card.css else -3) if block.framed or y == band else 1
+            # Without a band the lines of a tensor stand close to its title.
+            close = y == band and not block.framed and "gv-tensor" in card.css
+            y += -3 if close else 5 if block.framed or y == band else 1
             tops.append(y)
             y += block.height
     return tuple(tops), y + (7 if y > band else 0), band

@@ -8,6 +8,7 @@ from gradviz.model import Hook, Node, Recording
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
+    Clipped,
     Event,
     FlagChanged,
     HookChanged,
@@ -197,6 +198,12 @@ def test_a_write_without_a_trace_is_told() -> None:
         (ZeroedGrad("SGD", True, ("t0",)), "SGD.zero_grad() set w.grad to None"),
         (ZeroedGrad("SGD", False, ("t0",)), "SGD.zero_grad() filled w.grad with 0"),
         (ZeroedGrad("SGD"), "SGD.zero_grad() found no .grad to take away"),
+        (Clipped("clip_grad_norm_", ("t0",)), "clip_grad_norm_ looked at w.grad"),
+        (Clipped("clip_grad_norm_", ("t0", "t1"), ("t1",)),
+         "clip_grad_norm_ looked at w.grad, but b.grad is None"),
+        (Clipped("clip_grad_value_", ("t0", "t1"), ("t0", "t1")),
+         "clip_grad_value_ found no .grad to clip: w.grad and b.grad are None"),
+        (Clipped("clip_grad_norm_"), "clip_grad_norm_ found no .grad to clip"),
         (FlagChanged("t1", "requires_grad", False, True), "b.requires_grad is now True"),
         (HookChanged(Hook("tensor", "clip"), False, "t2"), "hook clip is removed on y"),
         (HookChanged(Hook("node_pre", "log"), True, None, "n0"),
@@ -208,6 +215,13 @@ def test_a_write_without_a_trace_is_told() -> None:
 )  # fmt: skip
 def test_events_of_a_line_are_told(event: Event, words: str) -> None:
     assert after(event) == f"line 1 ran: run() · {words}"
+
+
+def test_how_clipping_writes_the_gradients_is_left_out() -> None:
+    inner = Write("_foreach_mul_", (), "float32 (2,)", "s7", 0, 1)
+    clipped = Clipped("clip_grad_norm_", ("t0",))
+    assert after(inner, clipped) == "line 1 ran: run() · clip_grad_norm_ looked at w.grad"
+    assert "add_ wrote w" in after(Write("add_", ("t0",), "w", "s0", 0, 1), clipped)
 
 
 @pytest.mark.parametrize(

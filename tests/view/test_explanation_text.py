@@ -55,6 +55,23 @@ def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("culprit", "other", "label"),
+    [
+        (Cause("write", "", CodeLine(5, step=5)), CodeLine(6, step=6), "written again"),
+        (Cause("write", "", CodeLine(5, step=5)), CodeLine(5, step=5), "written again"),
+        (Cause("write", "", CodeLine(5)), CodeLine(6), "written again"),
+        (Cause("backward", "", CodeLine(5, step=5)), CodeLine(4, step=4), "written before"),
+        (Cause("backward", "", CodeLine(5)), CodeLine(4), "written before"),
+    ],
+)
+def test_a_second_write_is_told_before_or_after_the_culprit(
+    culprit: Cause, other: CodeLine, label: str
+) -> None:
+    told = replace(FREED, causes=(culprit, Cause("write", "mul_ wrote h", other)), step=None)
+    assert f"\n{label}: line {other.line}\n" in explanation_text(told)
+
+
 def test_what_is_not_known_is_said_or_left_out() -> None:
     there = "a line that is not known"
     for cause, words in (

@@ -10,8 +10,9 @@ import pytest
 from gradviz.model import Node, OptionError, Recording
 from gradviz.model.recording import Changes, StepFacts
 from gradviz.view import cards
-from gradviz.view.blocks import PARTS
+from gradviz.view.blocks import PARTS, Block, Card, Line
 from gradviz.view.context import Context
+from gradviz.view.geometry import measure
 from gradviz.view.moments import Moment, moments
 from gradviz.view.stage import Stage
 from tests.view.graphs import tensor
@@ -190,6 +191,16 @@ def test_a_cut_stands_on_the_card_that_the_value_came_from() -> None:
     assert "add under no_grad → k" in shown
     assert "item() → 12.0" in shown
     assert "detach()" not in words(STAGES["cuts"].svg(2), "n0")
+
+
+@pytest.mark.parametrize("css", ["gv-node", "gv-tensor"])
+def test_what_stands_on_a_card_never_lies_over_other_lines(css: str) -> None:
+    title, lines = Block("title", (Line("w"),)), Block("text", (Line("(2,) v0"), Line("view")))
+    cut = Block("cut", (Line("detach() → z", icon="cut"),))
+    for blocks in ((title, lines, cut, cut), (title, cut, lines)):
+        frame = measure(Card("t0", css, blocks, "", ""), "TB")
+        ends = [0.0, *(top + b.height for top, b in zip(frame.tops, blocks, strict=True))]
+        assert all(top >= end for top, end in zip((*frame.tops, frame.height), ends, strict=True))
 
 
 def test_graphs_of_one_form_that_follow_each_other_have_one_place() -> None:
