@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from gradviz.analysis.comparing_sides import Pairs
 from gradviz.analysis.matching import match_nodes
 from gradviz.model import Graph, Node
 from gradviz.model.comparing import Difference
+from gradviz.view.report_wire import report_to_wire
 from tests.analysis.changed_graphs import (
     NODE_CHANGES,
     SLOT_CHANGES,
@@ -51,24 +53,32 @@ def test_other_ids_are_no_difference(random: Random) -> None:
 TURNED = {"new": "gone", "gone": "new", "changed": "changed"}
 
 
-def facts(found: Difference, is_turned: bool = False) -> tuple[str, ...]:
-    sides = (found.before, found.after), (found.before_id, found.after_id)
+def facts(found: Difference, with_words: bool, is_turned: bool = False) -> tuple[str, ...]:
+    words, ids = (found.before, found.after), (found.before_id, found.after_id)
     if is_turned:
-        sides = sides[0][::-1], sides[1][::-1]
-    words = [word.removeprefix("another ") for word in sides[0]]
+        words, ids = words[::-1], ids[::-1]
     kind = TURNED[found.kind] if is_turned else found.kind
-    return (kind, found.subject, *words, *sides[1])
+    bare = [word.removeprefix("another ") for word in words] if with_words else []
+    return (kind, found.subject, *ids, *bare)
 
 
 @FEW
-@given(SEEDS, graphs(), graphs(), st.booleans())
-def test_the_other_way_round_what_was_new_is_gone(
-    random: Random, one: Graph, other: Graph, any_names: bool
-) -> None:
-    if not any_names:
-        one, other = random_graph(random), random_graph(random)
+@given(SEEDS)
+def test_the_other_way_round_what_was_new_is_gone(random: Random) -> None:
+    one, other = random_graph(random), random_graph(random)
     there, back = differences_between(one, other), differences_between(other, one)
-    assert sorted(map(facts, there)) == sorted(facts(found, True) for found in back)
+    turned = [facts(found, True, True) for found in back]
+    assert sorted(facts(found, True) for found in there) == sorted(turned)
+
+
+@FEW
+@given(graphs(), graphs())
+def test_any_two_graphs_differ_in_the_same_places_the_other_way_round(
+    one: Graph, other: Graph
+) -> None:
+    there, back = differences_between(one, other), differences_between(other, one)
+    turned = [facts(found, False, True) for found in back]
+    assert sorted(facts(found, False) for found in there) == sorted(turned)
 
 
 @FEW
@@ -216,6 +226,20 @@ def test_the_picture_is_a_graph_with_everything_of_both(random: Random) -> None:
     places |= {f"{edge.source}.{edge.slot}" for edge in found.graph.edges}
     places |= {f"{n.id}.saved.{i}" for n in found.graph.nodes for i in range(len(n.saved))}
     assert {mark.id for mark in found.marks} <= places
+
+
+@settings(FEW, max_examples=8)
+@given(graphs(), graphs())
+def test_what_differs_between_any_two_graphs_is_drawn(one: Graph, other: Graph) -> None:
+    found = comparison_of(one, other)
+    wire = report_to_wire(found)
+    root = ET.fromstring(wire["svg"])
+    drawn = {e.get("data-id"): (e.get("class") or "").split() for e in root.iter()}
+    for mark in found.marks:
+        if mark.id in drawn and mark.kind in ("new", "gone"):
+            assert f"gv-{mark.kind}" in drawn[mark.id]
+    nodes = {mark.id for mark in found.marks if mark.id[0] == "n" and "." not in mark.id}
+    assert nodes <= set(drawn)
 
 
 @pytest.mark.parametrize("numbers", [(1.0, 1.0000001), (1e-9, 0.0)])

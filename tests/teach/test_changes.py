@@ -148,17 +148,6 @@ def test_an_edge_to_another_node_of_the_same_name_says_another() -> None:
     ]
 
 
-def test_a_deep_graph_is_compared() -> None:
-    def chain(length: int) -> gradviz.Graph:
-        x = torch.tensor(1.0, requires_grad=True)
-        for _ in range(length):
-            x = x * 1.0
-        return gradviz.snapshot(x)
-
-    changes = changes_between(chain(3000), chain(3001))
-    assert sum(s.startswith("new: ") for s in changes.sentences) == 1
-
-
 def test_what_is_marked_is_drawn_with_class_glyph_and_word_and_nothing_moves() -> None:
     after = graph_of(retain_grad=True, backward=True)
     changes = changes_between(graph_of(b_requires_grad=False), after)
