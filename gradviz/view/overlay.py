@@ -155,7 +155,8 @@ def _telling(marks: Sequence[Mark]) -> list[Mark]:
 def _gone(marks: Iterable[Mark]) -> str:
     """What the count of nodes has to be told with."""
     nodes = {mark.id for mark in marks if mark.kind == "gone" and re.fullmatch(r"n\d+", mark.id)}
-    return f"; {plural(len(nodes), 'node')} of these gone" if nodes else ""
+    verb = "is" if len(nodes) == 1 else "are"
+    return f"; {plural(len(nodes), 'node')} of these {verb} gone" if nodes else ""
 
 
 def _kinds(marks: Iterable[Mark]) -> list[MarkKind]:

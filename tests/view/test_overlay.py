@@ -176,8 +176,8 @@ def test_rows_of_ones_own_stand_under_the_first_mark() -> None:
 
 def test_what_is_gone_is_not_counted_as_there() -> None:
     wire = overlay_wire(to_wire(product_and_sum()), [Mark("n1", "gone"), Mark("n1.0", "gone")])
-    assert wire["summary"].endswith("; 1 node of these gone")
-    assert "; 1 node of these gone" in wire["svg"][: wire["svg"].index("<style>")]
+    assert wire["summary"].endswith("; 1 node of these is gone")
+    assert "; 1 node of these is gone" in wire["svg"][: wire["svg"].index("<style>")]
 
 
 @pytest.mark.parametrize("words", HOSTILE)
