@@ -52,8 +52,8 @@ def _grouped(
     for one in storages:
         for key in dict.fromkeys(group[node] for node in one.nodes):
             kept[key].append(one)
-        for node, _ in one.saves:
-            saves[group[node]] += 1
+        for saver, _ in one.saves:
+            saves[group[saver]] += 1
     not_known = dict.fromkeys(groups, 0)
     for save in unknown:
         not_known[group[save.node]] += 1

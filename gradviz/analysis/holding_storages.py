@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.facts import Attribute, Node, SavedTensor, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.holding import Belongs, HeldStorage, StorageKind, UnknownSave
 
 _THERE = ("held", "modified")
 _NO_STORAGE = "its memory is not one storage"
 _OPAQUE = "torch does not show what this node saves"
+_ON_CTX = "kept on ctx; backward does not free it"
+_TENSOR: Final = re.compile(r"\w+ \[[-\d, ]*\]")
+"""How a tensor among the attributes of a node reads: ``"Tensor [50]"``."""
 
 
 def saving_nodes(graph: Graph) -> list[Node]:
     """Nodes that save tensors, or may; a graph makes its nodes anew each time it is asked."""
-    return [node for node in graph.nodes if node.saved or node.state == "opaque"]
+    return [n for n in graph.nodes if n.saved or n.state == "opaque" or any(_on_ctx(n))]
 
 
 def storages_of(
@@ -48,7 +53,19 @@ def unknown_saves(nodes: Sequence[Node]) -> tuple[UnknownSave, ...]:
                 found.append(UnknownSave(node.id, slot.name, _NO_STORAGE))
         if node.state == "opaque":
             found.append(UnknownSave(node.id, "", _OPAQUE))
+        found += [UnknownSave(node.id, f"ctx.{name}", _ON_CTX) for name in _on_ctx(node)]
     return tuple(found)
+
+
+def _on_ctx(node: Node) -> Iterator[str]:
+    """Attributes with which a custom Function keeps tensors by itself."""
+    return (name for name, value in node.attributes if _has_tensor(value))
+
+
+def _has_tensor(value: Attribute) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_tensor, value))
+    return isinstance(value, str) and _TENSOR.fullmatch(value) is not None
 
 
 def _storage(

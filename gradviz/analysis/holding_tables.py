@@ -21,7 +21,7 @@ _AMOUNTS: Final = (
     Column("shared", "bytes", "Of the bytes, what others of this table keep as well."),
     Column("counted", "bytes", "Bytes of which it is the owner; together they are the total."),
 )
-_UNKNOWN: Final = Column("unknown", "number", "Saves whose size torch does not tell.")
+_UNKNOWN: Final = Column("unknown", "number", "Saves whose size is not known.")
 _MODULE_HELP: Final = "Path of the module that made it, as far as that is known."
 
 

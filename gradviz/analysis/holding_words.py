@@ -41,7 +41,12 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         yield from _kinds(memory)
         yield from _largest(memory)
     elif not memory.unknown:
-        yield _why_nothing(memory.graph)
+        yield _why_nothing(memory)
+    if meta := _on_meta(memory):
+        yield (
+            f"{size(meta)} are on the device meta, which has no memory: it is what real tensors "
+            "would take."
+        )
     if memory.shared:
         yield f"{size(memory.shared)} are saved by more than one node, and counted once."
     if memory.unknown:
@@ -106,7 +111,18 @@ def _known(found: Sequence[Holder]) -> list[Holder]:
     return [one for one in found if one.id not in (OUTSIDE, UNKNOWN)][:1]
 
 
-def _why_nothing(graph: Graph | None) -> str:
+def _on_meta(memory: Memory) -> int:
+    """Bytes of storages on the device meta, which has none."""
+    nodes = () if memory.graph is None else memory.graph.nodes
+    slots = (slot for node in nodes for slot in node.saved if slot.device == "meta")
+    there = {slot.storage for slot in slots}
+    return sum(one.nbytes for one in memory.storages if one.id in there)
+
+
+def _why_nothing(memory: Memory) -> str:
+    graph = memory.graph
+    if memory.storages:
+        return "Nothing is kept: what nodes have saved has no elements."
     freed = 0 if graph is None else graph.counts.get("nodes freed", 0)
     if freed:
         were = "node that saved tensors has" if freed == 1 else "nodes that saved tensors have"
@@ -119,7 +135,7 @@ def _not_counted(memory: Memory) -> str:
     reasons = ", ".join(f"{count} {words}" for words, count in why.most_common(3))
     more = ", …" if len(why) > 3 else ""
     return (
-        f"Not counted, since torch does not tell how much it is: "
+        f"Not counted, since its size is not known: "
         f"{plural(len(memory.unknown), 'save')} ({reasons}{more})."
     )
 

@@ -40,6 +40,8 @@ _RULES: Final = """
 """
 _Marked: TypeAlias = tuple[str, str, int]
 """Class, words and step."""
+_Drawn: TypeAlias = "tuple[str, Sequence[int | None], str, float]"
+"""Title, amounts, class and upper edge of a panel."""
 
 
 def curve(memory: Memory) -> str:
@@ -59,7 +61,8 @@ def curve(memory: Memory) -> str:
     marked = list(_marked(memory, found))
     top = TITLE + MARK * len(marked) + 6
     beside = [point.beside for point in found.points]
-    panels = [("kept for backward", [point.held for point in found.points], "gv-kept", top)]
+    held = [point.held for point in found.points]
+    panels: list[_Drawn] = [("kept for backward", held, "gv-kept", top)]
     if any(beside):
         below = top + PANELS[0] + BETWEEN
         panels.append((_BESIDE[found.beside], beside, "gv-beside", below))

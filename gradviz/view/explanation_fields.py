@@ -116,11 +116,8 @@ def _label(cause: Cause, culprit: Cause) -> str:
     """What a cause other than the culprit is called; a write by whether it came later."""
     if cause.kind != "write":
         return CAUSES[cause.kind]
-    first, then = (one.at.step if one.at else None for one in (culprit, cause))
-    if first is None or then is None:
-        is_later = culprit.kind == "write"
-    else:
-        is_later = then >= first
+    steps = [one.at.step for one in (culprit, cause) if one.at and one.at.step is not None]
+    is_later = steps == sorted(steps) if len(steps) == 2 else culprit.kind == "write"
     return AGAIN if is_later else CAUSES["write"]
 
 

@@ -39,6 +39,10 @@ def memory(
     return memory_of(*read_owned(loss, model, names, sys._getframe(1)))
 
 
+def leaf() -> Tensor:
+    return torch.ones(3, requires_grad=True)
+
+
 def eight_layers() -> nn.Sequential:
     return nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(512, 512), nn.ReLU())))
 
@@ -144,6 +148,43 @@ def test_after_backward_nothing_is_kept() -> None:
 def test_a_graph_that_saves_nothing_says_so() -> None:
     x = torch.ones(2, requires_grad=True)
     assert memory((x + x).sum()).sentences[0].startswith("Nothing is kept: no node")
+
+
+def test_tensors_without_elements_are_saved_and_take_nothing() -> None:
+    found = memory((torch.zeros(0, 3, requires_grad=True) ** 2).sum())
+    assert (found.total, len(found.storages)) == (0, 1)
+    assert found.sentences == ("Nothing is kept: what nodes have saved has no elements.",)
+
+
+def test_bytes_on_the_device_meta_are_said_to_be_no_memory() -> None:
+    found = memory(torch.ones(3, 3, device="meta", requires_grad=True).exp().sum())
+    said = "36 B are on the device meta, which has no memory: it is what real tensors would take."
+    assert found.total == 36
+    assert said in found.sentences
+    assert not any("meta" in words for words in memory(leaf().exp().sum()).sentences)
+
+
+class KeepsOnCtx(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.times, ctx.noise, ctx.pair = 3, torch.ones(50), [x, torch.ones(2)]
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * ctx.times
+
+
+def test_what_a_custom_function_keeps_on_ctx_is_not_counted_and_said() -> None:
+    y = KeepsOnCtx.apply(leaf()).sum()  # type: ignore[no-untyped-call]
+    for _ in range(2):
+        found = memory(y)
+        assert (found.total, found.storages) == (0, ())
+        assert [save.slot for save in found.unknown] == ["ctx.noise", "ctx.pair"]
+        assert [node.name for node in found.nodes] == ["KeepsOnCtxBackward"]
+        assert found.sentences[0].startswith("Not counted, since its size is not known: 2 saves")
+        y.backward()
+    assert y.grad_fn.next_functions[0][0].noise.shape == (50,)
 
 
 def test_checkpointed_saves_are_unknown_and_not_in_the_numbers() -> None:
