@@ -36,8 +36,8 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
     columns = [
         Column("parameter", help="path in the model"),
         Column("shape"),
-        Column("reached", help="whether the graph of the loss leads to it"),
-        Column("gradient", help="whether backward() gives it one, or has given it one"),
+        Column("reached", "flag", help="whether the graph of the loss leads to it"),
+        Column("gradient", "flag", help="whether backward() gives it one, or has given it one"),
         Column("reason", help="why it gets none"),
     ]
     has_grads = any(row.grad is not None for row in rows)
@@ -47,11 +47,11 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
             Column("zeros", "number", help="how many numbers of .grad are 0"),
             Column("nan", "number", help="how many are nan"),
             Column("inf", "number", help="how many are infinite"),
-            Column("stale", help="whether .grad comes from something else than this graph"),
+            Column("stale", "flag", help="whether .grad comes from something else than this graph"),
         ]
     if has_optimizer:
         columns += [
-            Column("updated", help="whether optimizer.step() changes it"),
+            Column("updated", "flag", help="whether optimizer.step() changes it"),
             Column("from", help="by which gradient, or why not"),
         ]
     cells = []

@@ -19,7 +19,8 @@ class Column:
     name: str
     kind: Literal["text", "number", "bytes", "flag"] = "text"
     """How its cells are written and sorted; ``"bytes"`` are numbers of bytes, ``"flag"`` are
-    ``True`` and ``False``. ``None`` is an empty cell and sorts last."""
+    ``True`` and ``False``, read as yes and no; a text stands as it is. ``None`` is an empty cell
+    and sorts last."""
     help: str = ""
     """What it means, in one sentence."""
 

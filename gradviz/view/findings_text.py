@@ -60,12 +60,14 @@ def cell_text(cell: Cell, column: Column) -> str:
         >>> cell_text(50_000, Column("kept", "bytes")), cell_text(1 / 3, Column("norm", "number"))
         ('48.8 KiB', '0.3333')
         >>> cell_text(False, Column("reached", "flag")), cell_text(None, Column("norm", "number"))
-        ('False', '')
+        ('no', '')
     """
     if cell is None:
         return ""
     if isinstance(cell, str):
         return clean(cell)
+    if isinstance(cell, bool) and column.kind == "flag":
+        return "yes" if cell else "no"
     if column.kind == "bytes" and not isinstance(cell, bool):
         return f"{'-' if cell < 0 else ''}{phrases.size(abs(round(cell)))}"
     return phrases.number(cell)

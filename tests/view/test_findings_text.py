@@ -15,10 +15,10 @@ a, b and c are reached.
 
 Parameters
 parameter  reached  norm      kept  why
-a          True      3.0      24 B
-b          True      2.0  48.8 KiB
-c          True      1.0      24 B
-frozen     False                    requires_grad is False"""
+a          yes       3.0      24 B
+b          yes       2.0  48.8 KiB
+c          yes       1.0      24 B
+frozen     no                       requires_grad is False"""
 
 
 def test_findings_print_as_sentences_and_aligned_tables() -> None:

@@ -85,10 +85,10 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
     wire = report_to_wire(MadeUp(tables=(Table("", columns, rows),)))
     cells = [[tuple(cell.values()) for cell in row["cells"]] for row in wire["tables"][0]["rows"]]
     assert cells == [
-        [("0.1235", 0.1234567), ("48.8 KiB", 50_000), ("True", 1), ("x", "x")],
+        [("0.1235", 0.1234567), ("48.8 KiB", 50_000), ("yes", 1), ("x", "x")],
         [("", None)] * 4,
-        [("nan", None), ("-48.8 KiB", -50_000), ("False", 0), ("y\\n", "y\\n")],
-        [("inf", 1.7976931348623157e308), ("0 B", 0), ("True", 1), ("", "")],
+        [("nan", None), ("-48.8 KiB", -50_000), ("no", 0), ("y\\n", "y\\n")],
+        [("inf", 1.7976931348623157e308), ("0 B", 0), ("yes", 1), ("", "")],
     ]
     json.dumps(wire, allow_nan=False)
 
