@@ -540,7 +540,7 @@ fours = [[0, 1], [2, 3], [4, 5], [6, 7]]
 # %% accumulate-predict tags=["hide-input"]
 # question
 choose(
-    "Each micro-batch takes the *mean* of its losses. Compared with the batch of 8, `w.grad` is",
+    "Each micro-batch takes the mean of its losses. Compared with the batch of 8, `w.grad` is",
     {
         "1.00 times as large": "It would be, if each loss were divided by 4 first.",
         "2.00 times as large": "The size of a micro-batch does not matter, their number does.",

@@ -241,7 +241,7 @@ def outcome(write, make=torch.exp):
 # %% six-predict tags=["hide-input"]
 # question
 tick(
-    "After which of the six does backward end in an *error*?",
+    "After which of the six does backward end in an error?",
     {
         "b.detach().zero_()": "The zeros are in the memory of b, and its version says so.",
         "b.data.zero_()": "The zeros are in the memory of b, but nobody has counted them.",
@@ -256,7 +256,7 @@ tick(
 # %% six-predict-wrong tags=["hide-input"]
 # question
 tick(
-    "And after which is the gradient silently *wrong*?",
+    "And after which is the gradient silently wrong?",
     {
         "b.detach().zero_()": "An error is not silent.",
         "b.data.zero_()": "Backward multiplies with the zeros that it finds.",
@@ -395,8 +395,8 @@ def copied(b):
 gradviz.compare(graph_after(torch.Tensor.detach), graph_after(lambda b: b.data))
 
 # %% clone-ask [markdown]
-# The pocket is still marked as changed on the left, and only there. And `detach()` against
-# `detach().clone()`:
+# The same nodes, the same zeros in `b`. Only the warning at the pocket is gone, and with it the
+# error. Now `detach()` against `detach().clone()`:
 
 # %% clone-show claims=["B38", "B39"]
 gradviz.compare(graph_after(torch.Tensor.detach), graph_after(copied))
@@ -430,15 +430,16 @@ choose(
 )
 
 # %% cut-show tags=["hide-output"] claims=["D27"]
-# %%gradviz --step -1
+# %%gradviz --step 10
 w = torch.tensor(3.0, device=device, requires_grad=True)
 out = w * w.detach()
 out.backward()
 print("Torch's answer:")
 
 # %% cut-watch [markdown]
-# **Watch.** The product has two inputs and one edge. The value of the other one is in the pocket,
-# for the gradient of `w`; but no arrow leaves there.
+# **Watch.** The product has two inputs and one edge. Go back to line 3: the value of the other
+# input is in the pocket, since the gradient of `w` is made with it; but no arrow leads there, and
+# the card of `w` shows the cut.
 #
 # In a larger program one branch is cut. `y1` is 2 and `y2` is 3.
 
@@ -457,7 +458,7 @@ choose(
 )
 
 # %% branch-show tags=["hide-output"] claims=["D29"]
-# %%gradviz --step -1
+# %%gradviz --step 18
 y1 = torch.tensor(2.0, device=device, requires_grad=True)
 y2 = torch.tensor(3.0, device=device, requires_grad=True)
 z1 = y1 * y2
@@ -552,7 +553,7 @@ def have_gradients(cut):
 
 
 tick(
-    "`discriminator(fake)`, *without* a `detach()`. Who has a gradient after backward?",
+    "`discriminator(fake)`, without a `detach()`. Who has a gradient after backward?",
     {
         "generator": "Backward does not know whose turn it is. It goes wherever the graph leads.",
         "discriminator": "It is the last part before the loss.",
@@ -600,7 +601,7 @@ choose(
 )
 
 # %% through-show tags=["hide-output"] claims=["X17"]
-# %%gradviz --step -1
+# %%gradviz --step 11
 w = torch.tensor([0.2, 1.7], device=device, requires_grad=True)
 out = w + (w.round() - w).detach()
 out.sum().backward()

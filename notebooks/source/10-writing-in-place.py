@@ -62,7 +62,7 @@ def keep_their_result():
 
 
 tick(
-    "Which of these nodes keep their *result* for backward?",
+    "Which of these nodes keep their result for backward?",
     {
         "exp": "The derivative of exp is its result.",
         "pow": "It keeps its input: the derivative of x ** 2 is 2 * x.",
@@ -256,7 +256,7 @@ def raises(code, root):
 # %% eight-predict tags=["hide-input"]
 # question
 tick(
-    "Which of these raise at *backward*?",
+    "Which of these raise at backward?",
     {
         "h = a * 2; h.add_(1)": "The product keeps the 2 only, and nobody writes to that.",
         "h = a.sigmoid(); h.mul_(2)": "A sigmoid keeps its result, which is h.",
@@ -273,7 +273,7 @@ tick(
 # %% eight-predict-write tags=["hide-input"]
 # question
 tick(
-    "And which are refused at once, at the *write*?",
+    "And which are refused at once, at the write?",
     {
         "h = a * 2; h.add_(1)": "h is a result. Its arrow may move.",
         "a.add_(1)": "a is where gradients are collected. It has to stay a leaf.",
