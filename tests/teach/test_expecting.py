@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -51,13 +53,15 @@ def test_inside_a_recording_both_explain_the_error() -> None:
 
 
 def test_errors_that_are_not_autograds_pass_through() -> None:
-    for wrong, kind in (
-        (lambda: {}["x"], KeyError),
-        (lambda: [].x, AttributeError),  # type: ignore[attr-defined]
+    a = leaf()
+    wrongs: list[tuple[Callable[[], object], type[BaseException]]] = [
+        (lambda: dict[str, int]()["x"], KeyError),
+        (lambda: getattr(a, "no_such_thing"), AttributeError),  # noqa: B009
         (lambda: int("x"), ValueError),
         (lambda: exec("raise KeyboardInterrupt"), KeyboardInterrupt),
         (lambda: gradviz.snapshot(torch.ones(1)), gradviz.NoGraphError),
-    ):
+    ]
+    for wrong, kind in wrongs:
         with pytest.raises(kind), gradviz.expect_error():
             wrong()
 

@@ -133,7 +133,8 @@ def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
 
 def _first_line(node: ast.stmt) -> int:
     """First line of a statement, its decorators among it."""
-    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _statements(code: Code) -> dict[int, int]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import gradviz
 from gradviz.model.events import Clipped, Event, OptimizerStepped, Raised, Refused
@@ -26,12 +29,13 @@ def test_a_call_that_raises_is_told_with_its_operands() -> None:
 
 def test_a_call_that_is_no_operation_is_told_too_when_it_raises() -> None:
     w = torch.ones(3, requires_grad=True)
-    for name, call in (
-        ("numpy", lambda t: t.numpy()),
-        ("requires_grad_", lambda t: t.requires_grad_(False)),
-        ("__deepcopy__", lambda t: t.__deepcopy__({})),
-        ("backward", lambda t: t.backward()),
-    ):
+    calls: dict[str, Callable[[Tensor], object]] = {
+        "numpy": lambda t: t.numpy(),
+        "requires_grad_": lambda t: t.requires_grad_(False),
+        "__deepcopy__": copy.deepcopy,
+        "backward": lambda t: torch.autograd.backward(t),
+    }
+    for name, call in calls.items():
         y = w * 2
         with pytest.raises(RuntimeError), gradviz.record() as recording:
             call(y)
