@@ -113,9 +113,9 @@ def test_the_same_program_gives_the_same_bytes() -> None:
 
 
 def test_lines_that_made_the_nodes_are_known_in_anomaly_mode() -> None:
-    with pytest.warns(UserWarning, match="Error detected"):
-        with torch.autograd.set_detect_anomaly(True, check_nan=False):
-            graph = aftermath(write_and_run).steps[-1].graph
+    anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
+    with pytest.warns(UserWarning, match="Error detected"), anomaly:
+        graph = aftermath(write_and_run).steps[-1].graph
     exp = next(node for node in graph.nodes if node.name == "ExpBackward0")
     assert exp.source is not None
     assert exp.source.endswith("h = a.exp()")

@@ -58,7 +58,7 @@ def test_tensors_in_lists_are_operands_of_their_own() -> None:
 def test_a_refusal_that_the_code_catches_is_told_in_its_line() -> None:
     w = torch.ones(3, requires_grad=True)
     with gradviz.record() as recording:
-        try:
+        try:  # noqa: SIM105
             w.add_(1)
         except RuntimeError:
             pass
