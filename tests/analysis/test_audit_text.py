@@ -27,9 +27,11 @@ from gradviz.model import (
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        torch.manual_seed(0)
         self.fc, self.head, self.spare = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)
         self.spare.bias.requires_grad_(False)
+        with torch.no_grad():
+            self.fc.weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]))
+            self.fc.bias.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
         h = torch.relu(self.fc(x)).detach()
@@ -72,7 +74,7 @@ parameters
 parameter     shape   reached  gradient  reason             norm  zeros  nan  inf  stale
 fc.weight     (3, 2)  no       no        detached, line N
 fc.bias       (3,)    no       no        detached, line N
-head.weight   (1, 3)  yes      yes                         2.138      1    0    0  no
+head.weight   (1, 3)  yes      yes                         8.944      1    0    0  no
 head.bias     (1,)    yes      yes                           4.0      0    0    0  no
 spare.weight  (1, 3)  no       no        not used
 spare.bias    (1,)    no       no        frozen
