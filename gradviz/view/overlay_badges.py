@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gradviz.model.marks import MarkKind
 from gradviz.view.geometry import PILL
 from gradviz.view.overlay_style import OVERLAYS
 from gradviz.view.text import px, width_of
+
+BELOW: Final = 2.0
+"""How far the middle of a badge is below the rim of its card: the last line stays readable."""
 
 
 def badges(classes: Sequence[str], inside: str, kinds: Sequence[MarkKind]) -> str:
@@ -35,7 +39,7 @@ def badges(classes: Sequence[str], inside: str, kinds: Sequence[MarkKind]) -> st
         left = right - 3 if "gv-stub" in classes else right + 2 + PILL / 2 - _total(glyphs)
         return _row(glyphs, left, sizes.get("y", 0.0))
     left = max(right - _total(words) - 6, *_pills_end(inside, sizes["height"]))
-    return _row(words, left, sizes["height"])
+    return _row(words, left, sizes["height"] + BELOW)
 
 
 def _row(words: dict[MarkKind, str], left: float, y: float) -> str:

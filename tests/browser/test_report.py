@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from gradviz.view.report import Report
 from tests.browser.bare import Bare, Widget, axe_violations
@@ -70,3 +70,22 @@ def test_axe_finds_nothing_wrong_wide_and_narrow(report: Widget, shoot: Shoot) -
     )
     assert (wrong, small) == ([], [])
     shoot("report-320")
+
+
+def test_a_figure_is_never_cut_and_its_words_keep_a_size(bare: Bare) -> None:
+    wide = FIGURE.replace('viewBox="0 0 ', 'viewBox="0 0 7', 1)
+    wire = json.loads(json.dumps(Report(MadeUp(), figures=(("Curve", wide),)).wire))
+    page, report = bare.page, bare.mount(wire)
+    figure = report.root.locator(".gradviz-figure")
+    for width in (700, 1000, 1200, 1500):
+        page.set_viewport_size({"width": width, "height": 900})
+        hidden = figure.evaluate("(e) => e.scrollWidth - e.clientWidth")
+        drawn = figure.locator("> svg").evaluate("(e) => e.getBoundingClientRect().width")
+        assert (hidden, drawn >= 560) == (0, True), width
+    tables = report.root.locator(".gradviz-sections")
+    left, right = (box["x"] for box in map(_box, tables.all()))
+    assert right > left + 560
+
+
+def _box(item: Locator) -> Any:
+    return item.bounding_box()

@@ -7,7 +7,7 @@ import { isNumeric, nextOrder, type Sorting, sortRows, sortWords } from "./sort"
 import { rove } from "./toolbar";
 
 /** Characters above which a cell may wrap. */
-const LONG = 30;
+const LONG = 24;
 
 const ARROWS = { none: "sort", ascending: "up", descending: "down" } as const;
 
