@@ -173,7 +173,8 @@ class _Changes:
         for was, slot in changed:
             yield f"{key} saved {self._slot(was)} -> {self._slot(slot, was)}"
         if old.hooks != node.hooks:
-            hooks = ", ".join(map(phrases.hook, node.hooks)) or "none"
+            none = "unknown" if node.hooks_unknown else "none"
+            hooks = ", ".join(map(phrases.hook, node.hooks)) or none
             yield f"{key} {clean(node.name)}: hooks {hooks}"
 
     def _new_node(self, node: Node) -> str:

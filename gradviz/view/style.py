@@ -103,7 +103,7 @@ MARKS: Final = {
         Mark("gv-stub", "no grad", "no grad needed: None in next_functions"),
         Mark("gv-uses", "saved only", "saved from outside the graph"),
         Mark("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
-        Mark("gv-shared", "shares memory", "tensors that share memory and version", drawn="gv-bar"),
+        Mark("gv-shared", "shares memory", "tensors that share memory", drawn="gv-bar"),
         Mark("gv-edge", "edge", "data flows this way, backward against it"),
         Mark("gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph now"),
         Mark("gv-cut", "cut", "cut: the value went on, the graph did not"),

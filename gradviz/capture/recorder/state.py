@@ -6,7 +6,7 @@ Rows are read by the same code as a snapshot, and get the ids of the recording.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,8 @@ from gradviz.capture.depth import make_safe_to_free
 from gradviz.capture.recorder.world import Entry, World
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.capture.traversal import no_collection, read_walked, walk
-from gradviz.model import Hook, Node, SavedTensor, TensorInfo
-from gradviz.model.events import Event, FlagChanged, HookChanged
+from gradviz.model import Node, SavedTensor, TensorInfo
+from gradviz.model.events import Event, FlagChanged, HookChanged, Note
 from gradviz.model.recording import Changes
 
 Place = Callable[[Any], "tuple[str | None, str | None, bool]"]
@@ -59,6 +59,8 @@ class State:
         self._places: dict[str, tuple[str | None, str | None, bool]] = {}
         self.sees_hooks = True
         """Whether every hook on nodes made in the recording is one of a live tensor."""
+        self._with_hooks_left: set[str] = set()
+        """Nodes with hooks of a tensor that has another node now."""
         self._uses: Counter[str] = Counter()
         """How many entries of ``next_functions`` point to each node."""
         self._unused: dict[str, None] = {}
@@ -206,13 +208,30 @@ class State:
             self.set_node(row.id, row)
         self._drop_unused_leaves({row.id for row in node_rows})
         for info in map(self._at_leaf, tensor_rows):
-            events += _differences(self.tensors.get(info.id), info)
+            before = self.tensors.get(info.id)
+            events += _differences(before, info)
             self.set_tensor(info.id, info)
+            if before is not None and before.node != info.node:
+                events += self._left_behind(before, info)
         seen = {info.id for info in tensor_rows}
         for key in [key for key in self.tensors if key not in seen]:
             self.set_tensor(key, None)
         self.roots = tuple(roots) or self._heads()
         return events
+
+    def _left_behind(self, before: TensorInfo, after: TensorInfo) -> Iterator[Event]:
+        """Hooks of a tensor that was written in place stay at the node of its old value.
+
+        Nothing lists them there, so from now on the hooks of that node are not known.
+        """
+        key = before.node
+        left = (Counter(before.hooks) - Counter(after.hooks)).elements()
+        for hook in left if key in self.nodes else ():
+            assert key is not None
+            self._with_hooks_left.add(key)
+            self.set_node(key, replace(self.nodes[key], hooks_unknown=True))
+            name = after.name or after.id
+            yield Note(f"hook {hook.name.rpartition('.')[2]} stays at {key}, which made the old value of {name}")
 
     def _has_row(self, node: Any) -> bool:
         """Whether a node was read before; an AccumulateGrad costs nothing to read again."""
@@ -281,7 +300,7 @@ class State:
             ),
             saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
             variable=None if node.variable is None else tensor_ids[node.variable],
-            hooks_unknown=not (is_new and self.sees_hooks),
+            hooks_unknown=not (is_new and self.sees_hooks) or key in self._with_hooks_left,
             source=node.source or source,
             module=module,
         )
@@ -404,17 +423,17 @@ def _differences(before: TensorInfo | None, after: TensorInfo) -> list[Event]:
         old, new = getattr(before, flag), getattr(after, flag)
         if old != new and None not in (old, new):  # None: it could not be read
             found.append(FlagChanged(after.id, flag, old, new))
-    found += _hook_differences(before.hooks, after.hooks, after)
+    found += _hook_differences(before, after)
     return found
 
 
-def _hook_differences(
-    before: tuple[Hook, ...], after: tuple[Hook, ...], info: TensorInfo
-) -> list[Event]:
-    old, new = Counter(before), Counter(after)
+def _hook_differences(before: TensorInfo, info: TensorInfo) -> list[Event]:
+    old, new = Counter(before.hooks), Counter(info.hooks)
+    # Those of a tensor that has another node now were not removed.
+    gone = old - new if before.node == info.node else Counter()
     return [
         *(HookChanged(hook, True, info.id, info.node) for hook in (new - old).elements()),
-        *(HookChanged(hook, False, info.id, info.node) for hook in (old - new).elements()),
+        *(HookChanged(hook, False, info.id, info.node) for hook in gone.elements()),
     ]
 
 

@@ -15,6 +15,7 @@ from gradviz.capture.recorder import steps as steps_module
 from gradviz.model.events import (
     Accumulated,
     Event,
+    HookChanged,
     HookFired,
     Note,
     Operation,
@@ -424,3 +425,21 @@ def test_the_same_program_gives_the_same_recording_and_json_gives_it_back() -> N
 def test_a_recording_of_the_future_is_refused() -> None:
     with pytest.raises(ValueError, match="gradviz recording 1"):
         Recording.from_json('{"format": "gradviz recording 2"}')
+
+
+def test_hooks_of_a_tensor_that_is_written_stay_at_the_node_of_its_old_value() -> None:
+    def looks(gradient: Tensor) -> None:
+        assert gradient.shape == (2,)
+
+    a = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        h = a * 2
+        h.register_hook(looks)
+        h.add_(1)
+        h.sum().backward()
+    told = [e for step in recording.steps for e in step.events]
+    assert not [e for e in told if isinstance(e, HookChanged) and not e.registered]
+    (note,) = (e.text for e in told if isinstance(e, Note))
+    assert note.endswith("looks stays at n0, which made the old value of h")
+    written = next(s for s in recording.steps if any(isinstance(e, Write) for e in s.events))
+    assert written.graph["n0"].hooks_unknown
