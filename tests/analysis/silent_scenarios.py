@@ -1,19 +1,11 @@
-"""Programs in which torch raises nothing and the gradient, or the step, is wrong.
-
-``python -m tests.analysis.silent_scenarios`` writes the cards of all of them anew.
-"""
+"""Programs in which torch raises nothing and the gradient, or the step, is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from gradviz.model.explanation import Explanation
-from tests.analysis.silent_running import program, run_recorded
-
-CARDS: Final = Path(__file__).with_name("silent_cards.txt")
+from tests.analysis.silent_running import program
 
 
 @dataclass(frozen=True)
@@ -767,14 +759,3 @@ add(
     result="w.detach()",
     right=("torch.tensor([0.9, 1.9])",),
 )
-
-
-def cards(found_in: Callable[[Scenario], tuple[Explanation, ...]]) -> str:
-    """What is printed of all explanations."""
-    texts = [(f"# {one.name}", *map(str, found_in(one)), "") for one in SCENARIOS]
-    return "\n".join(line for text in texts for line in text)
-
-
-if __name__ == "__main__":
-    text = cards(lambda one: run_recorded(one.text, one.before).explanations)
-    CARDS.write_text(text, encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,17 +12,28 @@ import torch
 from gradviz.model.explanation import CodeLine, Explanation
 from tests.analysis.silent_innocents import INNOCENTS, Innocent
 from tests.analysis.silent_running import FIRST, cured, run_plain, run_recorded
-from tests.analysis.silent_scenarios import CARDS, SCENARIOS, Scenario, cards
+from tests.analysis.silent_scenarios import SCENARIOS, Scenario
 
-_found: dict[str, tuple[Explanation, ...]] = {}
-
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
-def found_in(scenario: Scenario) -> tuple[Explanation, ...]:
-    if scenario.name not in _found:
-        _found[scenario.name] = run_recorded(scenario.text, scenario.before).explanations
-    return _found[scenario.name]
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """All tensors of the programs are made there, but for those that numpy has too."""
+    callspec = getattr(request.node, "callspec", None)
+    for program in [] if callspec is None else callspec.params.values():
+        if request.param != "cpu" and "numpy" in getattr(program, "text", ""):
+            pytest.skip("numpy's memory is on the CPU")
+    torch.set_default_device(request.param)
+    yield request.param
+    torch.set_default_device(None)
+
+
+@cache
+def explained(scenario: Scenario, device: str) -> tuple[Explanation, ...]:
+    """The explanations of a recorded program, made once for all tests."""
+    return run_recorded(scenario.text, scenario.before).explanations
 
 
 def value(space: dict[str, Any], expression: str) -> torch.Tensor:
@@ -38,8 +51,8 @@ def line_of(scenario: Scenario, text: str) -> int:
 
 
 @every_scenario
-def test_the_fault_is_told_once_with_its_line(scenario: Scenario) -> None:
-    (found,) = found_in(scenario)
+def test_the_fault_is_told_once_with_its_line(scenario: Scenario, device: str) -> None:
+    (found,) = explained(scenario, device)
     assert (found.kind, found.raised, found.is_silent) == (scenario.kind, None, True)
     assert found.variables == scenario.variables
     assert (found.node_name, found.saved) == (scenario.node, scenario.saved)
@@ -54,8 +67,8 @@ def test_the_fault_is_told_once_with_its_line(scenario: Scenario) -> None:
 
 
 @every_scenario
-def test_it_points_into_its_recording(scenario: Scenario) -> None:
-    (found,) = found_in(scenario)
+def test_it_points_into_its_recording(scenario: Scenario, device: str) -> None:
+    (found,) = explained(scenario, device)
     assert found.recording is not None
     step = found.recording[found.step or 0]
     assert step.line == line_of(scenario, scenario.noticed)
@@ -75,8 +88,8 @@ def test_it_points_into_its_recording(scenario: Scenario) -> None:
 
 
 @every_scenario
-def test_the_program_is_wrong_and_each_cure_makes_it_right(scenario: Scenario) -> None:
-    (found,) = found_in(scenario)
+def test_the_program_is_wrong_and_each_cure_makes_it_right(scenario: Scenario, device: str) -> None:
+    (found,) = explained(scenario, device)
     cures = [cure for cure in found.cures if cure.how != "elsewhere"]
     assert len(cures) == len(scenario.right)
     broken = run_plain(scenario.text, scenario.before)
@@ -89,8 +102,9 @@ def test_the_program_is_wrong_and_each_cure_makes_it_right(scenario: Scenario) -
         assert run_recorded(text, scenario.before).explanations == (), cure.code
 
 
-def test_cards_read_as_they_were_written_down() -> None:
-    assert cards(found_in) == CARDS.read_text(encoding="utf-8")
+def test_cards_read_as_they_were_written_down(check_golden: Callable[[str, str], None]) -> None:
+    cards = [(f"# {one.name}", *map(str, explained(one, "cpu")), "") for one in SCENARIOS]
+    check_golden("silent.txt", "\n".join(line for card in cards for line in card))
 
 
 @pytest.mark.parametrize("innocent", INNOCENTS, ids=str)

@@ -35,7 +35,7 @@ _MODES: Final = {
 
 
 def cures_of_hidden(
-    act: Act, place: Place, name: str, node: Node, slot: SavedTensor, trail: Trail
+    act: Act, place: Place, name: str, node: Node | None, slot: SavedTensor, trail: Trail
 ) -> tuple[Cure, ...]:
     """What makes the gradient right where saved memory was written.
 
@@ -43,14 +43,14 @@ def cures_of_hidden(
         act: The write.
         place: When backward used the memory.
         name: Variable that was saved.
-        node: The node that had saved it.
+        node: The node that had saved it, if it is the only one.
         slot: Its slot.
         trail: The recording.
     """
     found = [*copied_alias(act, name, trail)]
     if not _is_leaf(slot.tensor or slot.view_of, act, trail):
         found += recorded_write(act, name, trail, "; what was saved stays")
-    if len(found) < 2:
+    if len(found) < 2 and node is not None:
         found += _saved_copy(node, slot, name, trail)
     if len(found) < 2:
         found += moved(act.place, place, "after", "backward has used it by then", trail)

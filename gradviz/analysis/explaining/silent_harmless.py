@@ -7,6 +7,7 @@ from typing import Final
 
 from gradviz.analysis.explaining.silent_trail import Act, Trail
 from gradviz.analysis.explaining.statements import last_name
+from gradviz.model.facts import Node
 
 _SUMS: Final = ("add_", "sub_", "__iadd__", "__isub__")
 _FILLS: Final = frozenset({"fill", "sort", "partition", "put", "copyto", "place", "putmask"})
@@ -24,6 +25,21 @@ def is_harmless(act: Act, trail: Trail) -> bool:
     if act.event.by == "__setitem__" and _is_sum_of_part(act, trail):
         return True
     return _is_mask(act, trail)
+
+
+def is_scaled_with(node: Node, act: Act, trail: Trail) -> bool:
+    """Whether a node's gradient has the factor by which its result was multiplied.
+
+    That of exp is its saved result, so that it follows each factor that is a constant.
+    """
+    if node.name != "ExpBackward0" or node.saved[0].storage not in (None, act.event.storage):
+        return False
+    if act.is_exact:
+        constant = not any(_needs_gradient(key, act, trail) for key in act.event.reads[1:])
+        return act.event.by in ("mul_", "div_") and constant
+    statement = trail.statement(act.place)
+    line = None if statement is None else statement.node
+    return isinstance(line, ast.AugAssign) and isinstance(line.op, (ast.Mult, ast.Div))
 
 
 def _needs_gradient(key: str, act: Act, trail: Trail) -> bool:

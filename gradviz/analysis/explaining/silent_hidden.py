@@ -8,6 +8,7 @@ from math import prod
 from typing import Final
 
 from gradviz.analysis.explaining.silent_cures import cures_of_hidden
+from gradviz.analysis.explaining.silent_harmless import is_scaled_with
 from gradviz.analysis.explaining.silent_reads import looks_at_pattern, reads_values, same_pattern
 from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
@@ -38,13 +39,21 @@ class Use:
 
 def hidden_writes(trail: Trail) -> Iterator[Explanation]:
     """Writes to what a node had saved, where the version stood still."""
-    told: set[Place] = set()
+    first: list[tuple[Use, list[Act], tuple[str, ...], list[Use]]] = []
+    by_act: dict[Place, list[Use]] = {}
     for place, ran in trail.runs:
         for use in _uses(place, ran, trail):
             acts, unknown = _harmful(use, trail)
-            if acts and acts[0].place not in told:
-                told |= {act.place for act in acts}
-                yield _explanation(use, acts, unknown, trail)
+            if not acts:
+                continue
+            if acts[0].place not in by_act:
+                uses: list[Use] = []
+                first.append((use, acts, unknown, uses))
+                by_act |= {act.place: uses for act in acts}
+            by_act[acts[0].place].append(use)
+    for use, acts, unknown, uses in first:
+        others = {one.node.id for one in uses} - {use.node.id}
+        yield _explanation(use, acts, unknown, not others, trail)
 
 
 def _uses(place: Place, ran: NodeRan, trail: Trail) -> Iterator[Use]:
@@ -75,7 +84,7 @@ def _harmful(use: Use, trail: Trail) -> tuple[list[Act], tuple[str, ...]]:
     moves = [place for place, act in enumerate(acts) if act.is_assignment]
     if moves:  # before that the tensor had other memory
         acts = acts[moves[-1] :] if _is_move(acts[moves[-1]], use, trail) else []
-    if not acts:
+    if not acts or _is_made_up_for(use, acts, trail):
         return [], ()
     before, now = _saved_values(use, born, trail), _used_values(use, acts, trail)
     if before is not None and now is not None:
@@ -92,6 +101,14 @@ def _harmful(use: Use, trail: Trail) -> tuple[list[Act], tuple[str, ...]]:
 
 
 _MANY: Final = "values of tensors with more than 8 are not recorded"
+
+
+def _is_made_up_for(use: Use, acts: list[Act], trail: Trail) -> bool:
+    """Whether exp's result was scaled before anything read it: its gradient is scaled so too."""
+    readers = (trail.birth(reader.id) for reader in trail.readers(use.node.id))
+    return all(is_scaled_with(use.node, act, trail) for act in acts) and all(
+        act.is_before(born) for born in readers for act in acts
+    )
 
 
 def _is_move(act: Act, use: Use, trail: Trail) -> bool:
@@ -148,7 +165,9 @@ def _is_whole(act: Act, use: Use) -> bool:
     return prod(written) * (nbytes // prod(shape)) >= whole
 
 
-def _explanation(use: Use, acts: list[Act], unknown: tuple[str, ...], trail: Trail) -> Explanation:
+def _explanation(
+    use: Use, acts: list[Act], unknown: tuple[str, ...], is_only: bool, trail: Trail
+) -> Explanation:
     act, step = acts[0], use.place[0]
     name = trail.name(use.tensor, step) or act.event.name
     node, slot = use.node, use.slot
@@ -179,7 +198,7 @@ def _explanation(use: Use, acts: list[Act], unknown: tuple[str, ...], trail: Tra
         current_version=slot.current_version,
         causes=tuple(causes),
         noticed=trail.line(step),
-        cures=cures_of_hidden(act, use.place, name, node, slot, trail),
+        cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, trail),
         unknown=unknown,
         marks=marked(marks, trail, step),
         step=step,

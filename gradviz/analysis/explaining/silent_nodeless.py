@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.silent_cures import copied_alias, mode_around, recorded_write
-from gradviz.analysis.explaining.silent_harmless import is_harmless
+from gradviz.analysis.explaining.silent_harmless import is_harmless, is_scaled_with
 from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Explanation
-from gradviz.model.facts import Number, TensorInfo
+from gradviz.model.facts import Number, TensorInfo, ValueSummary
 from gradviz.model.marks import Mark
 
 
@@ -39,7 +39,10 @@ def nodeless_writes(trail: Trail) -> Iterator[Explanation]:
     for acts in trail.acts.values():
         for act in acts:
             miss = _missed(act, ran, trail)
-            if miss is not None and not is_harmless(act, trail):
+            node = None if miss is None else trail.past.node(miss.node, miss.place[0])
+            if miss is None or node is None or is_scaled_with(node, act, trail):
+                continue
+            if not is_harmless(act, trail):
                 yield _explanation(miss, trail)
 
 
@@ -77,17 +80,23 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
     node = info.node or ""
     own = {row.node for row in trail.past.tensor_rows(info.id, len(trail.recording.facts))}
     # A write that is recorded makes a node of the tensor's own.
-    after = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
-    after = [r for r in after if act.is_before(trail.birth(r.id))]
+    readers = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
+    after = [r for r in readers if act.is_before(trail.birth(r.id))]
     after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
-    for backward, (place, _) in ran.get(node, {}).items():
+    for backward, (place, run) in ran.get(node, {}).items():
         if place < act.place:
+            continue
+        if after == readers and not _arrives(act, info, run.grad_outputs, info.output_nr, trail):
             continue
         for reader in after:
             by = ran[reader.id].get(backward)
             for slot, entry in enumerate(reader.next_functions if by is not None else ()):
                 is_read = by is not None and entry == (node, info.output_nr)
-                if by is not None and is_read and _arrives(act, info, by[1], slot, trail):
+                if (
+                    by is not None
+                    and is_read
+                    and _arrives(act, info, by[1].grad_inputs, slot, trail)
+                ):
                     yield Miss(act, info, node, reader.id, slot, place)
         if _is_root(act, info, backward, trail):
             yield Miss(act, info, node, None, 0, place)
@@ -114,11 +123,15 @@ def _is_root(act: Act, info: TensorInfo, backward: int, trail: Trail) -> bool:
     return in_line and act.place < place and (info.node, info.output_nr) in started.roots
 
 
-def _arrives(act: Act, info: TensorInfo, ran: NodeRan, slot: int, trail: Trail) -> bool:
+def _arrives(
+    act: Act, info: TensorInfo, grads: tuple[ValueSummary | None, ...], at: int, trail: Trail
+) -> bool:
     """Whether a gradient other than 0 came back for values that were changed."""
-    grad = ran.grad_inputs[slot] if slot < len(ran.grad_inputs) else None
+    if not grads:
+        return True  # it is not known
+    grad = grads[at] if at < len(grads) else None
     if grad is None or grad.norm == 0:
-        return grad is None and not ran.grad_inputs
+        return False
     before, after = info.values, trail.values(info.id, act.place[0])
     if before is None or after is None or grad.values is None or len(grad.values) != len(before):
         return True

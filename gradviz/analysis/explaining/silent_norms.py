@@ -101,6 +101,7 @@ def _moving(found: list[tuple[Place, Operation]], trail: Trail) -> Explanation:
     frozen = None if weight is None else frozen_at(weight, place, trail)
     if frozen is not None:
         causes.append(Cause("other", "its parameters are frozen since then", trail.line(frozen)))
+    node = trail.past.node(event.node, step)
     many = len(modules) > 1
     return Explanation(
         kind="frozen batch norm moves",
@@ -114,7 +115,7 @@ def _moving(found: list[tuple[Place, Operation]], trail: Trail) -> Explanation:
         ),
         variables=tuple(names),
         node=event.node,
-        node_name=None if event.node is None else "NativeBatchNormBackward0",
+        node_name=None if node is None else node.name,
         causes=tuple(causes),
         noticed=line,
         cures=tuple(_in_eval(modules, line)),

@@ -60,10 +60,10 @@ class Act:
     @property
     def written(self) -> str | None:
         """Key of the tensor object that was written, if it is known."""
-        by = self.event.by
+        by, made = self.event.by, self.event.made
         if by == "__setitem__" or (by.endswith("_") and not by.startswith("_")):
             return next(iter(self.event.reads), None)
-        return None
+        return made[0] if len(made) == 1 else None
 
     def is_after(self, place: Place) -> bool:
         """Whether it certainly happened after something else."""
