@@ -230,8 +230,9 @@ class State:
             assert key is not None
             self._with_hooks_left.add(key)
             self.set_node(key, replace(self.nodes[key], hooks_unknown=True))
-            name = after.name or after.id
-            yield Note(f"hook {hook.name.rpartition('.')[2]} stays at {key}, which made the old value of {name}")
+            function = hook.name.rpartition(".")[2]
+            made = f"which made the old value of {after.name or after.id}"
+            yield Note(f"hook {function} stays at {key}, {made}")
 
     def _has_row(self, node: Any) -> bool:
         """Whether a node was read before; an AccumulateGrad costs nothing to read again."""
