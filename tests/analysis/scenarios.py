@@ -285,6 +285,7 @@ y.sum().backward()  # noticed
     saved="self",
     versions=(0, 1),
     right=({"w.grad": "8 * w"},),
+    cures=1,
 )
 add(
     "of a tensor that requires no grad",
@@ -538,6 +539,97 @@ y.sum().backward()  # culprit noticed
     right=({"w.grad": "2 * w.exp()"},),
 )
 
+add(
+    "two writes of one sort, each of what was saved",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+x = w * 2
+x += x.sin()
+x += x.cos()  # culprit saved
+x.sum().backward()  # noticed
+""",
+    variables=("x",),
+    node="CosBackward0",
+    saved="self",
+    versions=(1, 2),
+    right=({"w.grad": "2 * (1 + (2 * w).cos()) * (1 - (2 * w + (2 * w).sin()).sin())"},),
+    cures=1,
+)
+add(
+    "saved by two operations",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+s = w.sigmoid()
+y = s * s  # saved
+z = F.relu(s, inplace=True)  # culprit
+(y + z).sum().backward()  # noticed
+""",
+    variables=("s",),
+    node="MulBackward0",
+    saved="other",
+    versions=(0, 1),
+    right=({"w.grad": "(2 * w.sigmoid() + 1) * w.sigmoid() * (1 - w.sigmoid())"},),
+)
+add(
+    "several tensors written by one call",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+hs = [w * 2, w * 3]
+ys = [h * h for h in hs]  # saved
+torch._foreach_add_(hs, 1.0)  # culprit
+sum(y.sum() for y in ys).backward()  # noticed
+""",
+    variables=("hs[1]",),
+    node="MulBackward0",
+    saved="other",
+    versions=(0, 1),
+    right=({"w.grad": "26 * w"},),
+    cures=1,
+)
+add(
+    "a step in a loop that carries a state and keeps its graph",
+    WRITTEN,
+    """
+cell = nn.RNNCell(2, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+h = torch.zeros(1, 3)
+for _ in range(3):
+    h = cell(torch.ones(1, 2), h)  # saved
+    loss = h.pow(2).sum()
+    opt.zero_grad()
+    loss.backward(retain_graph=True)  # noticed
+    opt.step()  # culprit
+""",
+    variables=("cell.weight_hh",),
+    node="AddmmBackward0",
+    saved="mat2",
+    versions=(2, 3),
+    right=({"h.requires_grad": "False", "cell.bias_hh.grad is not None": "True"},),
+    cures=1,
+)
+add(
+    "written inside a function, for who called it",
+    WRITTEN,
+    """
+def change(t):
+    t.add_(1)  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+change(h)
+(h * 2).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w.exp()"},),
+    cures=1,
+)
+
 # --- a graph was freed -------------------------------------------------------------------------
 
 FREED: ErrorKind = "graph freed"
@@ -673,6 +765,112 @@ loss.backward()  # noticed
     right=({"w.grad": "2 * w.exp()"},),
 )
 add(
+    "three backwards through a trunk",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+trunk = w.exp()  # saved
+one, two, three = trunk.sum(), 2 * trunk.sum(), 3 * trunk.sum()
+one.backward()  # culprit
+two.backward()  # noticed
+three.backward()
+""",
+    variables=("trunk", "two"),
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "6 * w.exp()"},),
+    cures=1,
+)
+add(
+    "a trunk that is older than the loop, and trained in it",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+v = torch.tensor([3.0, 4.0], requires_grad=True)
+opt = torch.optim.SGD([w, v], lr=0.1)
+trunk = w.exp()  # saved
+for _ in range(3):
+    loss = (trunk * v).sum()
+    opt.zero_grad()
+    loss.backward()  # culprit noticed
+    opt.step()
+""",
+    variables=("trunk", "loss"),
+    node="ExpBackward0",
+    saved="result",
+    right=({"v.grad": "trunk"},),
+    cures=1,
+    already=("v.grad was None and is",),
+)
+add(
+    "two states, carried",
+    FREED,
+    """
+cell = nn.LSTMCell(2, 3)
+h = c = torch.zeros(1, 3)
+for _ in range(3):
+    h, c = cell(torch.ones(1, 2), (h, c))  # saved
+    loss = h.sum() + c.sum()
+    loss.backward()  # culprit noticed
+""",
+    variables=("c", "h", "loss"),
+    node="MulBackward0",
+    right=(
+        {"c.requires_grad": "False", "h.requires_grad": "False"},
+        {"c.requires_grad": "True", "h.requires_grad": "True"},
+    ),
+    only_cpu=True,
+)
+add(
+    "a state handed on under another name",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = torch.zeros(2)
+for _ in range(3):
+    new = torch.tanh(w * h + 1)  # saved
+    new.sum().backward()  # culprit noticed
+    h = new
+""",
+    variables=("h",),
+    node="TanhBackward0",
+    saved="result",
+    right=({"h.requires_grad": "False"}, {"h.requires_grad": "True"}),
+)
+add(
+    "a state with two names",
+    FREED,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+states = []
+h = w * 1
+for place in range(2):
+    states.append(h.exp())  # saved
+    h = states[place]
+    h.sum().backward()  # culprit noticed
+""",
+    variables=("states[0]",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"h.requires_grad": "True"},),
+    cures=1,
+)
+add(
+    "a saved tensor read through a node that was kept",
+    "saved tensor read after freeing",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = w.exp()
+node = y.grad_fn
+y.sum().backward()  # culprit
+kept = node._saved_result  # noticed
+""",
+    variables=("y",),
+    node="ExpBackward0",
+    saved="result",
+    right=({"kept": "w.exp()", "w.grad": "w.exp()"},),
+)
+add(
     "a saved tensor read after backward",
     "saved tensor read after freeing",
     """
@@ -738,6 +936,49 @@ w.exp().sum().backward()
     node="AccumulateGrad",
     right=({"w.grad": "w.exp()", "w": "torch.tensor([3.0, 2.0])"},),
     cures=1,
+)
+add(
+    "a leaf that a node has saved",
+    "leaf written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = (w * w).sum()
+w += 1  # culprit noticed
+y.backward()
+""",
+    variables=("w",),
+    node="AccumulateGrad",
+    cures=1,
+    words=("after the backward that runs MulBackward0",),
+)
+add(
+    "rows of a tensor that is used later",
+    "one of several views written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+for row in h.unbind(0):
+    row.mul_(2)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("row", "h"),
+    node="UnbindBackward0",
+    right=({"w.grad": "torch.full((2,), 4.0)"},),
+    cures=1,
+)
+add(
+    "halves of a tensor that is used later",
+    "one of several views written",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+low, high = h.split(1)
+low.mul_(2)  # culprit noticed
+h.sum().backward()
+""",
+    variables=("low", "h"),
+    node="SplitBackward0",
+    cures=0,
 )
 add(
     "one of several views",
@@ -818,6 +1059,32 @@ w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 (w * 2 + 1).backward()  # culprit noticed
 """,
     right=({"w.grad": "torch.full((3,), 2.0)"},),
+)
+add(
+    "backward of two roots, one of several numbers",
+    "not a scalar",
+    """
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+one = w.sum()
+more = w * 2
+torch.autograd.backward([one, more])  # culprit noticed
+""",
+    variables=("more",),
+    node="MulBackward0",
+    cures=0,
+)
+add(
+    "backward of a complex number",
+    "not a scalar",
+    """
+w = torch.tensor([1.0 + 0j, 2.0], requires_grad=True)
+y = (w * w).sum()
+y.backward()  # culprit noticed
+""",
+    variables=("y",),
+    node="SumBackward0",
+    right=({"w.grad": "2 * w"},),
+    words=("y is complex",),
 )
 add(
     "grad of several numbers",
@@ -1181,6 +1448,32 @@ loss.backward()  # noticed
     cures=1,
 )
 add(
+    "torch.tensor of a list of tensors",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+losses = [(w * x).sum() for x in (1.0, 2.0)]
+loss = torch.tensor(losses).mean()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "losses[0]", "losses[1]"),
+    right=({"w.grad": "torch.full((2,), 1.5)"},),
+    cures=1,
+)
+add(
+    "items of a list",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+losses = [(w * x).sum().item() for x in (1.0, 2.0)]  # culprit
+loss = torch.tensor(losses).mean()
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "torch.full((2,), 1.5)"},),
+    cures=1,
+)
+add(
     "argmax",
     NO_GRAPH,
     """
@@ -1222,6 +1515,48 @@ loss.backward()  # noticed
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
     cures=1,
+)
+add(
+    "grad mode switched off, and an error on its way out",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+torch.set_grad_enabled(False)
+try:
+    loss = w.exp().sum()  # culprit
+    loss.backward()  # noticed
+finally:
+    torch.set_grad_enabled(True)
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "w.exp()"},),
+    cures=1,
+)
+add(
+    "a checkpoint whose input requires no grad",
+    NO_GRAPH,
+    """
+layer = nn.Linear(2, 1)
+y = checkpoint(layer, torch.ones(1, 2), use_reentrant=True)  # culprit
+loss = y.sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "layer.weight", "layer.bias"),
+    right=({"layer.bias.grad": "torch.ones(1)"},),
+    cures=1,
+)
+add(
+    "no_grad around a write",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with torch.no_grad():
+    w.mul_(2)
+    loss = w.exp().sum()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    cures=0,
 )
 add(
     "inference mode",
@@ -1301,6 +1636,20 @@ loss.backward()  # noticed
     variables=("loss", "layer.weight", "layer.bias"),
     right=({"layer.bias.grad": "torch.ones(1)"},),
     cures=1,
+)
+add(
+    "frozen on purpose, and detached by mistake",
+    NO_GRAPH,
+    """
+below, above = nn.Linear(2, 2), nn.Linear(2, 1)
+for p in above.parameters():
+    p.requires_grad_(False)
+h = below(torch.ones(1, 2)).detach()  # culprit
+loss = above(h).mean()
+loss.backward()  # noticed
+""",
+    variables=("loss", "below.weight", "below.bias", "above.weight", "above.bias"),
+    right=({"below.bias.grad": "above.weight[0]"}, {"above.bias.grad": "torch.ones(1)"}),
 )
 add(
     "a gradient of a gradient",

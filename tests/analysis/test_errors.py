@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
@@ -225,6 +226,25 @@ def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it()
     assert found.line is None
     (words,) = found.unknown
     assert words.startswith("which backward freed it: it ran before the recording")
+
+
+def test_without_the_text_of_the_code_the_call_that_cut_is_known_or_said_to_be_unknown() -> None:
+    for text, line in (
+        ("loss = torch.tensor(w.exp().sum().item())", 4),
+        ("value = w.exp().sum().item()\n    loss = torch.tensor(value)", None),
+    ):
+        code = f"""import gradviz, torch
+w = torch.ones(2, requires_grad=True)
+with gradviz.expect_error() as found:
+    {text}
+    loss.backward()
+"""
+        space: dict[str, Any] = {"__name__": "program"}
+        exec(compile(code, "nowhere.py", "exec"), space)
+        found = space["found"]
+        assert (found.kind, found.line) == ("no graph", line)
+        assert bool(found.unknown) == (line is None)
+        assert found.cures == ()
 
 
 @pytest.mark.parametrize("scenario", [s for s in ALL if s.node], ids=str)

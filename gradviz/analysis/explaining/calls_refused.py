@@ -11,7 +11,7 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import index_in
 from gradviz.analysis.explaining.operands import Given, given, line_of
 from gradviz.analysis.explaining.paths import reachable, root_nodes
-from gradviz.analysis.explaining.roots import root_at
+from gradviz.analysis.explaining.roots import Root, count_of_roots, root_at
 from gradviz.analysis.explaining.words import plural, shape
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import TensorInfo
@@ -19,27 +19,41 @@ from gradviz.model.marks import Mark, MarkKind
 
 
 def not_a_scalar(evidence: Evidence) -> Explanation:
-    """Backward was to start at a tensor with more than one element, and no gradient was given."""
-    found = root_at(0, evidence)
-    sizes = found.sizes
+    """Backward was to start at what is no single real number, and no gradient was given."""
+    found = _bad_root(evidence)
+    is_complex = "real" in evidence.raised.message or (found.dtype or "").startswith("complex")
+    is_one = found.sizes is not None and _count(found.sizes) == 1
     count = "more than one element"
-    if sizes is not None:
-        total = 1
-        for size in sizes:
-            total *= size
-        count = f"{plural(total, 'element')} (shape {shape(sizes)})"
+    if found.sizes is not None:
+        count = f"{plural(_count(found.sizes), 'element')} (shape {shape(found.sizes)})"
+    what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
     info = found.info
     return Explanation(
-        what=f"{found.words} has {count}, and no gradient was given",
-        why="backward starts with the gradient 1 of a single number; of several numbers it must "
-        "be told how much each counts",
+        what=f"{found.words} {what}, and no gradient was given",
+        why="backward starts with the gradient 1 of a single real number; of others it must be "
+        "told how much each counts",
         variables=tuple(filter(None, (found.name,))),
         node=None if info is None else info.node,
         node_name=_node_name(info, evidence),
         causes=(Cause("backward", f"backward was to start at {found.words}", evidence.noticed),),
-        cures=tuple(cures_calls.of_non_scalar(evidence)),
-        marks=_marks(info, "refused", f"it has {count}"),
+        cures=tuple(cures_calls.of_non_scalar(is_complex and is_one, evidence)),
+        marks=_marks(info, "refused", f"it {what}"),
     )
+
+
+def _bad_root(evidence: Evidence) -> Root:
+    """The first root at which backward cannot start by itself."""
+    roots = [root_at(place, evidence) for place in range(count_of_roots(evidence))]
+    bad = [r for r in roots if r.sizes is not None and _count(r.sizes) != 1]
+    bad += [r for r in roots if (r.dtype or "").startswith("complex")]
+    return next(iter((*bad, *roots)), root_at(0, evidence))
+
+
+def _count(sizes: tuple[int, ...]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
 
 
 def no_derivative(evidence: Evidence) -> Explanation:

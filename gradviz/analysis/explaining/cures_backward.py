@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.paths import (
@@ -13,6 +13,7 @@ from gradviz.analysis.explaining.paths import (
     reachable,
     root_nodes,
 )
+from gradviz.analysis.explaining.repeating import can_repeat, was_written
 from gradviz.analysis.explaining.statements import (
     Statement,
     calls_in,
@@ -22,17 +23,41 @@ from gradviz.analysis.explaining.statements import (
 )
 from gradviz.analysis.explaining.words import listed
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
-from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.explanation import Cure
 
 
-def keep_graph(statement: Statement | None) -> Cure | None:
-    """``retain_graph=True`` for a backward."""
-    calls = [] if statement is None else calls_in(statement, "backward", "grad")
-    if statement is None or len(calls) != 1:
+def keep_graph(first: Statement | None, since: int, evidence: Evidence) -> Cure | None:
+    """``retain_graph=True`` for an earlier backward, and for others before the last one.
+
+    Args:
+        first: The earlier backward.
+        since: Step at which it had ended.
+        evidence: The error of the later one.
+    """
+    if first is None or was_written(since, evidence):
         return None
-    code = with_keyword(statement, calls[0], "retain_graph", "True")
+    noticed = evidence.statement
+    following = [first]
+    if noticed is not None:
+        following += _later_backwards(noticed)[:-1] if noticed.line > first.line else []
     does = "keeps what this backward would free; it stays in memory as long as the graph"
-    return None if code is None else Cure(does, code, "instead", statement.line)
+    edits = []
+    for statement in following:
+        calls = calls_in(statement, "backward", "grad")
+        code = with_keyword(statement, calls[0], "retain_graph", "True") if calls else None
+        if code is None or len(calls) != 1:
+            return None
+        edits.append(Cure("", code, "instead", statement.line))
+    return replace(edits[0], does=does, also=tuple(edits[1:]))
+
+
+def _later_backwards(noticed: Statement) -> list[Statement]:
+    """Backwards in the block of a statement, from itself on."""
+    return [
+        s
+        for s in statements_of(noticed.code)
+        if s.line >= noticed.line and same_block(s, noticed) and calls_in(s, "backward", "grad")
+    ]
 
 
 def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> str | None:
@@ -64,7 +89,7 @@ def compute_again(
         return None
     nodes = reachable(root_nodes(evidence), evidence)
     made = lines_that_made(leading_to(stale, nodes), noticed, evidence)
-    if made is None or not made[0]:
+    if made is None or not made[0] or not can_repeat(leading_to(stale, nodes), made[0], evidence):
         return None
     lines, fits = made
     place = noticed
@@ -123,10 +148,18 @@ def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | 
     changed = (ZeroedGrad, OptimizerStepped)
     if any(any(evidence.past.events(kind, evidence.step, since)) for kind in changed):
         return None
+    if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
+        return None
     gone = Cure("", "", "instead", earlier.line)
     code = f"({first} + {second}).backward()"
     does = "one backward of the sum: gradients add up, the shared part runs once"
     return Cure(does, code, "instead", noticed.line, (gone,))
+
+
+def _speaks_of_grad(earlier: Statement, noticed: Statement) -> bool:
+    """Whether ``.grad`` is read between two statements."""
+    between = [s for s in statements_of(noticed.code) if earlier.line < s.line < noticed.line]
+    return any(isinstance(p, ast.Attribute) and p.attr == "grad" for s in between for p in s.parts)
 
 
 def _plain_backward(statement: Statement) -> str | None:
@@ -140,21 +173,3 @@ def _plain_backward(statement: Statement) -> str | None:
     if any(k.arg not in ("retain_graph", "create_graph") for k in call.keywords):
         return None
     return statement.segment(call.func.value) if isinstance(call.func.value, ast.Name) else None
-
-
-def cut_state(names: Sequence[str], noticed: CodeLine | None, evidence: Evidence) -> Cure | None:
-    """Detach what a loop carries from one pass to the next, after its backward."""
-    statement = evidence.statement
-    if statement is None or noticed is None or not names:
-        return None
-    codes = []
-    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
-    for base in dict.fromkeys(name.partition("[")[0] for name in names):
-        inside = [name for name in names if name.partition("[")[0] == base and name != base]
-        code = f"{base} = {base}.detach()"
-        if inside:
-            if not all(re.fullmatch(r".*\[\d+\]", name) for name in inside):
-                return None
-            code = f"{base} = tuple(one.detach() for one in {base})"
-        codes.append(code)
-    return Cure(does, "\n".join(codes), "after", statement.line)

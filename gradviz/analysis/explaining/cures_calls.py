@@ -20,15 +20,18 @@ from gradviz.analysis.explaining.statements import (
 from gradviz.model.explanation import CodeLine, Cure
 
 
-def of_non_scalar(evidence: Evidence) -> Iterator[Cure]:
-    """A sum of the root, or a gradient for it."""
+def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
+    """A sum of the root, or its real part, or a gradient for it."""
     statement, found = evidence.statement, root_expression(evidence)
     if statement is None or found is None or isinstance(found[1], (ast.List, ast.Tuple)):
         return
     call, root = found
     is_method = root is not (call.args[0] if call.args else None)
-    code = called_on(statement, call if is_method else None, root, "sum()")
-    yield Cure("the gradient of the sum of all elements", code, "instead", statement.line)
+    method, does = "sum()", "the gradient of the sum of all elements"
+    if is_complex:
+        method, does = "real", "the gradient of the real part"
+    code = called_on(statement, call if is_method else None, root, method)
+    yield Cure(does, code, "instead", statement.line)
     keyword = "gradient" if is_method else "grad_outputs"
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
@@ -170,7 +173,7 @@ def of_gradient(root: Root, gradient: Given | None, evidence: Evidence) -> Itera
     sizes = None if gradient is None else gradient.sizes
     if sizes is not None and root.sizes is not None and is_expression(old):
         if _count(sizes) == _count(root.sizes):
-            code = statement.edited([(given, f"{old}.view_as({text})")])
+            code = statement.edited([(given, f"{old}.reshape_as({text})")])
             yield Cure("the same numbers in the right shape", code, "instead", statement.line)
         elif _expands(sizes, root.sizes):
             code = statement.edited([(given, f"{old}.expand_as({text})")])

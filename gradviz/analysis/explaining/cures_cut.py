@@ -37,7 +37,7 @@ def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
     if cut.reason in ("left torch", "detach", ".data"):
         cure = _stay(cut, statement, evidence)
     elif cut.reason in ("no_grad", "inference mode"):
-        cure = _record(statement)
+        cure = _record(cut, statement, evidence)
     elif cut.reason == "requires_grad":
         cure = _switch_on(statement)
     elif cut.reason == "create_graph":
@@ -62,18 +62,16 @@ def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     wrapped = evidence.statement_at(cut.wrapped)
     between = [evidence.statement_at(line) for line in cut.through]
     involved = [s for s in (statement, wrapped, *between) if s is not None]
-    if any(_uses_numpy(one) for one in involved):
+    is_mixed = cut.call == "tolist" and any(calls_in(one, "append", "extend") for one in involved)
+    if is_mixed or any(_uses_numpy(one) for one in involved):
         return None
     changes: dict[int, tuple[Statement, list[tuple[ast.AST, str]]]] = {}
     for one in involved:
-        spans = [
-            *_leaving_spans(one, cut),
-            *(_wrapping_spans(one, involved) if one is wrapped else ()),
-        ]
-        if cut.wrapped is None and one is statement:
-            spans += _wrapping_spans(one, involved)
+        spans = [*_leaving_spans(one, cut)]
+        if one is wrapped or (cut.wrapped is None and one is statement):
+            spans += _wrapping_spans(one, involved, cut.of_list)
         if spans:
-            changes[one.line] = one, [(span, text) for span, text in spans]
+            changes[one.line] = one, spans
     if statement.line not in changes:
         return None
     edits = [
@@ -107,16 +105,16 @@ def _leaving_spans(statement: Statement, cut: Cut) -> list[tuple[ast.AST, str]]:
 
 
 def _wrapping_spans(
-    statement: Statement, involved: Sequence[Statement]
+    statement: Statement, involved: Sequence[Statement], of_list: bool
 ) -> list[tuple[ast.AST, str]]:
     """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
     calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
     if len(calls) != 1:
         return []
     call = calls[0]
-    is_list = isinstance(call.args[0], (ast.List, ast.Tuple, ast.ListComp))
-    appended = any(calls_in(one, "append") for one in involved)
-    if is_list or appended:
+    lists = (ast.List, ast.ListComp, ast.GeneratorExp)
+    values = [part for one in involved for part in one.parts if isinstance(part, lists)]
+    if of_list or values or any(calls_in(one, "append") for one in involved):
         rest = Span(end_of(call.args[0]), end_of(call))
         return [(call.func, "torch.stack"), (rest, ")")]
     return _unwrapped(call)
@@ -132,20 +130,54 @@ def _uses_numpy(statement: Statement) -> bool:
     return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
 
 
-def _record(statement: Statement) -> Cure | None:
+def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     """Switch recording on again around a statement."""
     for outer in reversed(statement.around):
         head = Statement(statement.code, outer, ())
         calls = calls_in(head, *_SWITCHES)
         if isinstance(outer, ast.With) and len(calls) == 1:
+            if _writes_inside(outer):
+                return None
             code = head.edited([(calls[0], "torch.enable_grad()")])
             return Cure("lets autograd record these lines", code, "instead", head.line)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
             if last_name(inner) in _SWITCHES:
+                if _writes_inside(outer):
+                    return None
                 line = decorator.lineno + statement.code.first_line - 1
                 return Cure("lets autograd record this function", "", "instead", line)
+    calls = calls_in(statement, "checkpoint")
+    if len(calls) == 1:
+        code = with_keyword(statement, calls[0], "use_reentrant", "False") or ""
+        does = "records inside the checkpoint, whether or not its input requires grad"
+        return Cure(does, code, "instead", statement.line) if code else None
+    return _mode_on(cut.step, evidence)
+
+
+def _mode_on(until: int, evidence: Evidence) -> Cure | None:
+    """Leave grad mode on, where a line had switched it off."""
+    for step in range(until - 1, 0, -1):
+        statement = evidence.statement_at(evidence.past.line(step))
+        calls = [] if statement is None else calls_in(statement, "set_grad_enabled")
+        if statement is None or len(calls) != 1 or not isinstance(statement.node, ast.Expr):
+            continue
+        value = calls[0].args[0] if calls[0].args else None
+        if isinstance(value, ast.Constant) and value.value is False:
+            code = statement.edited([(value, "True")])
+            return Cure("lets autograd record what follows", code, "instead", statement.line)
+        return None
     return None
+
+
+def _writes_inside(outer: ast.stmt) -> bool:
+    """Whether a block writes in place, which may be allowed only while nothing is recorded."""
+    for node in ast.walk(outer):
+        if isinstance(node, ast.AugAssign):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func).endswith("_"):
+            return True
+    return False
 
 
 def _switch_on(statement: Statement) -> Cure | None:

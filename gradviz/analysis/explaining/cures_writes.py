@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.analysis.explaining.statements import (
+    Place,
     Span,
     Statement,
     end_of,
     expression_of,
     is_expression,
     last_name,
+    start_of,
 )
 from gradviz.model.explanation import Cure
 
@@ -85,8 +87,12 @@ def clone_before(name: str, line: int, does: str = "") -> Cure:
     return Cure(does, f"{name} = {name}.clone()", "before", line)
 
 
-def keep_a_copy(statement: Statement, name: str | None, is_result: bool) -> str | None:
-    """The statement that saved, with a copy saved, or with a copy handed on.
+Edit: TypeAlias = "tuple[ast.AST | Place, str]"
+"""A part of a statement, or a place in it, and the text that goes there."""
+
+
+def keep_a_copy(statement: Statement, name: str | None, is_result: bool) -> list[Edit]:
+    """Changes to the statement that saved: a copy is saved, or a copy handed on.
 
     Args:
         statement: The line at which the tensor was saved.
@@ -95,23 +101,22 @@ def keep_a_copy(statement: Statement, name: str | None, is_result: bool) -> str 
     """
     node = statement.node
     if name is None:
-        return None
+        return []
     if is_result:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-            return None
+            return []
         if statement.segment(node.targets[0]) != name:
-            return None
-        return _called_on(statement, node.value, "clone()")
-    reads = [
-        part
+            return []
+        return _called_on(node.value, "clone()")
+    if statement.is_compound or isinstance(node, ast.AugAssign):
+        return []
+    return [
+        (part, f"{name}.clone()")
         for part in statement.parts
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))
         and isinstance(part.ctx, ast.Load)
         and statement.segment(part) == name
     ]
-    if not reads or statement.is_compound:
-        return None
-    return statement.edited([(part, f"{name}.clone()") for part in reads])
 
 
 def not_in_place(module: str, line: int) -> Cure | None:
@@ -194,9 +199,8 @@ def _without_inplace(statement: Statement, call: ast.Call) -> str | None:
     return new
 
 
-def _called_on(statement: Statement, value: ast.expr, method: str) -> str:
-    """The statement with a method called on a value in it."""
-    start = (value.lineno, value.col_offset)
+def _called_on(value: ast.expr, method: str) -> list[Edit]:
+    """Changes after which a method is called on a value."""
     if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
-        return statement.edited([(end_of(value), f".{method}")])
-    return statement.edited([(start, "("), (end_of(value), f").{method}")])
+        return [(end_of(value), f".{method}")]
+    return [(start_of(value), "("), (end_of(value), f").{method}")]

@@ -35,6 +35,8 @@ class Cut:
     """Ids of the tensors that were on the graph; of one without a name, of those before it."""
     node: str | None = None
     """Id of the node that made a tensor without a name."""
+    of_list: bool = False
+    """Whether the call was given a list of tensors."""
     wrapped: CodeLine | None = None
     """Line that made a tensor again of the value after it had left torch."""
     through: tuple[CodeLine, ...] = ()
@@ -95,7 +97,9 @@ class _Follower:
                 seen.add((need.key, need.place))
                 todo += self._makers(need)
         self._trail.is_lost |= bool(todo)
-        self._trail.cuts = sorted(self._cuts.values(), key=lambda cut: cut.step)
+        # Freezing parameters is often meant; what cut the way to others is told first.
+        in_order = sorted(self._cuts.values(), key=lambda cut: cut.step)
+        self._trail.cuts = sorted(in_order, key=lambda cut: cut.reason == "requires_grad")
         return self._trail
 
     def _makers(self, need: _Need) -> list[_Need]:
@@ -110,13 +114,17 @@ class _Follower:
             self._cut(event, step, need)
             return []
         if not event.reads:
-            return self._without_call(need)
+            is_wrapped = event.name in FROM_VALUES
+            return self._from_python(need, step) if is_wrapped else self._without_call(need)
         return [replace(need, key=key, step=step, place=places[-1]) for key in event.reads]
 
     def _cut(self, event: Operation, step: int, need: _Need) -> None:
         tensors, node = self._sources(event.required)
         line = self._past.line(step)
-        cut = Cut(event.reason, event.name, step, line, tensors, node, need.wrapped, need.through)
+        texts = [operand.text for operand in event.inputs[:1]]
+        of_list = any(text.startswith(("list of", "tuple of")) for text in texts)
+        where = need.wrapped, need.through
+        cut = Cut(event.reason, event.name, step, line, tensors, node, of_list, *where)
         self._cuts.setdefault((step, event.name), cut)
 
     def _sources(self, keys: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
@@ -179,11 +187,12 @@ class _Follower:
         """A tensor was made of values: find out where these had come from."""
         line = self._past.line(step)
         statement = self._evidence.statement_at(line)
-        if line is None or statement is None:
-            self._trail.is_lost = True
-            return []
         need = replace(need, wrapped=line)
         found = self._leaving(step, need)
+        if found is None and statement is None:
+            self._trail.is_lost = True
+        if statement is None:
+            return found or []
         needed = set(names_read(_value_of(statement)))
         for earlier, other in [] if found is not None else self._lines_before(step):
             if not _changes(other, needed):

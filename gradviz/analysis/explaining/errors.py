@@ -19,7 +19,7 @@ from gradviz.analysis.explaining import (
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import kind_of
 from gradviz.analysis.explaining.past import Past
-from gradviz.model.events import Raised
+from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, ErrorKind, Explanation
 from gradviz.model.recording import Recording
 
@@ -57,8 +57,23 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
     if not raised:
         return
     past = Past(recording)
-    for step, event in raised:
-        yield explain(Evidence(past, step, event))
+    for place, (step, event) in enumerate(raised):
+        later = raised[place + 1] if place + 1 < len(raised) else None
+        if later is not None and _is_same(event, *later, recording):
+            continue  # it is told where it left the code
+        earlier = raised[place - 1] if place else None
+        if earlier is not None and _is_same(earlier[1], step, event, recording):
+            yield replace(explain(Evidence(past, *earlier)), step=step)
+        else:
+            yield explain(Evidence(past, step, event))
+
+
+def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:
+    """Whether an error is one that a line has raised before, on its way out of the code."""
+    facts = recording.facts[step]
+    is_new = any(isinstance(e, (Refused, BackwardEnded)) for e in facts.events)
+    same = (earlier.type, earlier.message) == (event.type, event.message)
+    return facts.kind == "error" and same and not is_new
 
 
 def explain(evidence: Evidence) -> Explanation:
@@ -120,5 +135,5 @@ def _other(evidence: Evidence) -> Explanation:
     return Explanation(
         kind="other",
         what=f"{evidence.raised.type} was raised{call}",
-        unknown=("why: gradviz explains errors of autograd, and this one is another",),
+        unknown=("why: gradviz has no explanation for this error",),
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradviz.analysis.explaining import cures_backward
+from gradviz.analysis.explaining.carried import carried_by
+from gradviz.analysis.explaining.cures_carried import cut_state
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.freed_by import Earlier, freed_by, marks_of, unknown_of
 from gradviz.analysis.explaining.freed_read import explain_reading, reading_of
-from gradviz.analysis.explaining.paths import leading_to, reachable, root_nodes
+from gradviz.analysis.explaining.paths import reachable, root_nodes
 from gradviz.analysis.explaining.statements import Statement, is_expression
 from gradviz.analysis.explaining.words import listed
-from gradviz.model.events import Freed, NodeRan, OptimizerStepped
+from gradviz.model.events import Freed, NodeRan
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import Node
 from gradviz.model.marks import Mark
@@ -31,7 +33,7 @@ def explain(evidence: Evidence) -> Explanation:
         return _unknown_node(evidence)
     earlier = freed_by(node, evidence)
     roots = [name for info in evidence.roots if (name := evidence.name(info.id))]
-    shared = _shared(earlier, evidence)
+    shared = _shared(node, earlier, evidence)
     is_same = _is_same_root(earlier, evidence)
     variables = (*roots, *shared) if is_same else (*shared, *roots)
     slots = [slot.name for slot in node.saved if slot.state == "freed"]
@@ -43,7 +45,7 @@ def explain(evidence: Evidence) -> Explanation:
         node_name=node.name,
         saved=slots[0] if len(slots) == 1 else None,
         causes=tuple(_causes(node, earlier, shared, is_same, evidence)),
-        cures=tuple(_cures(earlier, shared, is_same, evidence))[:2],
+        cures=tuple(_cures(node, earlier, is_same, evidence))[:2],
         unknown=tuple(unknown_of(earlier, evidence)),
         marks=tuple(marks_of(node, earlier, evidence)),
     )
@@ -68,24 +70,20 @@ def _is_same_root(earlier: Earlier | None, evidence: Evidence) -> bool:
     )
 
 
-def _shared(earlier: Earlier | None, evidence: Evidence) -> tuple[str, ...]:
-    """Names of tensors at which the later graph enters what the earlier backward has run.
-
-    In a loop it enters the graph of an earlier pass; that part was there, though it may not have
-    run: a state that is handed on next to the output.
-    """
+def _shared(node: Node, earlier: Earlier | None, evidence: Evidence) -> tuple[str, ...]:
+    """Names of tensors at which the later graph enters what the earlier backward has run."""
     if earlier is None or evidence.backward is None:
         return ()
+    carried = carried_by(node.id, evidence)
+    if carried is not None:
+        return carried.names
     own = _of_root(evidence)
     ran = {e.node for _, e in evidence.past.events(NodeRan, earlier.step)}
     ran &= {n for n in own if own[n].variable is None}  # nothing of a leaf's is freed
-    before = {key for key in own if (evidence.past.born(key) or 0) <= earlier.step}
-    is_loop = _is_same_line(evidence.statement_at(earlier.at), evidence.statement)
-    inside = leading_to(ran, own) & before if is_loop else ran
     found: dict[str, None] = {}
-    for node in own.values():
-        for entry in node.next_functions:
-            if entry is not None and entry[0] in inside and node.id not in inside:
+    for user in own.values():
+        for entry in user.next_functions:
+            if entry is not None and entry[0] in ran and user.id not in ran:
                 name = evidence.name(evidence.past.output_of(entry[0], evidence.step, entry[1]))
                 found |= dict.fromkeys([name] if name else [])
     return tuple(sorted(found))
@@ -138,30 +136,30 @@ def _unknown_node(evidence: Evidence) -> Explanation:
 
 
 def _cures(
-    earlier: Earlier | None, shared: tuple[str, ...], is_same: bool, evidence: Evidence
+    node: Node, earlier: Earlier | None, is_same: bool, evidence: Evidence
 ) -> Iterator[Cure]:
-    for cure in _possible_cures(earlier, shared, is_same, evidence):
+    for cure in _possible_cures(node, earlier, is_same, evidence):
         if cure is not None:
             yield cure
 
 
 def _possible_cures(
-    earlier: Earlier | None, shared: tuple[str, ...], is_same: bool, evidence: Evidence
+    node: Node, earlier: Earlier | None, is_same: bool, evidence: Evidence
 ) -> Iterator[Cure | None]:
     if earlier is None:
         yield from _advice(evidence)
         return
     first = evidence.statement_at(earlier.at)
-    keep = cures_backward.keep_graph(first)
+    keep = cures_backward.keep_graph(first, earlier.step, evidence)
     if is_same:
         yield keep
         yield _again(first, earlier, evidence)
         return
-    carried = [name for name in shared if is_expression(name)]
     if _is_same_line(first, evidence.statement):
-        yield cures_backward.cut_state(carried, evidence.noticed, evidence)
-        if not any(evidence.past.events(OptimizerStepped, evidence.step, earlier.step)):
-            yield keep
+        carried = carried_by(node.id, evidence)
+        yield cut_state(carried, evidence) if carried is not None else None
+        yield keep
+        yield _again(first, earlier, evidence) if carried is None else None
         return
     yield keep
     yield cures_backward.add_up(first, earlier.step, evidence)

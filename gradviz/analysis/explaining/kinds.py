@@ -21,7 +21,7 @@ _TABLE: Final[tuple[tuple[str, str, ErrorKind], ...]] = (
     ),
     ("RuntimeError", r"function that returns multiple views", "one of several views written"),
     ("RuntimeError", r"Inference tensors cannot be saved", "inference tensor saved"),
-    ("RuntimeError", r"grad can be (implicitly )?created only for scalar", "not a scalar"),
+    ("RuntimeError", r"grad can be (implicitly )?created only for (real )?scalar", "not a scalar"),
     ("RuntimeError", r"element \d+ of tensors does not require grad", "no graph"),
     (
         "RuntimeError",

@@ -18,7 +18,7 @@ _WHY = {
     "left torch": "the value left torch: numbers and copies do not remember how they were computed",
     "detach": "detach() gives the same values outside of the graph",
     ".data": ".data gives the same values outside of the graph",
-    "no_grad": "under no_grad nothing is recorded",
+    "no_grad": "while grad mode is off, as under no_grad, nothing is recorded",
     "inference mode": "in inference mode nothing is recorded",
     "not differentiable": "an operation without a derivative ends the graph",
     "requires_grad": "nothing is recorded for a tensor whose requires_grad is False",
@@ -92,7 +92,7 @@ def _cut_words(cut: Cut, evidence: Evidence) -> str:
         left = ", and it left torch" if cut.wrapped is not None else ""
         return f"{call} gave {value} without the graph{left}"
     if cut.reason in ("no_grad", "inference mode"):
-        where = "under no_grad" if cut.reason == "no_grad" else "in inference mode"
+        where = "while grad mode was off" if cut.reason == "no_grad" else "in inference mode"
         return f"{cut.call} ran on {name or value} {where}, so it was not recorded"
     if cut.reason == "requires_grad":
         return f"{name or 'a tensor'}.requires_grad was set to False"

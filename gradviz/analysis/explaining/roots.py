@@ -21,6 +21,7 @@ class Root:
         keys: Its key, as calls of torch have it.
         sizes: Its shape.
         text: The expression in the line that raised.
+        dtype: Its dtype.
     """
 
     name: str | None
@@ -28,6 +29,7 @@ class Root:
     keys: tuple[str, ...]
     sizes: tuple[int, ...] | None
     text: str | None = None
+    dtype: str | None = None
 
     @property
     def words(self) -> str:
@@ -57,7 +59,9 @@ def root_at(index: int, evidence: Evidence) -> Root:
         info = evidence.past.tensor(key, evidence.step)
         name = evidence.name(key) if info is not None else None
         sizes = operand.shape if operand is not None else None
-        return Root(name, info, () if key is None else (key,), sizes, _in_text(index, evidence))
+        dtype = operand.dtype if operand is not None else None
+        keys = () if key is None else (key,)
+        return Root(name, info, keys, sizes, _in_text(index, evidence), dtype)
     text = _in_text(index, evidence)
     name = text if text is not None and is_expression(text) else None
     info = None if name is None else evidence.tensor_named(name)
@@ -67,7 +71,14 @@ def root_at(index: int, evidence: Evidence) -> Root:
         () if info is None else (info.id,),
         None if info is None else info.shape,
         text,
+        None if info is None else info.dtype,
     )
+
+
+def count_of_roots(evidence: Evidence) -> int:
+    """How many roots the call was given, as its line says."""
+    found = root_expression(evidence)
+    return len(found[1].elts) if found and isinstance(found[1], (ast.List, ast.Tuple)) else 1
 
 
 def root_expression(evidence: Evidence) -> tuple[ast.Call, ast.expr] | None:

@@ -123,7 +123,7 @@ def _written(event: Write, step: int, following: tuple[object, ...], evidence: E
         evidence.past.line(step),
     )
     named = next(iter(called.outputs), None) if called is not None else None
-    if named is not None and named.tensor is not None:
+    if named is not None and named.tensor in (event.tensors or (named.tensor,)) and named.tensor:
         return replace(written, name=evidence.past.name(named.tensor, step) or event.name)
     if named is None or _is_name(event.name, evidence, step):
         return written

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradviz.analysis.explaining import cures_writes
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
-from gradviz.analysis.explaining.statements import Statement, calls_in, is_expression, names_read
+from gradviz.analysis.explaining.statements import (
+    Statement,
+    calls_in,
+    is_expression,
+    is_read_later,
+    names_read,
+)
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import TensorInfo
 from gradviz.model.marks import Mark
@@ -30,7 +37,7 @@ def leaf(evidence: Evidence) -> Explanation:
         node_name=_node_name(base, evidence),
         current_version=None if base is None else base.version,
         causes=(Cause("write", f"{by} was to write {written.words}", evidence.noticed),),
-        cures=tuple(_without_record(evidence)),
+        cures=tuple(_without_record(base, evidence)),
         marks=() if base is None else (Mark(base.id, "written", f"{by} was to write it"),),
     )
 
@@ -56,7 +63,7 @@ def several_views(evidence: Evidence) -> Explanation:
         node=None if node is None else node.id,
         node_name=None if node is None else node.name,
         causes=tuple(causes),
-        cures=tuple(_of_written(written, evidence)),
+        cures=tuple(_of_view(written, source, evidence)),
         marks=_mark(written, by),
     )
 
@@ -165,13 +172,30 @@ def _mark(written: Given, by: str) -> tuple[Mark, ...]:
 # --- cures -----------------------------------------------------------------------------------
 
 
-def _without_record(evidence: Evidence) -> Iterator[Cure]:
+def _without_record(base: TensorInfo | None, evidence: Evidence) -> Iterator[Cure]:
     statement = evidence.statement
     if statement is None or statement.is_compound:
         return
     inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
+    code = f"with torch.no_grad():\n{inside}"
+    keeper = _keeper(base, evidence)
+    if keeper is not None:
+        does = f"after the backward that runs {keeper}, which needs the old values"
+        yield Cure(does, code, "elsewhere", statement.line)
+        return
     does = "changes the values without recording it; it stays a leaf"
-    yield Cure(does, f"with torch.no_grad():\n{inside}", "instead", statement.line)
+    yield Cure(does, code, "instead", statement.line)
+
+
+def _keeper(base: TensorInfo | None, evidence: Evidence) -> str | None:
+    """A node that has saved a leaf, or a view of it, and may still be run."""
+    for node in evidence.past.nodes(evidence.step) if base is not None else ():
+        for slot in node.saved if evidence.past.is_alive(node.id, evidence.step) else ():
+            is_it = base is not None and base.id in (slot.tensor, slot.view_of)
+            same = base is not None and slot.storage is not None and slot.storage == base.storage
+            if slot.state == "held" and (is_it or same):
+                return node.name
+    return None
 
 
 def _of_written(written: Given, evidence: Evidence, module: str | None = None) -> Iterator[Cure]:
@@ -190,11 +214,29 @@ def _of_written(written: Given, evidence: Evidence, module: str | None = None) -
         yield cures_writes.clone_before(written.name, statement.line, does)
 
 
+def _of_view(written: Given, source: str | None, evidence: Evidence) -> Iterator[Cure]:
+    """Views taken one by one may be written; else what is written is not seen by the source."""
+    statement = evidence.statement
+    if statement is None or source is None:
+        return
+    for outer in reversed(statement.around):
+        if not isinstance(outer, ast.For) or ast.unparse(outer.target) != written.name:
+            continue
+        if ast.unparse(outer.iter) in (source, f"{source}.unbind()", f"{source}.unbind(0)"):
+            head = Statement(statement.code, outer, ())
+            code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
+            does = f"takes one view of {source} after the other; {source} is written too"
+            yield Cure(does, code, "instead", head.line)
+        return
+    if not is_read_later(source, statement):
+        yield from _of_written(written, evidence)
+
+
 def _of_inference(found: Given | None, evidence: Evidence) -> Iterator[Cure]:
     statement = evidence.statement
     if found is None or statement is None:
         return
-    if found.name is not None and is_expression(found.name):
+    if found.name is not None and found.name.isidentifier():
         does = f"an ordinary tensor with the values of {found.name}"
         yield cures_writes.clone_before(found.name, statement.line, does)
     made = evidence.statement_at(line_of(found.key, evidence))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradviz.analysis.explaining.cures_saved import Suspect, cures_of
+from gradviz.analysis.explaining.cures_saved import cures_of
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.kinds import versions_in
-from gradviz.analysis.explaining.paths import reachable, root_nodes
+from gradviz.analysis.explaining.suspects import Suspect, suspects_of
 from gradviz.analysis.explaining.words import is_result, listed, operation_of, shape
 from gradviz.analysis.explaining.writes import Written, writes_since_save
 from gradviz.model.explanation import Cause, Explanation
-from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.facts import SavedTensor
 from gradviz.model.marks import Mark
 
 
 def explain(evidence: Evidence) -> Explanation:
     """Which tensor, which node saved it, who wrote it first, and how to go on."""
-    found = list(_suspects(evidence))
+    found = suspects_of(evidence)
     if len(found) != 1:
         return _several(found, evidence)
     suspect = found[0]
@@ -34,49 +34,10 @@ def explain(evidence: Evidence) -> Explanation:
         saved_version=slot.saved_version,
         current_version=slot.current_version,
         causes=tuple(_causes(suspect, writes, evidence)),
-        cures=tuple(cures_of(suspect, first, evidence))[:2],
+        cures=tuple(cures_of(suspect, evidence))[:2],
         unknown=tuple(_unknown(first, evidence)),
         marks=tuple(_marks(suspect, first, evidence)),
     )
-
-
-# --- which -----------------------------------------------------------------------------------
-
-
-def _suspects(evidence: Evidence) -> Iterator[Suspect]:
-    """Saved tensors that torch can have meant; one, if all is known."""
-    if evidence.node is not None:
-        pairs = [(evidence.node, s) for s in evidence.used if s.state == "modified"]
-    else:
-        nodes = reachable(root_nodes(evidence), evidence)
-        rows = nodes.values() or evidence.past.nodes(evidence.step)
-        pairs = [(n, s) for n in rows for s in n.saved if s.state == "modified"]
-    told = versions_in(evidence.raised.message)
-    fitting = [(n, s) for n, s in pairs if told is None or _fits(s, *told)]
-    if evidence.node is not None:
-        fitting = (fitting or pairs)[:1]  # the first of a node's slots that torch reads
-    for node, slot in fitting:
-        tensor = _tensor_of(node, slot, evidence)
-        yield Suspect(node, slot, tensor, evidence.name(tensor))
-
-
-def _fits(slot: SavedTensor, sizes: tuple[int, ...], saved: int, now: int) -> bool:
-    return (
-        slot.shape in (None, sizes)
-        and slot.saved_version in (None, saved)
-        and slot.current_version in (None, now)
-    )
-
-
-def _tensor_of(node: Node, slot: SavedTensor, evidence: Evidence) -> str | None:
-    """The tensor in a slot, or the one it is a view of, as it was ever known."""
-    for row in evidence.past.node_rows(node.id, evidence.step):
-        for other in row.saved:
-            if other.name == slot.name and (other.tensor or other.view_of):
-                return other.tensor or other.view_of
-    if is_result(slot):
-        return evidence.past.output_of(node.id, evidence.step)
-    return None
 
 
 def _several(found: list[Suspect], evidence: Evidence) -> Explanation:
@@ -147,7 +108,8 @@ def _variables(suspect: Suspect, first: Written | None, evidence: Evidence) -> t
 
 
 def _causes(suspect: Suspect, writes: list[Written], evidence: Evidence) -> Iterator[Cause]:
-    for written in writes[:2]:
+    lines = {written.at: written for written in reversed(writes)}
+    for written in sorted(lines.values(), key=lambda one: one.before)[:2]:
         yield Cause("write", _wrote(written, suspect), written.at)
     node, slot = suspect.node, suspect.slot
     made = evidence.past.made_at(node)

@@ -1,0 +1,84 @@
+"""What a loop carries from one pass to the next, and with it the graph of all passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.paths import reachable, root_nodes
+from gradviz.analysis.explaining.statements import loops_around
+from gradviz.model.events import BackwardEnded, BackwardStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Variables that are carried from pass to pass, and nodes of this pass that used them.
+
+    Args:
+        names: The variables.
+        users: Ids of the nodes.
+        is_complete: Whether everything that is carried has a name.
+    """
+
+    names: tuple[str, ...]
+    users: tuple[str, ...]
+    is_complete: bool
+
+
+def carried_by(node: str, evidence: Evidence) -> Carried | None:
+    """Variables through which the graph of an earlier pass is still there.
+
+    Args:
+        node: A node that the backward which raised was to run.
+        evidence: The error.
+
+    Returns:
+        Them in the order of their names, or ``None`` if the node was made in this pass, or this
+        line has not run backward before.
+    """
+    past = evidence.past
+    ended, born = _earlier_pass(evidence), past.born(node)
+    if ended is None or born is None or born > ended:
+        return None
+    if not _is_in_loop(node, evidence):
+        return None
+    own = reachable(root_nodes(evidence), evidence)
+    old = {k for k, n in own.items() if n.variable is None and (past.born(k) or 0) <= ended}
+    if old >= {key for key in own if own[key].variable is None}:
+        return None  # nothing of it was made in this pass: the loss itself is an old one
+    found: dict[str, None] = {}
+    users: dict[str, None] = {}
+    is_complete = True
+    for user in own.values():
+        for entry in user.next_functions if user.id not in old else ():
+            if entry is not None and entry[0] in old:
+                name = evidence.name(past.output_of(entry[0], evidence.step, entry[1]))
+                is_complete &= name is not None
+                found |= dict.fromkeys([name] if name else [])
+                users[user.id] = None
+    return Carried(tuple(sorted(found)), tuple(users), is_complete)
+
+
+def _is_in_loop(node: str, evidence: Evidence) -> bool:
+    """Whether a node was made in the loop in which backward is called, as far as that is known."""
+    row = evidence.past.node(node, evidence.step)
+    made = None if row is None else evidence.statement_at(evidence.past.made_at(row))
+    noticed = evidence.statement
+    if made is None or noticed is None or made.code != noticed.code:
+        return True
+    around = {id(loop) for loop in loops_around(made)}
+    return any(id(loop) in around for loop in loops_around(noticed))
+
+
+def _earlier_pass(evidence: Evidence) -> int | None:
+    """Step at which the last backward of the line that raised had ended."""
+    noticed = evidence.noticed
+    if evidence.backward is None or noticed is None:
+        return None
+    past, found = evidence.past, None
+    for step, started in past.events(BackwardStarted, evidence.backward[0] - 1):
+        line = past.line(step)
+        if line is not None and (line.line, line.code) == (noticed.line, noticed.code):
+            ends = past.events(BackwardEnded, evidence.step, step)
+            found = next((s for s, e in ends if e.number == started.number), found)
+    return found

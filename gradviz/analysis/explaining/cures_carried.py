@@ -1,0 +1,107 @@
+"""Detaching what a loop carries from one pass to the next."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from gradviz.analysis.explaining.carried import Carried
+from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.statements import (
+    Statement,
+    calls_in,
+    is_expression,
+    names_bound,
+    names_read,
+    same_block,
+    statements_of,
+)
+from gradviz.model.explanation import Cure
+
+
+def cut_state(carried: Carried, evidence: Evidence) -> Cure | None:
+    """Detach it after its backward, or after the line that hands it on."""
+    noticed = evidence.statement
+    if (
+        noticed is None
+        or not carried.is_complete
+        or not carried.names
+        or not all(map(is_expression, carried.names))
+    ):
+        return None
+    codes, place = [], noticed
+    for base in dict.fromkeys(name.partition("[")[0] for name in carried.names):
+        inside = [n for n in carried.names if n.partition("[")[0] == base and n != base]
+        if _has_other_names(base, carried, evidence):
+            return None
+        bound = _bound_after(base, carried, evidence)
+        if bound is not None and bound.line > place.line:
+            if not same_block(bound, noticed):
+                return None
+            place = bound
+        code = f"{base} = {base}.detach()"
+        if inside:
+            if not all(re.fullmatch(r".*\[\d+\]", name) for name in inside):
+                return None
+            each = f"one.detach() for one in {base}"
+            code = f"{base} = [{each}]" if _is_list(base, noticed) else f"{base} = tuple({each})"
+        codes.append(code)
+    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
+    return Cure(does, "\n".join(codes), "after", place.line)
+
+
+def _users(carried: Carried, evidence: Evidence) -> list[tuple[int, Statement]]:
+    """Statements of this pass that used what was carried, with their steps."""
+    found = []
+    for key in carried.users:
+        node = evidence.past.node(key, evidence.step)
+        line = None if node is None else evidence.past.made_at(node)
+        statement = evidence.statement_at(line)
+        born = evidence.past.born(key)
+        if statement is not None and born is not None:
+            found.append((born, statement))
+    return found
+
+
+def _bound_after(base: str, carried: Carried, evidence: Evidence) -> Statement | None:
+    """The statement that bound a variable last before this pass used it."""
+    for step, _ in _users(carried, evidence):
+        return _last_binding(base, step, evidence)
+    return None
+
+
+def _last_binding(name: str, until: int, evidence: Evidence) -> Statement | None:
+    for step in range(until - 1, 0, -1):
+        if evidence.recording.facts[step].kind == "line":
+            statement = evidence.statement_at(evidence.past.line(step))
+            if statement is not None and name in names_bound(statement):
+                return statement
+    return None
+
+
+def _has_other_names(base: str, carried: Carried, evidence: Evidence) -> bool:
+    """Whether it may have been used under another name, which would have to be detached too."""
+    for step, statement in _users(carried, evidence):
+        read = names_read(statement.node)
+        if base.partition(".")[0] not in read:
+            return True
+        for other in read:
+            bound = None if other == base else _last_binding(other, step, evidence)
+            value = getattr(bound.node, "value", None) if bound is not None else None
+            is_alias = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Starred))
+            if is_alias and base.partition(".")[0] in names_read(value):  # type: ignore[arg-type]
+                return True
+    return False
+
+
+def _is_list(name: str, statement: Statement) -> bool:
+    """Whether the code uses a variable as a list that it changes."""
+    for other in statements_of(statement.code):
+        for call in calls_in(other, "append", "extend", "insert"):
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == name:
+                return True
+        node = other.node
+        made = isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp))
+        if made and name in [ast.unparse(t) for t in getattr(node, "targets", ())]:
+            return True
+    return False
