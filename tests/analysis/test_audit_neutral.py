@@ -22,10 +22,14 @@ SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
 
 
 def look(built: Built, optimizer: Any, audits: bool) -> None:
-    # Without the widget: on Python 3.10 the collector has to take the cycles of its libraries.
     if audits:
-        given = (built.outputs, built.names, optimizer, None, sys._getframe())
-        assert str(audit_of(audit_facts(*given))) == str(audit_of(audit_facts(*given)))
+        assert text_of(built, optimizer) == text_of(built, optimizer)
+
+
+def text_of(built: Built, optimizer: Any) -> str:
+    """Without the widget: on Python 3.10 the collector has to take the cycles of its libraries."""
+    frame = sys._getframe
+    return str(audit_of(audit_facts(built.outputs, built.names, optimizer, None, frame())))
 
 
 def observe(program: Program, audits: bool) -> dict[str, Any]:
