@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from gradviz.analysis.auditing_tables import tables_of
 from gradviz.analysis.auditing_words import sentences_of, title_of
 from gradviz.model.auditing import Audit, GraphState, ParameterAudit
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
-from gradviz.model.facts import TensorInfo
+from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
 from gradviz.model.recording import Recording
@@ -42,11 +43,11 @@ def audit_of(facts: AuditFacts, recording: Recording | None = None) -> Audit:
     )
 
 
-def state_of(graph: Graph) -> GraphState:
-    """What a graph holds for backward."""
-    if not len(graph):
+def state_of(nodes: Sequence[Node]) -> GraphState:
+    """What the nodes of a graph hold for backward."""
+    if not nodes:
         return "no graph"
-    states = {node.state for node in graph.nodes}
+    states = {node.state for node in nodes}
     holds = not states.isdisjoint({"holds", "packed"})
     if "freed" in states:
         return "partly freed" if holds else "freed"
@@ -59,10 +60,11 @@ class _Auditor:
         self._graph = facts.graph
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._functions = dict(facts.functions)
-        self._arrivals = arrivals(facts.graph, self._functions)
-        self.state = state_of(facts.graph)
-        self._refusal = _refusal(facts.graph)
-        self._evidence = Evidence(facts)
+        nodes = tuple(facts.graph.nodes)  # made when asked for, so they are asked for once
+        self._arrivals = arrivals(nodes, facts.graph.roots, self._functions)
+        self.state = state_of(nodes)
+        self._refusal = _refusal(nodes)
+        self._evidence = Evidence(facts, nodes)
         self._recorded = None if recording is None else Recorded(facts, recording)
         self.problem = "" if self._recorded is None else self._recorded.problem
         self.verdicts: dict[int, Verdict] = {}
@@ -201,9 +203,9 @@ def _refused(
     return None
 
 
-def _refusal(graph: Graph) -> str:
+def _refusal(nodes: Sequence[Node]) -> str:
     """Why a backward over this graph would raise, ``""`` if nothing tells that it would."""
-    for node in graph.nodes:
+    for node in nodes:
         if node.name.startswith("NotImplemented"):
             return f"backward raises at {node.id}: torch knows no derivative there"
         for slot in node.saved:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.auditing_recorded import Verdict
 from gradviz.analysis.auditing_words import listed
 from gradviz.model.auditing_facts import AuditFacts, Stranger
-from gradviz.model.facts import SavedTensor, TensorInfo
+from gradviz.model.facts import Node, SavedTensor, TensorInfo
 
 ASK: Final = (
     "Whether it was used at all, and where it was cut off, is not known: run the forward in "
@@ -24,14 +24,15 @@ class Evidence:
 
     Args:
         facts: What was read.
+        nodes: All nodes of the graph.
     """
 
-    def __init__(self, facts: AuditFacts) -> None:
+    def __init__(self, facts: AuditFacts, nodes: Sequence[Node]) -> None:
         self._facts = facts
         self._graph = facts.graph
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._saved: dict[str, list[_Slot]] = {}
-        for node in facts.graph.nodes:
+        for node in nodes:
             for place, slot in enumerate(node.saved):
                 if slot.storage is not None and slot.state == "held":
                     self._saved.setdefault(slot.storage, []).append((node.id, place, slot))

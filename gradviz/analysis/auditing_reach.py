@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from gradviz.model.auditing_facts import FunctionKind
 from gradviz.model.facts import Node
-from gradviz.model.graph import Graph
 
 Output: TypeAlias = "tuple[str, int]"
 """A node and the number of one of its outputs."""
@@ -37,18 +36,21 @@ class Arrival:
     """Else the node whose backward decides."""
 
 
-def arrivals(graph: Graph, functions: Mapping[str, FunctionKind]) -> dict[Output, Arrival]:
+def arrivals(
+    nodes: Sequence[Node], roots: Sequence[Output], functions: Mapping[str, FunctionKind]
+) -> dict[Output, Arrival]:
     """Every output that backward comes to.
 
     Args:
-        graph: The graph.
+        nodes: All nodes of a graph.
+        roots: Where backward starts.
         functions: Nodes that are custom Functions.
     """
-    found: dict[Output, Arrival] = {root: Arrival(True) for root in graph.roots}
+    found: dict[Output, Arrival] = {root: Arrival(True) for root in roots}
     used: dict[str, set[int]] = {}
     for key, number in found:
         used.setdefault(key, set()).add(number)
-    for node in _in_order(graph):
+    for node in _in_order(nodes):
         outputs = {nr: found[node.id, nr] for nr in sorted(used.get(node.id, ()))}
         for slot, entry in enumerate(node.next_functions):
             if entry is None:
@@ -61,9 +63,9 @@ def arrivals(graph: Graph, functions: Mapping[str, FunctionKind]) -> dict[Output
     return found
 
 
-def _in_order(graph: Graph) -> Iterator[Node]:
+def _in_order(rows: Sequence[Node]) -> Iterator[Node]:
     """All nodes, each after those that hand gradients to it."""
-    nodes = {node.id: node for node in graph.nodes}
+    nodes = {node.id: node for node in rows}
     waiting = dict.fromkeys(nodes, 0)
     for node in nodes.values():
         for entry in node.next_functions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gradviz.analysis.auditing_calls import Call
 from gradviz.analysis.auditing_flow import Cut, Flow, Trace
@@ -14,6 +15,15 @@ from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
+
+_UNSEEN: Final = (
+    "Something on the way was not seen by the recording, as what a compiled function or a custom "
+    "Function does inside."
+)
+_LEFT_OUT: Final = (
+    "The recording has left out calls, since there were many in one line: "
+    "gradviz.record(into=model) records the lines inside, each with its calls."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +135,17 @@ class Recorded:
         if key is None:
             if self._flow.sees_all:
                 return Verdict("not used", "no call in the recording takes it")
-            return _unknown("no call that was recorded takes it")
+            return self._unknown("no call that was recorded takes it")
         trace = self._flow.trace(key)
         if trace.is_sure:
             return self._cut(trace)
         if trace.cuts:
             words = " or ".join(dict.fromkeys(self._words(cut.call) for cut in trace.cuts))
-            return _unknown(f"{words} cut it off, or a custom Function")
+            return self._unknown(f"{words} cut it off, or a custom Function")
         if trace.is_live:
-            return _unknown("all calls that were seen from it to the loss are connected")
+            return self._unknown("all calls that were seen from it to the loss are connected")
         if not self._flow.sees_all:
-            return _unknown("the loss was not seen to take anything that was computed from it")
+            return self._unknown("the loss was not seen to take anything that was computed from it")
         if trace.exits:
             call = trace.exits[0]
             why = f"{self._words(call)} took it out of torch; no other way leads into the loss"
@@ -145,6 +155,10 @@ class Recorded:
             why = f"what {self._words(call)} made of it did not go into the loss"
             return Verdict("not used", why, call.at, call=_name(call))
         return Verdict("not used", "no call in the recording takes it")
+
+    def _unknown(self, why: str) -> Verdict:
+        more = _UNSEEN if self._flow.is_whole else _LEFT_OUT
+        return Verdict("unknown", why, unknown=(more,))
 
     def _cut(self, trace: Trace) -> Verdict:
         first, *others = trace.cuts
@@ -194,10 +208,6 @@ class Recorded:
             node = self._nodes.get(call.node or "")
             if node is not None:
                 yield _entry(self._facts.graph, node)
-
-
-def _unknown(why: str) -> Verdict:
-    return Verdict("unknown", why, unknown=("Something on the way was not recorded.",))
 
 
 def _name(call: Call) -> str:

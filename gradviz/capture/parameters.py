@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -14,6 +14,7 @@ from gradviz.capture.depth import make_safe_to_free
 from gradviz.capture.gradients import gradient_of
 from gradviz.capture.outputs import Root, place
 from gradviz.capture.parameters_around import Around, look_around
+from gradviz.capture.parameters_given import given_losses, given_parameters
 from gradviz.capture.parameters_optimizer import (
     checked,
     members,
@@ -22,7 +23,6 @@ from gradviz.capture.parameters_optimizer import (
 )
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.traversal import no_collection, read_walked, walk
-from gradviz.model import NotATensorError
 from gradviz.model.auditing_facts import (
     Alias,
     AuditFacts,
@@ -32,9 +32,6 @@ from gradviz.model.auditing_facts import (
     LossFacts,
     ParameterFacts,
 )
-
-_DEEPEST: Final = 20
-"""How deep tensors and modules may stand in lists and dicts."""
 
 
 def audit_facts(
@@ -54,88 +51,12 @@ def audit_facts(
         frame: Frame whose variables give names.
     """
     given = naming.given_names(names)
-    losses = list(_losses("loss", loss))
-    paths = list(_parameters("", "model", model))
+    losses = list(given_losses("loss", loss))
+    paths = list(given_parameters("", "model", model))
     known_optimizer = checked(optimizer)
     with autograd.unseen(), no_collection():
         reader = _Reader(losses, paths, known_optimizer, given, frame)
         return reader.read()
-
-
-# --- what was given -------------------------------------------------------------------------
-
-
-def _losses(where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:
-    """Tensors with the text that names their place in the call.
-
-    Raises:
-        NotATensorError: If there is something else, or nothing.
-    """
-    kind = type(value)
-    if naming.is_tensor(value):
-        yield where, value
-    elif issubclass(kind, (list, tuple, dict)) and len(value) and depth < _DEEPEST:
-        items = value.items() if issubclass(kind, dict) else enumerate(value)
-        for key, item in items:
-            yield from _losses(f"{where}[{key!r}]", item, depth + 1)
-    else:
-        raise NotATensorError(f"{where} is {_what(value)}. Type: gradviz.audit(loss, model)")
-
-
-def _what(value: Any) -> str:
-    if value is None:
-        return "None; the function that should have returned a tensor returned nothing"
-    if isinstance(value, (bool, int, float, complex)):
-        return (
-            f"the number {autograd.as_text(value)}; .item() and float() leave torch, and with it "
-            "the graph. Pass the tensor from before that call"
-        )
-    if isinstance(value, torch.nn.Module):
-        return (
-            f"the module {type(value).__name__}; the graph hangs on the tensor that the code "
-            "computed, and that comes first"
-        )
-    return f"a {type(value).__name__}; only tensors hang on an autograd graph"
-
-
-def _parameters(path: str, where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:
-    """Parameters by path; a shared one comes once per path.
-
-    Raises:
-        NotATensorError: If there is something that has no parameters.
-    """
-    kind = type(value)
-    if issubclass(kind, torch.nn.Module):
-        for name, tensor in torch.nn.Module.named_parameters(value, remove_duplicate=False):
-            yield f"{path}.{name}" if path else name, tensor
-    elif naming.is_tensor(value):
-        yield path, value
-    elif issubclass(kind, dict) and depth < _DEEPEST:
-        for key, item in dict.items(value):
-            inner = f"{path}.{key}" if path else str(key)
-            yield from _parameters(inner, f"{where}[{key!r}]", item, depth + 1)
-    elif issubclass(kind, (list, tuple)) and depth < _DEEPEST:
-        for i, item in enumerate(value):
-            yield from _parameters(f"{path}[{i}]", f"{where}[{i}]", item, depth + 1)
-    else:
-        raise NotATensorError(f"{where} is {_no_parameters(value)}")
-
-
-def _no_parameters(value: Any) -> str:
-    if hasattr(type(value), "__next__"):
-        return (
-            f"a {type(value).__name__}, which could be read only once. Pass the module itself, "
-            "which knows the paths of its parameters: gradviz.audit(loss, model)"
-        )
-    if isinstance(value, torch.optim.Optimizer):
-        return "an optimizer, which comes third. Type: gradviz.audit(loss, model, optimizer)"
-    return (
-        f"a {type(value).__name__}, which has no parameters. Pass a module, tensors in a list or "
-        "dict, or several modules in one: gradviz.audit(loss, model)"
-    )
-
-
-# --- reading --------------------------------------------------------------------------------
 
 
 class _Reader:

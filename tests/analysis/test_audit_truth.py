@@ -12,8 +12,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
+from gradviz.analysis.auditing import audit_of
+from gradviz.capture.parameters import audit_facts
 from gradviz.model.auditing import Audit
-from tests.programs import PROGRAMS, Built, Program, apply, mlp, run_backward
+from tests.programs import PROGRAMS, Built, Program, apply, deep_chain, mlp, run_backward
 
 SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
 UP_TO_A_NODE = {
@@ -356,3 +358,23 @@ def test_a_tied_parameter_has_one_row_and_all_its_paths() -> None:
     audit: Audit = gradviz.audit(loss, model).findings
     assert [row.names for row in audit] == [("table.weight", "out.weight")]
     assert audit["out.weight"] is audit["table.weight"]
+
+
+def test_deep_graphs_are_audited_within_and_without() -> None:
+    built = deep_chain(20_000)
+    (y,) = built.outputs
+    inside = audit_of(audit_facts(y, built.names, None, None, None))
+    assert inside["x"].gets_gradient is True
+    z = y.detach() * torch.ones(1, requires_grad=True)
+    outside = audit_of(audit_facts(z, built.names, None, {"y": y}, None))
+    assert (outside["x"].reached, outside["x"].reason) == (False, "detached")
+    assert "on the memory of y" in outside["x"].why
+
+
+def test_graphs_of_other_tensors_are_looked_at_up_to_a_limit_and_that_is_said() -> None:
+    built = deep_chain(30_000)
+    (y,) = built.outputs
+    z = y.detach() * torch.ones(1, requires_grad=True)
+    audit = audit_of(audit_facts(z, built.names, None, {"y": y}, None))
+    assert audit["x"].reason == "unknown"
+    assert "Not all graphs of named tensors were looked at." in audit["x"].unknown

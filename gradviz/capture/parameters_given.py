@@ -1,0 +1,84 @@
+"""What an audit is given: losses and parameters, checked, each with the text that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.model import NotATensorError
+
+_DEEPEST: Final = 20
+"""How deep tensors and modules may stand in lists and dicts."""
+
+
+def given_losses(where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:
+    """Tensors with the text that names their place in the call.
+
+    Raises:
+        NotATensorError: If there is something else, or nothing.
+    """
+    kind = type(value)
+    if naming.is_tensor(value):
+        yield where, value
+    elif issubclass(kind, (list, tuple, dict)) and len(value) and depth < _DEEPEST:
+        items = value.items() if issubclass(kind, dict) else enumerate(value)
+        for key, item in items:
+            yield from given_losses(f"{where}[{key!r}]", item, depth + 1)
+    else:
+        raise NotATensorError(f"{where} is {_what(value)}. Type: gradviz.audit(loss, model)")
+
+
+def _what(value: Any) -> str:
+    if value is None:
+        return "None; the function that should have returned a tensor returned nothing"
+    if isinstance(value, (bool, int, float, complex)):
+        return (
+            f"the number {autograd.as_text(value)}; .item() and float() leave torch, and with it "
+            "the graph. Pass the tensor from before that call"
+        )
+    if isinstance(value, torch.nn.Module):
+        return (
+            f"the module {type(value).__name__}; the graph hangs on the tensor that the code "
+            "computed, and that comes first"
+        )
+    return f"a {type(value).__name__}; only tensors hang on an autograd graph"
+
+
+def given_parameters(path: str, where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:
+    """Parameters by path; a shared one comes once per path.
+
+    Raises:
+        NotATensorError: If there is something that has no parameters.
+    """
+    kind = type(value)
+    if issubclass(kind, torch.nn.Module):
+        for name, tensor in torch.nn.Module.named_parameters(value, remove_duplicate=False):
+            yield f"{path}.{name}" if path else name, tensor
+    elif naming.is_tensor(value):
+        yield path, value
+    elif issubclass(kind, dict) and depth < _DEEPEST:
+        for key, item in dict.items(value):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from given_parameters(inner, f"{where}[{key!r}]", item, depth + 1)
+    elif issubclass(kind, (list, tuple)) and depth < _DEEPEST:
+        for i, item in enumerate(value):
+            yield from given_parameters(f"{path}[{i}]", f"{where}[{i}]", item, depth + 1)
+    else:
+        raise NotATensorError(f"{where} is {_no_parameters(value)}")
+
+
+def _no_parameters(value: Any) -> str:
+    if hasattr(type(value), "__next__"):
+        return (
+            f"a {type(value).__name__}, which could be read only once. Pass the module itself, "
+            "which knows the paths of its parameters: gradviz.audit(loss, model)"
+        )
+    if isinstance(value, torch.optim.Optimizer):
+        return "an optimizer, which comes third. Type: gradviz.audit(loss, model, optimizer)"
+    return (
+        f"a {type(value).__name__}, which has no parameters. Pass a module, tensors in a list or "
+        "dict, or several modules in one: gradviz.audit(loss, model)"
+    )
