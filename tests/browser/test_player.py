@@ -211,6 +211,21 @@ def test_an_explanation_leads_to_its_culprit_and_back(bare: Bare, shoot: Shoot) 
     assert "explained: RuntimeError, saved tensor written" in widget.said
 
 
+def test_the_graph_stays_in_its_place_where_an_explanation_comes(bare: Bare) -> None:
+    widget = bare.mount(wire_of("spoilt"))
+    bare.page.set_viewport_size({"width": 1000, "height": 900})
+    place = "e => Math.round(e.getBoundingClientRect().top + scrollY)"
+    graph = widget.root.locator(".gradviz-graph")
+    explained = graph.evaluate(place)
+    widget.button("Why?").click()
+    assert widget.focused == "Explanation"
+    expect(widget.root.locator(".gradviz-card-title")).to_be_in_viewport()
+    widget.root.get_by_role("button", name="Go to the culprit").click()
+    culprit = graph.evaluate(place)
+    widget.button("First step").click()
+    assert {explained, culprit} == {graph.evaluate(place)}
+
+
 def test_everything_by_keyboard_alone(bare: Bare) -> None:
     widget = bare.mount(wire_of("product"), step=0)
     press = bare.page.keyboard.press

@@ -1,7 +1,7 @@
 // Puts the panels together. Each panel takes the context and reads the store; this file alone
 // knows all of them.
 import { makeCaption } from "./caption";
-import { makeCards } from "./card";
+import { makeCards, makeWayDown } from "./card";
 import { makeCode } from "./code";
 import type { Context } from "./context";
 import { html } from "./dom";
@@ -60,13 +60,14 @@ export function mountApp(
   const playing = makePlaying(context, steps);
   const code = makeCode(context, steps);
   const main = html("div", { class: "gradviz-main" }, code, ...tabs.panels, inspector);
+  const cards = makeCards(context, steps);
   root.append(
     makePlayer(context, steps, playing),
-    makeCaption(context, steps),
-    makeCards(context, steps),
+    makeCaption(context, steps, makeWayDown(context, steps, cards)),
     makeReport(context),
     bar,
     main,
+    cards,
     makeTensors(context, steps),
     makeLegend(context),
     help.element,

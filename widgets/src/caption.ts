@@ -4,11 +4,12 @@ import { focusable, html } from "./dom";
 import type { Steps } from "./steps";
 import { linkWords, makeWords } from "./words";
 
-export function makeCaption(context: Context, steps: Steps): HTMLElement {
+export function makeCaption(context: Context, steps: Steps, more: HTMLElement): HTMLElement {
   const { store, prefix } = context;
   const heading = html("div", { class: "gradviz-heading", id: `${prefix}-what` }, "What happened");
   const sentence = html("p", { class: "gradviz-sentence" });
-  const element = html("div", { class: "gradviz-caption", role: "group" }, heading, sentence);
+  const element = html("div", { class: "gradviz-caption", role: "group" });
+  element.append(html("div", { class: "gradviz-caption-head" }, heading, more), sentence);
   element.setAttribute("aria-labelledby", `${prefix}-what`);
   focusable(element, -1);
   let words: HTMLElement[] = [];

@@ -33,11 +33,28 @@ export function makeCards(context: Context, steps: Steps): HTMLElement {
   return element;
 }
 
+/** The way from the sentence to the cards, which stand below so that the graph never moves. */
+export function makeWayDown(context: Context, steps: Steps, cards: HTMLElement): HTMLElement {
+  const run = () => {
+    cards.scrollIntoView?.({ block: "nearest" });
+    cards.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
+  };
+  const hint = "To the explanation below: why, who did it, and what to write instead";
+  const button = makeButton(context, { label: "Why?", icon: "down", hint, run });
+  button.append("Why?");
+  button.classList.add("gradviz-why");
+  context.store.watch(["at", "timeline", "detail"], () => {
+    const hadFocus = document.activeElement === button;
+    button.hidden = !steps.cards.length;
+    if (hadFocus && button.hidden) button.closest<HTMLElement>(".gradviz-caption")?.focus();
+  });
+  return button;
+}
+
 /** Where the focus goes when its card is no more: to the way back, else to the sentence. */
 function goOn(element: HTMLElement): void {
-  const before = element.previousElementSibling;
-  const heir = element.querySelector<HTMLElement>(".gradviz-card-go") ?? before;
-  if (heir instanceof HTMLElement) heir.focus();
+  const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");
+  (element.querySelector<HTMLElement>(".gradviz-card-go") ?? sentence)?.focus();
 }
 
 function makeCard(

@@ -135,6 +135,19 @@ describe("a card", () => {
     expect(document.activeElement?.className).toContain("gradviz-caption");
   });
 
+  it("stands below the graph, and the sentence leads to it", () => {
+    const { model, button, one } = mount();
+    const order = one(".gradviz-main").compareDocumentPosition(one(".gradviz-cards"));
+    expect(order & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    const why = button("Why?");
+    why.click();
+    expect(document.activeElement).toBe(button("Explanation"));
+    why.focus();
+    model.set("step", 2);
+    expect(why.hidden).toBe(true);
+    expect(document.activeElement?.className).toContain("gradviz-caption");
+  });
+
   it("is folded until it is unfolded again", () => {
     const { model, button, one } = mount();
     button("Explanation").click();
