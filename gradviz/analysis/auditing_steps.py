@@ -37,24 +37,24 @@ def update_of(
     can_run = state in ("holds", "saves nothing")
     if can_run and row.gets_gradient:
         if still:
-            return False, "no: lr is 0"
-        return True, "the gradient of backward()" if row.grad is None else _sum(row.grad)
+            return False, "lr is 0"
+        return True, "backward()" if row.grad is None else _sum(row.grad)
     if row.grad is None:
         if can_run and row.gets_gradient is None:
             return None, "if backward() brings a gradient"
-        return False, "no: its .grad is None"
+        return False, ".grad is None"
     return _from_grad(row, row.grad, facts, optimizer.name, still)
 
 
 def _not_in(row: ParameterAudit, optimizer: OptimizerFacts) -> str:
     for stranger in optimizer.strangers:
         if stranger.stands_for in row.names:
-            return "no: the optimizer has the tensor before"
-    return "no: in no group of the optimizer"
+            return "rebound: not in the optimizer"
+    return "not in the optimizer"
 
 
 def _sum(grad: Gradient) -> str:
-    return ".grad with the gradient of backward()" if not grad.is_zero else "backward()'s gradient"
+    return ".grad + backward()" if not grad.is_zero else "backward()"
 
 
 def _from_grad(
@@ -63,24 +63,24 @@ def _from_grad(
     """A step from ``.grad`` as it is now."""
     which = ".grad"
     if not row.requires_grad:
-        which = "the .grad of a frozen one"
+        which = ".grad of a frozen one"
     elif row.stale:
-        which = "its stale .grad"
+        which = "stale .grad"
     if grad.numbers == 0:
-        return False, "no: it has no numbers"
+        return False, "has no numbers"
     is_sparse = grad.layout != "strided"
     refuses = name not in TAKES_SPARSE if is_sparse else name == "SparseAdam"
     if refuses:
         kind = "sparse" if is_sparse else "dense"
-        return False, f"no: {name}.step() refuses a {kind} .grad"
+        return False, f"{name} refuses a {kind} .grad"
     if grad.is_finite is False:
-        return True, f"{which}, which has nan or inf"
+        return True, f"{which} with nan or inf"
     if still:
-        return False, "no: lr is 0"
+        return False, "lr is 0"
     if not grad.is_zero:
         return True, which
     if facts.is_moving is None:
         return None, f"{which} is all zeros; the state decides"
     if facts.is_moving:
-        return True, "weight decay or momentum; .grad is 0"
-    return False, "no: its .grad is all zeros"
+        return True, "weight decay or momentum"
+    return False, ".grad is all zeros"

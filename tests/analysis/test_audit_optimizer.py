@@ -99,24 +99,24 @@ def test_from_which_gradient_a_step_comes_is_told() -> None:
     loss = net()
     net.used.grad = torch.ones(3)
     before = gradviz.audit(loss, net, optimizer)
-    assert before["used"].update == ".grad with the gradient of backward()"
-    assert before["dead"].update == "the gradient of backward()"
-    assert before["unused"].update == "no: its .grad is None"
-    assert (before["stale"].update, before["stale"].stale) == ("its stale .grad", True)
+    assert before["used"].update == ".grad + backward()"
+    assert before["dead"].update == "backward()"
+    assert before["unused"].update == ".grad is None"
+    assert (before["stale"].update, before["stale"].stale) == ("stale .grad", True)
     loss.backward()
     net.frozen_with_grad.requires_grad_(False)
     after = gradviz.audit(loss, net, optimizer)
     assert {row.name: row.update for row in after.findings} == {
         "used": ".grad",
-        "unused": "no: its .grad is None",
-        "frozen": "no: its .grad is None",
-        "frozen_with_grad": "the .grad of a frozen one",
-        "stale": "its stale .grad",
-        "dead": "weight decay or momentum; .grad is 0",
-        "broken": ".grad, which has nan or inf",
-        "zero": "weight decay or momentum; .grad is 0",
-        "empty": "no: it has no numbers",
-        "outside": "no: in no group of the optimizer",
+        "unused": ".grad is None",
+        "frozen": ".grad is None",
+        "frozen_with_grad": ".grad of a frozen one",
+        "stale": "stale .grad",
+        "dead": "weight decay or momentum",
+        "broken": ".grad with nan or inf",
+        "zero": "weight decay or momentum",
+        "empty": "has no numbers",
+        "outside": "not in the optimizer",
     }
     assert "frozen_with_grad is frozen, and SGD.step() changes it all the same." in (
         after.findings.sentences
@@ -152,7 +152,7 @@ def test_sparse_gradients_are_counted_and_refused_by_those_who_refuse_them() -> 
     assert row.updated is True
     optimizer = Adam(table.parameters(), lr=0.1)
     row = gradviz.audit(loss, table, optimizer)["weight"]
-    assert (row.updated, row.update) == (False, "no: Adam.step() refuses a sparse .grad")
+    assert (row.updated, row.update) == (False, "Adam refuses a sparse .grad")
     with pytest.raises(RuntimeError, match="sparse"):
         optimizer.step()
 

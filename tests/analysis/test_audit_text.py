@@ -50,12 +50,12 @@ gradviz.record() and pass recording=.
 
 parameters
 parameter     shape   reached  gradient  reason   updated  from
-fc.weight     (3, 2)  no       no        unknown  no       no: its .grad is None
-fc.bias       (3,)    no       no        unknown  no       no: its .grad is None
-head.weight   (1, 3)  yes      yes                yes      the gradient of backward()
-head.bias     (1,)    yes      yes                yes      the gradient of backward()
-spare.weight  (1, 3)  no       no        unknown  no       no: its .grad is None
-spare.bias    (1,)    no       no        frozen   no       no: its .grad is None
+fc.weight     (3, 2)  no       no        unknown  no       .grad is None
+fc.bias       (3,)    no       no        unknown  no       .grad is None
+head.weight   (1, 3)  yes      yes                yes      backward()
+head.bias     (1,)    yes      yes                yes      backward()
+spare.weight  (1, 3)  no       no        unknown  no       .grad is None
+spare.bias    (1,)    no       no        frozen   no       .grad is None
 
 groups of SGD
 group  tensors   lr  momentum  weight_decay  other settings
