@@ -1599,6 +1599,34 @@ loss.backward()  # noticed
     cures=1,
 )
 add(
+    "detached, and written later",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+z = h.detach()  # culprit
+z.add_(1)
+loss = (z * 2).sum()
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    cures=0,
+)
+add(
+    "wrapped twice",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+total = w.sum().item()  # culprit
+total = torch.tensor(total) / 2
+total = torch.tensor(total) / 2
+total.backward()  # noticed
+""",
+    variables=("total", "w"),
+    right=({"w.grad": "torch.full((2,), 0.25)"},),
+    cures=1,
+)
+add(
     "nothing requires grad",
     NO_GRAPH,
     """

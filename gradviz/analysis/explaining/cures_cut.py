@@ -15,8 +15,12 @@ from gradviz.analysis.explaining.statements import (
     calls_in,
     end_of,
     last_name,
+    loops_around,
+    names_bound,
+    names_read,
     start_of,
 )
+from gradviz.model.events import Write
 from gradviz.model.explanation import CodeLine, Cure
 
 _LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
@@ -62,13 +66,15 @@ def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     wrapped = evidence.statement_at(cut.wrapped)
     between = [evidence.statement_at(line) for line in cut.through]
     involved = [s for s in (statement, wrapped, *between) if s is not None]
+    if _is_written_later(cut, evidence) or _is_carried(statement, evidence):
+        return None
     is_mixed = cut.call == "tolist" and any(calls_in(one, "append", "extend") for one in involved)
     if is_mixed or any(_uses_numpy(one) for one in involved):
         return None
     changes: dict[int, tuple[Statement, list[tuple[ast.AST, str]]]] = {}
     for one in involved:
         spans = [*_leaving_spans(one, cut)]
-        if one is wrapped or (cut.wrapped is None and one is statement):
+        if one is not statement or cut.wrapped is None or one is wrapped:
             spans += _wrapping_spans(one, involved, cut.of_list)
         if spans:
             changes[one.line] = one, spans
@@ -82,6 +88,30 @@ def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     also = tuple(edit for edit in edits if edit.line != statement.line)
     does = "stays in torch, and on the graph"
     return Cure(does, first.code, "instead", first.line, also)
+
+
+def _is_written_later(cut: Cut, evidence: Evidence) -> bool:
+    """Whether memory that would be on the graph is written after the cut."""
+    keys = {*cut.tensors, *cut.made}
+    rows = [evidence.past.tensor(key, evidence.step) for key in keys if key.startswith("t")]
+    storages = {row.storage for row in rows if row is not None and row.storage is not None}
+    return any(
+        event.storage in storages or keys & set(event.reads)
+        for _, event in evidence.past.events(Write, evidence.step, cut.step + 1)
+    )
+
+
+def _is_carried(statement: Statement, evidence: Evidence) -> bool:
+    """Whether the cut is on the way from one pass of a loop to the next."""
+    bound = set(names_bound(statement))
+    noticed = evidence.statement
+    around = [id(loop) for loop in loops_around(noticed)] if noticed is not None else []
+    return any(
+        id(loop) in around and bound & set(names_read(one))
+        for loop in loops_around(statement)
+        for one in loop.body
+        if one.lineno < statement.node.lineno
+    )
 
 
 def _without_self(code: str) -> str:
@@ -150,6 +180,7 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     calls = calls_in(statement, "checkpoint")
     if len(calls) == 1:
         code = with_keyword(statement, calls[0], "use_reentrant", "False") or ""
+        code = "" if code == statement.text else code
         does = "records inside the checkpoint, whether or not its input requires grad"
         return Cure(does, code, "instead", statement.line) if code else None
     return _mode_on(cut.step, evidence)

@@ -35,6 +35,8 @@ class Cut:
     """Ids of the tensors that were on the graph; of one without a name, of those before it."""
     node: str | None = None
     """Id of the node that made a tensor without a name."""
+    made: tuple[str, ...] = ()
+    """Keys of what it made."""
     of_list: bool = False
     """Whether the call was given a list of tensors."""
     wrapped: CodeLine | None = None
@@ -116,6 +118,9 @@ class _Follower:
         if not event.reads:
             is_wrapped = event.name in FROM_VALUES
             return self._from_python(need, step) if is_wrapped else self._without_call(need)
+        line = self._past.line(step)
+        if event.name in FROM_VALUES and line is not None:  # it copies, once more
+            need = replace(need, through=(*need.through, line))
         return [replace(need, key=key, step=step, place=places[-1]) for key in event.reads]
 
     def _cut(self, event: Operation, step: int, need: _Need) -> None:
@@ -124,7 +129,8 @@ class _Follower:
         texts = [operand.text for operand in event.inputs[:1]]
         of_list = any(text.startswith(("list of", "tuple of")) for text in texts)
         where = need.wrapped, need.through
-        cut = Cut(event.reason, event.name, step, line, tensors, node, of_list, *where)
+        made = event.made
+        cut = Cut(event.reason, event.name, step, line, tensors, node, made, of_list, *where)
         self._cuts.setdefault((step, event.name), cut)
 
     def _sources(self, keys: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:

@@ -228,7 +228,7 @@ def same_block(one: Statement, other: Statement) -> bool:
     return one.code == other.code and [id(s) for s in one.around] == [id(s) for s in other.around]
 
 
-def loops_around(statement: Statement) -> Iterator[ast.stmt]:
+def loops_around(statement: Statement) -> Iterator[ast.For | ast.While]:
     """Loops in which a statement stands."""
     return (s for s in statement.around if isinstance(s, (ast.For, ast.While)))
 
