@@ -8,15 +8,16 @@ from typing import Final
 from gradviz.analysis.holding_modules import OUTSIDE, UNKNOWN
 from gradviz.analysis.holding_words import line_words
 from gradviz.model.findings import Cell, Column, Table
-from gradviz.model.holding import KINDS, Curve, Holder, Memory
+from gradviz.model.holding import KIND_WORDS, KINDS, Curve, Holder, Memory
 
 _BYTES: Final = Column("bytes", "bytes", "Everything it keeps, each storage once.")
 _KIND_HELP: Final = (
     "Of these, parameters; they are alive without the graph as well.",
     "Of these, buffers of the module that was given.",
-    "Of these, other known tensors that no node made: data, targets, constants.",
+    "Of these, other known tensors that this graph did not compute: data, what was detached.",
     "Of these, everything else: made by the forward, or without a name.",
 )
+_NOT_COMPUTED: Final = KIND_WORDS["input"]
 _AMOUNTS: Final = (
     Column("shared", "bytes", "Of the bytes, what others of this table keep as well."),
     Column("counted", "bytes", "Bytes of which it is the owner; together they are the total."),
@@ -67,13 +68,9 @@ def _columns(memory: Memory) -> tuple[tuple[Column, ...], tuple[int, ...]]:
     """Columns of amounts, and which kinds are among them: those that there are."""
     amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
     kinds = tuple(i for i, amount in enumerate(amounts) if amount)
-    named = tuple(Column(_plural(i), "bytes", _KIND_HELP[i]) for i in kinds)
+    named = tuple(Column(KIND_WORDS[KINDS[i]], "bytes", _KIND_HELP[i]) for i in kinds)
     unknown = (_UNKNOWN,) if memory.unknown else ()
     return (_BYTES, *named, *_AMOUNTS, *unknown), kinds
-
-
-def _plural(kind: int) -> str:
-    return f"{KINDS[kind]}s"
 
 
 def _amounts(memory: Memory, one: Holder, kinds: tuple[int, ...]) -> tuple[Cell, ...]:
@@ -101,7 +98,8 @@ def _steps(curve: Curve) -> Table:
         for point in curve.points
         if point.level == 0 or point.step == curve.peak
     ]
-    columns = (Column("step", "number"), Column("line"), kept, beside, Column("mark"))
+    step = Column("step", "number", "At which the line was done; a backward takes many steps.")
+    columns = (step, Column("line"), kept, beside, Column("mark"))
     return Table("Over the steps", columns, tuple(rows))
 
 
@@ -120,7 +118,7 @@ def _storages(memory: Memory) -> Table:
         (
             one.id,
             one.name,
-            one.kind,
+            _NOT_COMPUTED if one.kind == "input" else one.kind,
             one.nbytes,
             one.owner,
             one.saves[0][1],

@@ -11,7 +11,12 @@ from gradviz.model.graph import Graph
 from gradviz.model.holding import Curve, CurvePoint, Holder, Memory
 from gradviz.model.words import plural, size
 
-_KINDS: Final = ("of parameters", "of buffers", "of inputs", "of activations")
+_KINDS: Final = (
+    "of parameters",
+    "of buffers",
+    "of tensors that this graph did not compute",
+    "of activations",
+)
 
 
 def title_of(memory: Memory, label: str) -> str:
@@ -40,6 +45,7 @@ def sentences_of(memory: Memory) -> Iterator[str]:
     if memory.total:
         yield from _kinds(memory)
         yield from _largest(memory)
+        yield from _largest_groups(memory)
     elif not memory.unknown:
         yield _why_nothing(memory)
     if meta := _on_meta(memory):
@@ -73,7 +79,9 @@ def _roots(graph: Graph | None) -> str:
     if graph is None or not graph.roots:
         return "an empty graph"
     names = {(info.node, info.output_nr): info.name for info in graph.tensors if info.name}
-    found = [names.get(root) or graph[root[0]].name for root in graph.roots]
+    found = [
+        names.get(root) or f"the graph of {graph[root[0]].name} ({root[0]})" for root in graph.roots
+    ]
     words = list(dict.fromkeys(found))
     return ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
 
@@ -98,12 +106,40 @@ def _kinds(memory: Memory) -> Iterator[str]:
 
 def _largest(memory: Memory) -> Iterator[str]:
     node = memory.nodes[0]
-    said = [f"{node.name} ({node.id}) with {size(node.nbytes)}"]
-    for one in (*_known(memory.modules), *_known(memory.lines)):
-        many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
-        said.append(f"{one.id} with {size(one.nbytes)}{many}")
-    is_one = len(said) == 1
-    yield f"The largest holder{' is' if is_one else 's are'} {_joined(said)}."
+    here = f"{node.name} ({node.id}) with {size(node.nbytes)}{_elsewhere(memory, node)}"
+    yield f"The node that keeps most is {here}."
+
+
+def _largest_groups(memory: Memory) -> Iterator[str]:
+    """Module and line; they hold no other bytes than the nodes."""
+    said = []
+    for words, found in (("module", memory.modules), ("line of code", memory.lines)):
+        for one in _known(found):
+            many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
+            where = f"{one.id} with {size(one.nbytes)}{many}{_elsewhere(memory, one)}"
+            said.append(f"by {words}, most at {where}")
+    if said:
+        yield f"The same bytes {'; '.join(said)}."
+
+
+def _elsewhere(memory: Memory, holder: Holder) -> str:
+    """What a holder keeps, but the figure has at another that saves it too."""
+    if holder.nbytes == holder.counted:
+        return ""
+    own = set(holder.nodes)
+    owners = [
+        one.owner
+        for one in memory.storages
+        if one.nbytes and one.owner not in own and not own.isdisjoint(one.nodes)
+    ]
+    found = list(dict.fromkeys(owners))
+    names = " and ".join(found) if len(found) <= 2 else f"{len(found)} other nodes"
+    moved = holder.nbytes - holder.counted
+    return f" ({size(moved)} of it counted at {names}, which {_saves(len(found))} it too)"
+
+
+def _saves(count: int) -> str:
+    return "saves" if count == 1 else "save"
 
 
 def _known(found: Sequence[Holder]) -> list[Holder]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
@@ -14,9 +15,19 @@ from gradviz.model.marks import Mark
 StorageKind: TypeAlias = Literal["parameter", "buffer", "input", "activation"]
 KINDS: Final[tuple[StorageKind, ...]] = ("parameter", "buffer", "input", "activation")
 """``"parameter"``: of an ``nn.Parameter``; ``"buffer"``: of a buffer of the module that was given;
-``"input"``: of another known tensor that no node made, such as data, targets and constants (in a
-recording buffers too, of which it knows no more);
+``"input"``: of another known tensor that no node of the graph made, such as data, targets and
+what was detached (in a recording buffers too, of which it knows no more);
 ``"activation"``: everything else, made by the forward or without a name."""
+KIND_WORDS: Final = MappingProxyType(
+    {
+        "parameter": "parameters",
+        "buffer": "buffers",
+        "input": "not computed",
+        "activation": "activations",
+    }
+)
+"""The kinds as they are shown. A detached tensor is an input of the graph, but not of the model;
+that the graph did not compute it is true of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +181,7 @@ class Memory(Printed):
 
     @property
     def inputs(self) -> int:
-        """Of the total, bytes of other known tensors that no node made: data, targets."""
+        """Of the total, bytes of other known tensors that no node of the graph made."""
         return self._of("input")
 
     @property

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gradviz.model.holding import KINDS, HeldStorage, Memory
+from gradviz.model.holding import KIND_WORDS, KINDS, HeldStorage, Memory
 from gradviz.view import phrases
 from gradviz.view.text import clean
-
-_KIND_WORDS = {
-    "parameter": "parameters",
-    "buffer": "buffers",
-    "input": "inputs",
-    "activation": "activations",
-}
 
 
 @dataclass(slots=True)
@@ -42,7 +35,7 @@ def parts_of(memory: Memory) -> tuple[Part, tuple[str, ...]]:
         return f"{one.owner} {clean(names[one.owner])}"
 
     levels: list[tuple[str, Callable[[HeldStorage], str]]] = [
-        ("kind", lambda one: _KIND_WORDS[one.kind])
+        ("kind", lambda one: KIND_WORDS[one.kind])
     ]
     if memory.modules:
         levels.append(("module", lambda one: clean(module_of[one.owner])))

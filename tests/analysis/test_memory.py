@@ -302,7 +302,7 @@ def test_the_text() -> None:
     assert str(gradviz.memory(loss)) == (
         "memory of loss: 4000 B in 1 storage kept for backward\n"
         "Kept are 4000 B of activations.\n"
-        "The largest holder is ExpBackward0 (n1) with 4000 B.\n"
+        "The node that keeps most is ExpBackward0 (n1) with 4000 B.\n"
         "\n"
         "By node\n"
         "node  name           bytes  activations  shared  counted\n"
@@ -321,6 +321,41 @@ def test_every_program_is_counted_after_its_backward_too(program: Program) -> No
         run_backward(built)
     found = memory(list(built.outputs), names=built.names)
     assert found.total == sum(one.counted for one in found.nodes)
+
+
+# --- words ----------------------------------------------------------------------------------
+
+
+def test_a_detached_tensor_is_no_input_but_not_computed_by_the_graph() -> None:
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    z = encoder(torch.ones(5, 4)).detach()
+    report = gradviz.memory(decoder(z).sum())
+    (kept,) = report.findings.storages
+    assert (kept.name, kept.nbytes) == ("z", 40)
+    assert report.findings.sentences[0] == (
+        "Kept are 40 B of tensors that this graph did not compute."
+    )
+    assert "input" not in str(report)
+    assert next(iter(report))["not computed"] == 40
+
+
+def test_a_result_without_a_name_is_told_as_its_graph() -> None:
+    x = leaf()
+    assert gradviz.memory(x.exp()).findings.title == (
+        "memory of the graph of ExpBackward0 (n0): 12 B in 1 storage kept for backward"
+    )
+
+
+def test_bytes_of_the_largest_node_that_are_counted_elsewhere_are_said_to_be() -> None:
+    x, w = (torch.ones(1000, requires_grad=True) for _ in range(2))
+    e = x.exp().neg()
+    found = memory(e.sin().sum() + (e * w).sum() * 1)
+    largest, sine = found.nodes[0], next(one for one in found.nodes if one.name == "SinBackward0")
+    assert (largest.name, largest.nbytes, largest.counted) == ("MulBackward0", 8000, 4000)
+    assert found.sentences[1] == (
+        f"The node that keeps most is MulBackward0 ({largest.id}) with 8000 B "
+        f"(4000 B of it counted at {sine.id}, which saves it too)."
+    )
 
 
 # --- what cannot be counted -----------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradviz.model.holding import (
+    KIND_WORDS,
     KINDS,
     Curve,
     CurvePoint,
@@ -183,10 +184,10 @@ def test_what_a_tooltip_says() -> None:
     titles = [g.findtext(f"{NS}title") for g in groups(icicle(memory))]
     assert titles[:5] == [
         "kept for backward: 400 B",
-        "inputs: 400 B",
-        "inputs › model.layers.1: 400 B",
-        "inputs › model.layers.1 › n4 ExpBackward0: 400 B",
-        "inputs › model.layers.1 › n4 ExpBackward0 › mat1 = x: 400 B"
+        "not computed: 400 B",
+        "not computed › model.layers.1: 400 B",
+        "not computed › model.layers.1 › n4 ExpBackward0: 400 B",
+        "not computed › model.layers.1 › n4 ExpBackward0 › mat1 = x: 400 B"
         "; also saved by n7 self, n8 other",
     ]
 
@@ -210,7 +211,7 @@ def test_kinds_are_told_by_words_and_dashes_without_colour() -> None:
     patterns = {re.sub(r"stroke:var\([^)]*\);?", "", rule) for rule in dashes}
     assert len(patterns) == len(KINDS)
     words = [text.text for text in ET.fromstring(svg).iter(f"{NS}text")]
-    assert all(f"{kind}s 100 B" in words for kind in KINDS)
+    assert all(f"{word} 100 B" in words for word in KIND_WORDS.values())
 
 
 @pytest.mark.parametrize("draw", [icicle, curve])
