@@ -326,6 +326,16 @@ add(
     """,
 )
 add(
+    "more than is recorded is written, and every sign stays",
+    """
+    a = torch.randn(30, requires_grad=True)
+    y = a.relu()
+    loss = y.sum()
+    y.data.mul_(0.5)
+    loss.backward()
+    """,
+)
+add(
     "written, and every sign stays",
     """
     a = torch.tensor([1.0, -2.0], requires_grad=True)

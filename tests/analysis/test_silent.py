@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from textwrap import indent
 from typing import Any
 
 import pytest
 import torch
 
+from gradviz.capture.recorder import recorder, steps
 from gradviz.model.explanation import CodeLine, Explanation
 from tests.analysis.silent_innocents import INNOCENTS, Innocent
 from tests.analysis.silent_running import FIRST, cured, run_plain, run_recorded
@@ -107,8 +109,30 @@ def test_cards_read_as_they_were_written_down(check_golden: Callable[[str, str],
     check_golden("silent.txt", "\n".join(line for card in cards for line in card))
 
 
-@pytest.mark.parametrize("innocent", INNOCENTS, ids=str)
+every_innocent = pytest.mark.parametrize("innocent", INNOCENTS, ids=str)
+
+
+@every_innocent
 def test_where_nothing_is_wrong_nothing_is_told(innocent: Innocent) -> None:
     recording = run_recorded(innocent.text, innocent.before)
+    assert recording.at_error is None
+    assert [str(found) for found in recording.explanations] == []
+
+
+@every_innocent
+def test_nothing_is_told_where_not_everything_was_seen(
+    innocent: Innocent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "MOST_STEPS", 25)
+    monkeypatch.setattr(recorder, "MOST_EVENTS", 1)
+    recording = run_recorded(innocent.text, innocent.before)
+    assert [str(found) for found in recording.explanations] == []
+
+
+@every_innocent
+def test_nothing_is_told_of_a_function_whose_lines_are_not_recorded(innocent: Innocent) -> None:
+    function = "def work():\n" + indent(innocent.text, "    ")
+    scope = "\n".join(line for line in innocent.before.split("\n") if line)
+    recording = run_recorded("work()", f"{scope}\n{function}")
     assert recording.at_error is None
     assert [str(found) for found in recording.explanations] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -46,7 +47,24 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
         )
         if key not in told:
             told.add(key)
-            yield one
+            yield _with_unknown(one, trail)
+
+
+def _with_unknown(one: Explanation, trail: Trail) -> Explanation:
+    """It says so where all of it happened inside a function whose lines were not recorded."""
+    culprit, noticed = one.cause.at if one.cause else None, one.noticed
+    if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
+        return one
+    statement = trail.statement(culprit.step or 0)
+    if statement is None or (culprit.code, culprit.line) != (noticed.code, noticed.line):
+        return one
+    calls = [node for node in statement.parts if isinstance(node, ast.Call)]
+    names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    if len(names) != 1:
+        return one
+    function = names.pop()
+    words = f"which line inside {function}; gradviz.record(into={function}) would tell"
+    return replace(one, cures=(), unknown=(*one.unknown, words))
 
 
 def _merged(found: list[Explanation]) -> list[Explanation]:

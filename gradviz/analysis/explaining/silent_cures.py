@@ -54,8 +54,6 @@ def cures_of_hidden(
         found += _saved_copy(node, slot, name, trail)
     if len(found) < 2:
         found += moved(act.place, place, "after", "backward has used it by then", trail)
-    if not found:
-        found = [Cure("saves a copy", f"{name}.clone()", "elsewhere")]
     return tuple(found[:2])
 
 

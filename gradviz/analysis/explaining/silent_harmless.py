@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from gradviz.analysis.explaining.silent_trail import Act, Trail
+from gradviz.analysis.explaining.silent_trail import ASSIGNED, Act, Trail
 from gradviz.analysis.explaining.statements import last_name
 from gradviz.model.facts import Node
 
@@ -25,6 +25,16 @@ def is_harmless(act: Act, trail: Trail) -> bool:
     if act.event.by == "__setitem__" and _is_sum_of_part(act, trail):
         return True
     return _is_mask(act, trail)
+
+
+def may_be_put_back(acts: list[Act], trail: Trail) -> bool:
+    """Whether the last of several writes may have put back what was there before the first."""
+    if len(acts) < 2:
+        return False
+    if acts[-1].is_exact:
+        return acts[-1].event.by in ("copy_", "__setitem__", ASSIGNED)
+    statement = trail.statement(acts[-1].place)
+    return statement is None or not isinstance(statement.node, ast.AugAssign)
 
 
 def is_scaled_with(node: Node, act: Act, trail: Trail) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Final
 
 from gradviz.analysis.explaining.silent_cures import cures_of_hidden
-from gradviz.analysis.explaining.silent_harmless import is_scaled_with
+from gradviz.analysis.explaining.silent_harmless import is_scaled_with, may_be_put_back
 from gradviz.analysis.explaining.silent_reads import looks_at_pattern, reads_values, same_pattern
-from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
+from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Explanation
@@ -39,21 +38,21 @@ class Use:
 
 def hidden_writes(trail: Trail) -> Iterator[Explanation]:
     """Writes to what a node had saved, where the version stood still."""
-    first: list[tuple[Use, list[Act], tuple[str, ...], list[Use]]] = []
+    first: list[tuple[Use, list[Act], list[Use]]] = []
     by_act: dict[Place, list[Use]] = {}
     for place, ran in trail.runs:
         for use in _uses(place, ran, trail):
-            acts, unknown = _harmful(use, trail)
+            acts = _harmful(use, trail)
             if not acts:
                 continue
             if acts[0].place not in by_act:
                 uses: list[Use] = []
-                first.append((use, acts, unknown, uses))
+                first.append((use, acts, uses))
                 by_act |= {act.place: uses for act in acts}
             by_act[acts[0].place].append(use)
-    for use, acts, unknown, uses in first:
+    for use, acts, uses in first:
         others = {one.node.id for one in uses} - {use.node.id}
-        yield _explanation(use, acts, unknown, not others, trail)
+        yield _explanation(use, acts, not others, trail)
 
 
 def _uses(place: Place, ran: NodeRan, trail: Trail) -> Iterator[Use]:
@@ -76,8 +75,8 @@ def _is_zero(ran: NodeRan) -> bool:
     return bool(norms) and all(norm == 0 for norm in norms)
 
 
-def _harmful(use: Use, trail: Trail) -> tuple[list[Act], tuple[str, ...]]:
-    """Writes after which the memory is not what it was, and what is not known about it."""
+def _harmful(use: Use, trail: Trail) -> list[Act]:
+    """Writes after which the memory is certainly not what it was."""
     born = trail.birth(use.node.id)
     on_it = trail.acts[use.slot.storage]
     acts = [act for act in on_it if act.is_after(born) and act.place < use.place]
@@ -85,22 +84,16 @@ def _harmful(use: Use, trail: Trail) -> tuple[list[Act], tuple[str, ...]]:
     if moves:  # before that the tensor had other memory
         acts = acts[moves[-1] :] if _is_move(acts[moves[-1]], use, trail) else []
     if not acts or _is_made_up_for(use, acts, trail):
-        return [], ()
+        return []
     before, now = _saved_values(use, born, trail), _used_values(use, acts, trail)
     if before is not None and now is not None:
         if _same(use, before, now) or (use.slot.tensor is None and not use.covers):
-            return [], ()
-        return _last_change(use, before, acts, trail), ()
+            return []
+        return _last_change(use, before, acts, trail)
     if not use.covers and not any(_is_whole(act, use) for act in acts):
-        return [], ()  # it may be another part of the memory
-    if may_be_put_back(acts):
-        return [], ()
-    if looks_at_pattern(use.node):
-        return acts, (f"whether it changed what {use.node.name} looks at: {_MANY}",)
-    return acts, ()
-
-
-_MANY: Final = "values of tensors with more than 8 are not recorded"
+        return []  # it may be another part of the memory
+    # Or what it was may be there again, or nothing that counts has changed.
+    return [] if may_be_put_back(acts, trail) or looks_at_pattern(use.node) else acts
 
 
 def _is_made_up_for(use: Use, acts: list[Act], trail: Trail) -> bool:
@@ -165,11 +158,10 @@ def _is_whole(act: Act, use: Use) -> bool:
     return prod(written) * (nbytes // prod(shape)) >= whole
 
 
-def _explanation(
-    use: Use, acts: list[Act], unknown: tuple[str, ...], is_only: bool, trail: Trail
-) -> Explanation:
+def _explanation(use: Use, acts: list[Act], is_only: bool, trail: Trail) -> Explanation:
     act, step = acts[0], use.place[0]
-    name = trail.name(use.tensor, step) or act.event.name
+    key = trail.name(use.tensor, step)
+    name = key or f"a tensor of shape {use.slot.shape}"
     node, slot = use.node, use.slot
     saved = trail.past.made_at(node)
     causes = [write_cause(one, name, trail) for one in acts[:3]]
@@ -190,7 +182,7 @@ def _explanation(
             f"values that {at(causes[0].at, trail)} had put there, so the gradient is not that "
             f"of what forward computed"
         ),
-        variables=(name,),
+        variables=() if key is None else (key,),
         node=node.id,
         node_name=node.name,
         saved=slot.name,
@@ -199,7 +191,6 @@ def _explanation(
         causes=tuple(causes),
         noticed=trail.line(step),
         cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, trail),
-        unknown=unknown,
         marks=marked(marks, trail, step),
         step=step,
         recording=trail.recording,

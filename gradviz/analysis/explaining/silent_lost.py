@@ -46,15 +46,15 @@ def _thrown_away(one: Round) -> dict[str, Place]:
             if taken is None:
                 return {}
             gone[key] = taken
-    for key in one.stepped.parameters:  # gradients may have been put there by hand
-        info = one.before(key)
-        if info is not None and not is_empty(info.grad) and not _in_line(gone.get(key), one):
-            return {}
-    return gone
+    return {} if any(_had_gradient(key, gone.get(key), one) for key in came) else gone
 
 
-def _in_line(place: Place | None, one: Round) -> bool:
-    return place is not None and place[0] == one.place[0]
+def _had_gradient(key: str, gone: Place | None, one: Round) -> bool:
+    """Whether a parameter may have had a gradient again, put there by hand."""
+    if gone is not None and gone[0] == one.place[0]:  # all in one line
+        return key not in one.stepped.skipped
+    info = one.before(key)
+    return info is None or not is_empty(info.grad)
 
 
 def _taken(key: str, since: Place, one: Round) -> Place | None:

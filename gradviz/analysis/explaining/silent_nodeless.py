@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.silent_cures import copied_alias, mode_around, recorded_write
-from gradviz.analysis.explaining.silent_harmless import is_harmless, is_scaled_with
-from gradviz.analysis.explaining.silent_trail import Act, Place, Trail, may_be_put_back
+from gradviz.analysis.explaining.silent_harmless import is_harmless, is_scaled_with, may_be_put_back
+from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Explanation
@@ -81,7 +81,7 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
     own = {row.node for row in trail.past.tensor_rows(info.id, len(trail.recording.facts))}
     # A write that is recorded makes a node of the tensor's own.
     readers = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
-    after = [r for r in readers if act.is_before(trail.birth(r.id))]
+    after = [r for r in readers if act.is_before(trail.birth(r.id)) and trail.is_made_then(r)]
     after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
     for backward, (place, run) in ran.get(node, {}).items():
         if place < act.place:
@@ -108,7 +108,8 @@ def _is_put_back(act: Act, info: TensorInfo, reader: str, trail: Trail) -> bool:
     read = trail.values(info.id, max(act.place[0], born[0] - 1))
     if read is None:
         made = trail.birth(info.node or "")
-        return may_be_put_back([a for a in trail.acts[act.event.storage] if made < a.place < born])
+        acts = [a for a in trail.acts[act.event.storage] if made < a.place < born]
+        return may_be_put_back(acts, trail)
     rows = trail.past.tensor_rows(info.id, act.place[0] - 1)
     return any(row.values == read for row in rows if row.node == info.node)
 

@@ -10,7 +10,7 @@ from gradviz.analysis.explaining.silent_rounds import frozen_at
 from gradviz.analysis.explaining.silent_trail import Place, Trail
 from gradviz.analysis.explaining.silent_words import few, marked
 from gradviz.analysis.explaining.statements import expression_of, is_expression, last_name
-from gradviz.model.events import Operation, OptimizerStepped
+from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.marks import Mark
 
@@ -32,14 +32,13 @@ def _moves(event: Operation, place: Place, trail: Trail) -> bool:
     mean, training, momentum = event.inputs[1], event.inputs[5], event.inputs[6]
     if mean.shape is None or training.text != "True" or momentum.text in ("0", "0.0"):
         return False
-    parameters = [operand for operand in event.inputs[3:5] if operand.shape is not None]
-    rows = [trail.tensor(operand.tensor, place[0]) for operand in parameters]
-    if not rows or any(row is None or row.requires_grad for row in rows):
+    keys = [o.tensor for o in event.inputs[3:5] if o.shape is not None]
+    if not keys or None in keys or trail.name(mean.tensor, place[0]) is None:
         return False
-    keys = [row.id for row in rows if row is not None]
     return (
-        _is_recorded(event, place, trail)
-        and not any(_is_still_trained(key, place, trail) for key in keys)
+        not set(keys) & set(event.required)
+        and _is_recorded(event, place, trail)
+        and not any(_is_still_trained(key or "", place, trail) for key in keys)
         and _has_changed(mean.tensor, place, trail)
     )
 
@@ -51,17 +50,18 @@ def _has_changed(mean: str | None, place: Place, trail: Trail) -> bool:
 
 def _is_still_trained(key: str, place: Place, trail: Trail) -> bool:
     """Whether it is frozen only for a while, as a discriminator is while the generator learns."""
-    rows = trail.past.tensor_rows(key, len(trail.recording.facts))
-    last = trail.past.tensor(key, place[0])
-    later = rows[: rows.index(last)] if last in rows else ()
-    if any(row.requires_grad for row in later):
-        return True
+    for later, event in trail.events[FlagChanged]:
+        if not isinstance(event, FlagChanged) or later < place:
+            continue
+        if (event.tensor, event.flag, event.after) == (key, "requires_grad", True):
+            return True
     frozen = frozen_at(key, place, trail)
     steps = [(p, e) for p, e in trail.events[OptimizerStepped] if isinstance(e, OptimizerStepped)]
-    if frozen is None or not any(key in e.updated for p, e in steps if p < frozen):
-        return False
+    if frozen is None:
+        return any(key in e.updated for _, e in steps)
     since = [e for p, e in steps if p > frozen]
-    return bool(since) and not any(key in e.parameters for e in since)
+    was_trained = any(key in e.updated for p, e in steps if p < frozen)
+    return was_trained and bool(since) and not any(key in e.parameters for e in since)
 
 
 def _is_recorded(event: Operation, place: Place, trail: Trail) -> bool:

@@ -41,7 +41,7 @@ def _has_moved(info: TensorInfo, one: Round) -> bool:
 
 def _is_old(info: TensorInfo, frozen: Place | None, one: Round, trail: Trail) -> bool:
     """Whether its ``.grad`` is one that a backward gave before it was frozen."""
-    if info.grad is None:
+    if info.grad is None or info.grad.norm is None:
         return False
     came = [
         place
@@ -60,7 +60,7 @@ def _is_old(info: TensorInfo, frozen: Place | None, one: Round, trail: Trail) ->
 
 def _stale(one: Round, place: Place | None, infos: list[TensorInfo], trail: Trail) -> Explanation:
     step = one.place[0]
-    names = [trail.name(info.id, step) or info.id for info in infos]
+    names = [name for info in infos if (name := trail.name(info.id, step))]
     line = None if place is None else trail.line(place)
     first = infos[0]
     its, was = ("its", "was") if len(infos) == 1 else ("their", "were")
@@ -108,7 +108,7 @@ def _without_gradient(names: list[str], one: Round, trail: Trail) -> Iterator[Cu
     line = one.line
     typed = [expression_of(name) for name in names]
     does = "an optimizer passes over a parameter whose .grad is None"
-    if not all(map(is_expression, typed)):
+    if not typed or not all(map(is_expression, typed)):
         yield Cure(does, "for p in frozen: p.grad = None", "elsewhere")
     elif len(typed) < 3:
         code = " = ".join(f"{name}.grad" for name in typed) + " = None"

@@ -15,6 +15,7 @@ from gradviz.model.events import (
     BackwardStarted,
     Event,
     NodeRan,
+    Note,
     Operation,
     Write,
 )
@@ -96,20 +97,25 @@ class Trail:
         self.events: dict[type[Event], list[tuple[Place, Event]]] = defaultdict(list)
         raised = set()
         for step, facts in enumerate(recording.facts):
-            for at, event in enumerate(facts.events):
-                self.events[type(event)].append(((step, at), event))
-                if isinstance(event, Write) and not self._is_idle(event, step):
-                    act = Act((step, at), event, _call_of(event, facts.events[at + 1 :]))
-                    self.acts[event.storage].append(act)
-                elif isinstance(event, BackwardStarted):
-                    self.started[event.number] = (step, at), event
-                elif isinstance(event, BackwardEnded) and event.raised:
-                    raised.add(event.number)
-        for place, ran in self.events[NodeRan]:
-            if isinstance(ran, NodeRan) and ran.backward not in raised:
-                self.runs.append((place, ran))
+            raised |= {e.number for e in facts.events if isinstance(e, BackwardEnded) and e.raised}
+            if any(isinstance(event, Note) and "left out" in event.text for event in facts.events):
+                break  # from here on only some events are told
+            self._read(step, facts.events)
+        self.runs = [(place, ran) for place, ran in self.runs if ran.backward not in raised]
         for number in raised:
             self.started.pop(number, None)
+
+    def _read(self, step: int, events: tuple[Event, ...]) -> None:
+        for at, event in enumerate(events):
+            place = (step, at)
+            self.events[type(event)].append((place, event))
+            if isinstance(event, Write) and not self._is_idle(event, step):
+                act = Act(place, event, _call_of(event, events[at + 1 :]))
+                self.acts[event.storage].append(act)
+            elif isinstance(event, BackwardStarted):
+                self.started[event.number] = place, event
+            elif isinstance(event, NodeRan):
+                self.runs.append((place, event))
 
     def _is_idle(self, write: Write, step: int) -> bool:
         """Whether an assignment gave a tensor the memory it has, as ``h.data *= 2`` does."""
@@ -136,13 +142,19 @@ class Trail:
         for place, event in self.events[Operation]:
             if isinstance(event, Operation) and event.node is not None:
                 _claim(event.node, place, rows, found)
-        for key, step in seen.items():
-            found.setdefault(key, (step, UNKNOWN))
+        for key, step in seen.items():  # calls beyond the first few hundred of a line are not told
+            if key not in found or step < found[key][0]:
+                found[key] = (step, UNKNOWN)
         return found
 
     def birth(self, node: str) -> Place:
         """When a node was made."""
         return self.births.get(node, (0, UNKNOWN))
+
+    def is_made_then(self, node: Node) -> bool:
+        """Whether the line that torch's numbers tell is that in which a node was first seen."""
+        made, seen = self.past.made_at(node), self.past.line(self.birth(node.id)[0])
+        return made is not None and seen is not None and made.line == seen.line
 
     @cached_property
     def makers(self) -> dict[str, tuple[Place, Operation]]:
@@ -219,11 +231,6 @@ class Trail:
     def readers(self, node: str) -> list[Node]:
         """Nodes that hand their gradient on to a node."""
         return self._readers.get(node, [])
-
-
-def may_be_put_back(acts: list[Act]) -> bool:
-    """Whether the last of several writes may have put back what was there before the first."""
-    return len(acts) > 1 and acts[-1].event.by in ("copy_", "__setitem__", ASSIGNED)
 
 
 def _call_of(write: Write, following: tuple[Event, ...]) -> Operation | None:
