@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any, Final, overload
 
 from torch import Tensor
@@ -18,7 +19,14 @@ from gradviz.capture.owners import read_owned
 from gradviz.capture.parameters import audit_facts
 from gradviz.capture.recorder import Block, Recorder
 from gradviz.capture.traversal import snapshot_of
-from gradviz.model import Explanation, Graph, NotATensorError, OptionError, Recording
+from gradviz.model import (
+    Explanation,
+    Graph,
+    NoGraphError,
+    NotATensorError,
+    OptionError,
+    Recording,
+)
 from gradviz.model.recording import set_explain
 from gradviz.view.explanation_view import explanation_view
 from gradviz.view.memory_figures import figures_of
@@ -358,12 +366,13 @@ def memory(
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> Report:
     """What differs between two graphs or two recordings: sentences, a table and one picture.
 
-    Nodes are matched by the structure around them, tensors by their names and places. Compared
-    are nodes, edges, flags, versions, states, hooks, values, gradients, saved tensors and who
-    shares memory; of two recordings also how often and in which order backward ran the nodes,
-    and what lines with the same text did. Names of variables are not compared, nor lines of code
-    that made a node, nor what one of the two does not know; numbers apart from their rounding
-    (a hundred-thousandth). In the picture is the graph after, with what is gone beside it.
+    Nodes are matched by the structure around them, and by names where it leaves a choice; tensors
+    by their places, and by names where they have none. Compared are nodes, edges, flags, versions,
+    states, hooks, values, gradients, saved tensors and who shares memory; of two recordings also
+    how often and in which order backward ran the nodes, and what lines with the same text did.
+    Names of variables are not compared, nor lines of code that made a node, nor what one of the
+    two does not know; numbers apart from their rounding (a hundred-thousandth). In the picture is
+    the graph after, with what is gone beside it.
 
     Live tensors are read as :func:`snapshot` reads them; nothing is changed.
 
@@ -399,10 +408,20 @@ def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = Non
         )
     frame = naming.caller()
     sides = [
-        snapshot_of((given,), names, frame) if one is None else one
-        for given, one in zip((before, after), ready)
+        _read(which, given, names, frame) if one is None else one
+        for which, given, one in zip(("before", "after"), (before, after), ready)
     ]
     return Report(comparison_of(*sides))
+
+
+def _read(
+    which: str, given: Any, names: Mapping[str, Tensor] | None, frame: FrameType | None
+) -> Graph:
+    """The graph of live tensors; errors say ``before`` or ``after``."""
+    try:
+        return snapshot_of((given,), names, frame)
+    except (NoGraphError, NotATensorError) as error:
+        raise type(error)(str(error).replace("outputs[0]", which, 1)) from None
 
 
 def _compared(which: str, given: Any) -> Graph | Recording | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradviz.analysis.comparing_facts import Facts, node_facts, tensor_facts
+from gradviz.analysis.comparing_one_sided import IN_GRAPH, one_sided
 from gradviz.analysis.comparing_saved import Storages, slot_differences
 from gradviz.analysis.comparing_sides import Pairs
 from gradviz.analysis.comparing_words import both, same
@@ -59,11 +60,11 @@ def _new_and_gone_nodes(pairs: Pairs) -> Iterator[Difference]:
     for node_id in pairs.new.nodes:
         if node_id not in pairs.nodes:
             name = pairs.new.node_name(node_id)
-            yield Difference("new", "node", name, "exists", "no", "yes", "", node_id)
+            yield Difference("new", "node", name, IN_GRAPH, "no", "yes", "", node_id)
     for node_id in pairs.old.nodes:
         if node_id not in pairs.after:
             name = pairs.old.node_name(node_id)
-            yield Difference("gone", "node", name, "exists", "yes", "no", node_id, "")
+            yield Difference("gone", "node", name, IN_GRAPH, "yes", "no", node_id, "")
 
 
 def _at_node(new_id: str, pairs: Pairs, storages: Storages) -> Iterator[Difference]:
@@ -116,12 +117,10 @@ def _order_of_roots(pairs: Pairs) -> Iterator[Difference]:
 
 def _tensors(pairs: Pairs, storages: Storages) -> Iterator[Difference]:
     """Tensors with a name that are new or gone, if no leaf says so; then what changed."""
-    for info in pairs.new.tensors.values():
-        if info.id not in pairs.tensors and info.name and info.id not in pairs.new.leaf_node:
-            yield Difference("new", "tensor", info.name, "exists", "no", "yes", "", info.id)
-    for info in pairs.old.tensors.values():
-        if info.id not in pairs.after and info.name and info.id not in pairs.old.leaf_node:
-            yield Difference("gone", "tensor", info.name, "exists", "yes", "no", info.id, "")
+    for info, how in one_sided(pairs, is_new=True):
+        yield Difference("new", "tensor", info.name or "", how, "no", "yes", "", info.id)
+    for info, how in one_sided(pairs, is_new=False):
+        yield Difference("gone", "tensor", info.name or "", how, "yes", "no", info.id, "")
     for new_id, old_id in pairs.tensors.items():
         facts = tensor_facts(pairs.old.tensors[old_id], pairs.new.tensors[new_id], pairs)
         for side, shared in zip(facts, storages.of_tensor(new_id)):

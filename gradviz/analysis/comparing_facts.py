@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, TypeAlias
 
 from gradviz.analysis.comparing_sides import Pairs, Reading
@@ -16,7 +16,8 @@ _OWN: Final = ("state", "root", "shape", "hooks", "module", "arguments")
 
 def node_facts(old: Node, new: Node, pairs: Pairs) -> tuple[Facts, Facts]:
     """Facts of a node before and after; what one of the two does not know is left out."""
-    before, after = _node(old, pairs.old), _node(new, pairs.new)
+    before = _node(old, pairs.old, pairs.after)
+    after = _node(new, pairs.new, pairs.tensors)
     for name, then, now in (
         ("shape", _shapes(old), _shapes(new)),
         *_derivatives(old, new),
@@ -28,12 +29,13 @@ def node_facts(old: Node, new: Node, pairs: Pairs) -> tuple[Facts, Facts]:
     return before, after
 
 
-def _node(node: Node, reading: Reading) -> Facts:
+def _node(node: Node, reading: Reading, compared: Collection[str]) -> Facts:
     facts: Facts = {"state": node.state}
     if node.id in reading.roots:
         facts["root"] = "output " + ", ".join(map(str, reading.roots[node.id]))
     facts.update((f"saved {n}" if n in _OWN else n, value) for n, value in node.attributes)
-    on_tensors = [hook for info in reading.on_node.get(node.id, ()) for hook in info.hooks]
+    known = (info for info in reading.on_node.get(node.id, ()) if info.id in compared)
+    on_tensors = [hook for info in known for hook in info.hooks]
     hooks = [hook_words(hook) for hook in node.hooks if hook not in on_tensors]
     if hooks:
         facts["hooks"] = ", ".join(hooks)

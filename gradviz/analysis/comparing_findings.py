@@ -71,6 +71,6 @@ def _sentences(
         nodes = plural(len(pairs.nodes), "node")
         yield f"the same: {nodes} and {plural(len(pairs.tensors), 'tensor')}"
     if names:
-        told = [f"{old} is {new}" for old, new in names[:5]]
+        told = [f"{old} with {new}" for old, new in names[:5]]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        yield f"paired under two names: {', '.join(told)}{more}"
+        yield f"compared by their place under two names: {', '.join(told)}{more}"

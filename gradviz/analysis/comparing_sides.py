@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradviz.analysis.matching import match_nodes
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
@@ -88,6 +88,8 @@ class Pairs:
         """Id before for the id after of each node that is in both."""
         self.tensors: dict[str, str] = {}
         """The same for tensors."""
+        self._olds = frozenset(self.nodes.values())
+        self._kept = frozenset(self._kept_alike())
         self._match_tensors()
         self.after: dict[str, str] = {old: new for new, old in self.nodes.items()}
         """Id after for the id before, nodes and tensors."""
@@ -101,36 +103,60 @@ class Pairs:
                 taken.add(old_id)
 
     def _candidates(self) -> Iterator[tuple[str, str]]:
-        """Tensors whose name is the same and borne by no other, then those at the same place,
-        then those of the same name."""
+        """Tensors at the same place, then those whose name is the same and borne by no other, then
+        those of the same name."""
+        there = _by_place(self.old)
+        for (node, output_nr), ids in _by_place(self.new).items():
+            olds = there.get((self.nodes.get(node, ""), output_nr), [])
+            yield from self._same_names(ids, olds)
+            yield from zip(ids, olds)
         old_names, new_names = _by_name(self.old), _by_name(self.new)
         for name, ids in new_names.items():
-            if len(ids) == len(old_names.get(name, ())) == 1:
-                yield ids[0], old_names[name][0]
-        there = _by_place(self.old)
-        for place, new_id in _by_place(self.new).items():
-            old_id = there.get((self.nodes.get(place[0], ""), place[1]))
-            if old_id is not None:
-                yield new_id, old_id
+            olds = old_names.get(name, ())
+            if len(ids) == len(olds) == 1 and self._may_be(ids[0], olds[0]):
+                yield ids[0], olds[0]
         for name, ids in new_names.items():
-            yield from zip(ids, old_names.get(name, ()))
+            found = zip(ids, old_names.get(name, ()))
+            yield from (pair for pair in found if self._may_be(*pair))
         alike = dict.fromkeys(self._saved_alike())
         new_counts, old_counts = Counter(n for n, _ in alike), Counter(o for _, o in alike)
         yield from ((n, o) for n, o in alike if new_counts[n] == old_counts[o] == 1)
 
-    def _saved_alike(self) -> Iterator[tuple[str, str]]:
-        """Tensors outside the graph that the same slot keeps, if they have no partner yet."""
-        taken = set(self.tensors.values())
+    def _same_names(self, ids: Sequence[str], olds: Sequence[str]) -> Iterator[tuple[str, str]]:
+        names = {self.old.tensors[old].name: old for old in olds}
+        for new in ids:
+            if (name := self.new.tensors[new].name) and name in names:
+                yield new, names[name]
+
+    def _may_be(self, new_id: str, old_id: str) -> bool:
+        """Whether two tensors of one name can be the same as far as places tell.
+
+        What a node of both graphs made is in both: it is no tensor at another place.
+        """
+        new, old = self.new.tensors[new_id], self.old.tensors[old_id]
+        is_made = new.node in self.nodes, old.node in self._olds
+        if not any(is_made):
+            return True
+        is_outside = new.node is None or old.node is None
+        return (new_id, old_id) in self._kept if is_outside else not all(is_made)
+
+    def _kept_alike(self) -> Iterator[tuple[str, str]]:
+        """Known tensors that the same slot keeps."""
         for new_id, old_id in self.nodes.items():
             old_slots = self.old.slots(self.old.nodes[old_id])
             for name, (_, slot) in self.new.slots(self.new.nodes[new_id]).items():
                 was = old_slots.get(name)
-                if was is None or slot.tensor is None or was[1].tensor is None:
-                    continue
-                new, old = self.new.tensors[slot.tensor], self.old.tensors[was[1].tensor]
-                is_open = new.id not in self.tensors and old.id not in taken
-                if is_open and new.node is None and old.node is None and new.shape == old.shape:
-                    yield new.id, old.id
+                if was is not None and slot.tensor is not None and was[1].tensor is not None:
+                    yield slot.tensor, was[1].tensor
+
+    def _saved_alike(self) -> Iterator[tuple[str, str]]:
+        """Tensors outside the graph that the same slot keeps, if they have no partner yet."""
+        taken = set(self.tensors.values())
+        for new_id, old_id in sorted(self._kept):
+            new, old = self.new.tensors[new_id], self.old.tensors[old_id]
+            is_open = new_id not in self.tensors and old_id not in taken
+            if is_open and new.node is None and old.node is None and new.shape == old.shape:
+                yield new_id, old_id
 
 
 def _by_name(reading: Reading) -> dict[str, list[str]]:
@@ -142,10 +168,10 @@ def _by_name(reading: Reading) -> dict[str, list[str]]:
     return found
 
 
-def _by_place(reading: Reading) -> dict[tuple[str, int], str]:
+def _by_place(reading: Reading) -> dict[tuple[str, int], list[str]]:
     """Leaves of the graph and tensors that are outputs, by node and output."""
-    found = {(node, -1): tensor for tensor, node in reading.leaf_node.items()}
+    found = {(node, -1): [tensor] for tensor, node in reading.leaf_node.items()}
     for info in reading.tensors.values():
         if info.node is not None and info.id not in reading.leaf_node:
-            found.setdefault((info.node, info.output_nr), info.id)
+            found.setdefault((info.node, info.output_nr), []).append(info.id)
     return found

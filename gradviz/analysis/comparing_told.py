@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
+from gradviz.analysis.comparing_one_sided import IN_GRAPH, KEPT
 from gradviz.model.comparing import Difference
 from gradviz.model.findings import Column, Table
 
 MANY: Final = 5
 """Names that a sentence lists before it counts them."""
+_Thing: TypeAlias = tuple[str, str]
+"""Name and id: two nodes of one name are two things."""
+_ORDER: Final = (
+    "new",
+    "gone",
+    *(f"tensor {how} only {when}" for when in ("after", "before") for how in (IN_GRAPH, KEPT)),
+)
 COLUMNS: Final = (
     Column("name", help="torch's name of the node, name of the tensor, or line of the code"),
     Column("of", help="what the fact is about"),
-    Column("fact", help="what is not the same; exists: it is only in one of the two"),
+    Column("fact", help="what is not the same; in the graph: only one of the two has it"),
     Column("before"),
     Column("after"),
 )
@@ -32,10 +40,9 @@ def thing_by_thing(
     told: dict[tuple[str, str], list[str]] = {}
     for found in differences:
         name = tidy(found.name)
-        if found.fact == "exists":
+        if found.is_whole:
             number = f"{found.after_id} " if found.subject == "node" and found.after_id else ""
-            number = "tensor " if found.subject == "tensor" else number
-            told[f"{found.kind}: {number}{name}", found.before_id] = []
+            told[f"{_heading(found)}: {number}{name}", found.before_id or found.after_id] = []
             continue
         key = (found.after_id or found.before_id).partition(".")[0]
         change = f"{tidy(found.fact)} {tidy(found.before)} → {tidy(found.after)}"
@@ -45,30 +52,35 @@ def thing_by_thing(
 
 def in_short(differences: Sequence[Difference]) -> Iterator[str]:
     """New and gone nodes and tensors, then each change with everything it happened to."""
-    for kind in ("new", "gone"):
-        for subject, heading in (("node", kind), ("tensor", f"{kind} tensor")):
-            names = [
-                d.name
-                for d in differences
-                if d.fact == "exists" and (d.kind, d.subject) == (kind, subject)
-            ]
-            if names:
-                yield f"{heading}: {_listed(names)}"
-    changes: dict[tuple[str, str], list[str]] = {}
-    kinds: Counter[str] = Counter()
+    wholes: dict[str, list[str]] = {}
     for found in differences:
-        if found.fact != "exists":
-            changes.setdefault((found.fact, found.change), []).append(found.name)
-    kinds.update(fact for fact, _ in changes)
-    told: dict[str, list[str]] = {}
-    for (fact, change), names in changes.items():
+        if found.is_whole:
+            wholes.setdefault(_heading(found), []).append(found.name)
+    for heading in sorted(wholes, key=_ORDER.index):
+        yield f"{heading}: {_listed(wholes[heading])}"
+    changes: dict[tuple[str, str], list[_Thing]] = {}
+    for found in differences:
+        if not found.is_whole:
+            thing = found.name, (found.after_id or found.before_id).partition(".")[0]
+            changes.setdefault((found.fact, found.change), []).append(thing)
+    kinds = Counter(fact for fact, _ in changes)
+    told: dict[tuple[_Thing, ...], list[str]] = {}
+    for (fact, change), things in changes.items():
         if kinds[fact] <= MANY:
-            told.setdefault(_listed(names), []).append(f"{fact} {change}")
+            told.setdefault(tuple(things), []).append(f"{fact} {change}")
     for fact, count in kinds.items():
         if count > MANY:
-            names = [name for (one, _), group in changes.items() if one == fact for name in group]
-            told.setdefault(_listed(names), []).append(f"{fact} differs")
-    yield from (f"{names}: {'; '.join(facts)}" for names, facts in told.items())
+            group = [thing for key, things in changes.items() if key[0] == fact for thing in things]
+            told.setdefault(tuple(group), []).append(f"{fact} differs")
+    for things, facts in told.items():
+        yield f"{_listed(name for name, _ in things)}: {'; '.join(facts)}"
+
+
+def _heading(found: Difference) -> str:
+    """What a sentence about something in one of the two graphs begins with."""
+    if found.subject == "node":
+        return found.kind
+    return f"tensor {found.fact} only {'after' if found.kind == 'new' else 'before'}"
 
 
 def _listed(names: Iterable[str]) -> str:

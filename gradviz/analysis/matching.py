@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from typing import Final
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from typing import Final, TypeAlias
 
+from gradviz.analysis.matching_cost import Cost, cost_of
 from gradviz.analysis.matching_side import Numbers, Side, shared_names
 from gradviz.model.graph import Graph
 
@@ -19,16 +20,17 @@ FAR: Final = 6
 """How many nodes that were put in between are looked through."""
 MOST: Final = 200
 """How many nodes are looked at for it."""
+Things: TypeAlias = Sequence[Hashable]
 
 
 def match_nodes(before: Graph, after: Graph) -> dict[str, str]:
     """Pair the nodes of two graphs; the other way round it is the same pairs.
 
-    Only nodes with the same name are paired, and leaves of the same variable; a leaf whose
-    variable the other graph does not know may be paired with one of the same shape. What speaks
-    for a pair: everything below it is the same, all ways from the roots to it are the same, it
-    made a tensor of the same name, a neighbour is paired, also beyond nodes that were put in
-    between or taken out.
+    Only nodes with the same name are paired, and leaves of the same shape. What speaks for a
+    pair: everything below it is the same, all ways from the roots to it are the same, a
+    neighbour is paired, also beyond nodes that were put in between or taken out, its saved
+    numbers are the same, it has or made a tensor of the same name. Structure comes first: names
+    decide where it leaves a choice, or where less differs if leaves are paired by their names.
 
     Returns:
         The id in ``before`` for each id in ``after`` that has a partner.
@@ -42,51 +44,36 @@ def match_nodes(before: Graph, after: Graph) -> dict[str, str]:
         {'n1': 'n0'}
     """
     shared = shared_names(before, after)
-    sides = Side(before, shared), Side(after, shared)
-    # Where evidence is equal the order of the nodes decides, seen from one of the two.
-    is_turned = _rank(sides[1]) < _rank(sides[0])
-    one, other = sides[::-1] if is_turned else sides
-    pairs = _best(one, other)
+    graphs = [(before, list(before.nodes)), (after, list(after.nodes))]
+    found: list[tuple[Cost, dict[int, int], bool]] = []
+    for by_name in (False, True):
+        sides = [Side(graph, nodes, shared, by_name=by_name) for graph, nodes in graphs]
+        # Where evidence is equal the order of the nodes decides, seen from one of the two.
+        is_turned = _rank(sides[1]) < _rank(sides[0])
+        one, other = sides[::-1] if is_turned else sides
+        found += [(cost, pairs, is_turned) for cost, pairs in _matchings(one, other)]
+        if found[-1][0][:2] == (0, 0):
+            break
+    _, pairs, is_turned = min(found, key=lambda entry: entry[0])
     if not is_turned:
         pairs = {theirs: mine for mine, theirs in pairs.items()}
-    old, new = sides
-    return {new.nodes[place].id: old.nodes[pairs[place]].id for place in sorted(pairs)}
+    (_, old), (_, new) = graphs
+    return {new[place].id: old[pairs[place]].id for place in sorted(pairs)}
 
 
 def _rank(side: Side) -> tuple[int, str]:
     return len(side.nodes), repr((side.keys, side.below, side.roots, sorted(side.named.items())))
 
 
-def _best(one: Side, other: Side) -> dict[int, int]:
-    """Pairs from ``one`` to ``other`` in the order of evidence that fits best."""
+def _matchings(one: Side, other: Side) -> Iterator[tuple[Cost, dict[int, int]]]:
+    """Pairs from ``one`` to ``other`` for each order of evidence, with how much then differs."""
     evidence = _Evidence(one, other)
-    found: list[tuple[tuple[int, int], dict[int, int]]] = []
     for order in ORDERS:
         pairs = _Matching(evidence, order).pairs
-        cost = _cost(one, other, pairs)
-        unlike = sum(one.unlike(mine, other, theirs) for mine, theirs in pairs.items())
-        found.append(((cost, unlike), pairs))
-        if not cost:
+        cost = cost_of(one, other, pairs)
+        yield cost, pairs
+        if cost[:2] == (0, 0):
             break
-    return min(found, key=lambda entry: entry[0])[1]
-
-
-def _cost(one: Side, other: Side, pairs: dict[int, int]) -> int:
-    """How many nodes, entries, names and roots differ."""
-    cost = len(one.nodes) + len(other.nodes) - 2 * len(pairs)
-    for mine, theirs in pairs.items():
-        image = [e and (pairs.get(e[0]), e[1]) for e in one.below[mine]]
-        entries = other.below[theirs]
-        cost += abs(len(image) - len(entries))
-        cost += sum(there != here for there, here in zip(image, entries))
-    cost += sum(
-        pairs.get(place) != other.named[name]
-        for name, place in one.named.items()
-        if name in other.named
-    )
-    return cost + sum(
-        (pairs.get(place), nr) != root for (place, nr), root in zip(one.roots, other.roots)
-    )
 
 
 class _Evidence:
@@ -94,12 +81,37 @@ class _Evidence:
 
     def __init__(self, one: Side, other: Side) -> None:
         self.one, self.other = one, other
-        numbers: Numbers = {}
-        below = one.structures(numbers), other.structures(numbers)
-        above = one.paths(numbers), other.paths(numbers)
-        around = one.surroundings(), other.surroundings()
-        self.whole = [list(zip(b, a)) for b, a in zip(below, above)]
-        self.of = {"structures": below, "paths": above, "surroundings": around}
+        self._numbers: Numbers = {}
+        self._found: dict[str, tuple[Things, Things]] = {}
+
+    def of(self, kind: str) -> tuple[Things, Things]:
+        """One kind of evidence, a thing per node of both graphs; nodes with the same are alike."""
+        if kind not in self._found:
+            self._found[kind] = self._read(kind)
+        return self._found[kind]
+
+    def alike(self, kind: str) -> Iterator[tuple[Things, Things]]:
+        """One kind of evidence, first together with sizes and saved numbers."""
+        yield self._with(kind, (self.one.looks, self.other.looks))
+        yield self.of(kind)
+
+    def _read(self, kind: str) -> tuple[Things, Things]:
+        sides, numbers = (self.one, self.other), self._numbers
+        if kind == "whole":
+            return self._with("structures", self.of("paths"))
+        if kind == "paths":
+            return sides[0].paths(numbers), sides[1].paths(numbers)
+        if kind == "surroundings":
+            return sides[0].surroundings(), sides[1].surroundings()
+        looks = kind == "structures and looks"
+        return (
+            sides[0].structures(numbers, looks=looks),
+            sides[1].structures(numbers, looks=looks),
+        )
+
+    def _with(self, kind: str, more: tuple[Things, Things]) -> tuple[Things, Things]:
+        mine, theirs = self.of(kind)
+        return list(zip(mine, more[0])), list(zip(theirs, more[1]))
 
 
 class _Matching:
@@ -108,20 +120,32 @@ class _Matching:
         self._taken: set[int] = set()
         self._one, self._other = evidence.one, evidence.other
         self._fresh: deque[tuple[int, int]] = deque()
-        self._names(lambda place: bool(self._one.nodes[place].variable))
-        self._unique(*evidence.whole)
-        for kind in order:
+        if self._one.by_name:
+            self._names(self._one.leaves)
+        self._unique(*evidence.of("whole"))
+        for kind in order if len(self.pairs) < len(self._one.nodes) else ():
             if kind == "names":
-                self._names(lambda _place: True)
+                self._names()
             else:
-                self._unique(*evidence.of[kind])
+                if kind == "structures":
+                    self._unique(*evidence.of("structures and looks"))
+                self._unique(*evidence.of(kind))
+            if not self._one.by_name:
+                self._spread()  # structure comes before the names that follow
         for (mine, _), (theirs, _) in zip(self._one.roots, self._other.roots):
             self._pair(mine, theirs)
         self._spread()
-        self._unique(*evidence.of["surroundings"])
+        if len(self.pairs) < len(self._one.nodes):
+            self._rest(evidence)
+
+    def _rest(self, evidence: _Evidence) -> None:
+        """Pair what is still open by weaker evidence, at last by the order of the nodes."""
+        for things in evidence.alike("surroundings"):
+            self._unique(*things)
         self._spread()
         for kind in ("structures", "surroundings"):
-            self._in_order(*evidence.of[kind])
+            for things in evidence.alike(kind):
+                self._in_order(*things)
 
     def _pair(self, mine: int, theirs: int) -> bool:
         if mine in self.pairs or theirs in self._taken:
@@ -133,9 +157,9 @@ class _Matching:
         self._fresh.append((mine, theirs))
         return True
 
-    def _names(self, wanted: Callable[[int], bool]) -> None:
+    def _names(self, wanted: Collection[int] | None = None) -> None:
         for name, place in self._one.named.items():
-            if name in self._other.named and wanted(place):
+            if name in self._other.named and (wanted is None or place in wanted):
                 self._pair(place, self._other.named[name])
 
     def _open(
@@ -175,15 +199,9 @@ class _Matching:
             self._users(mine, theirs)
 
     def _users(self, mine: int, theirs: int) -> None:
-        """Pair users if there is no other that uses it in the same way."""
-        here: dict[Hashable, list[int]] = defaultdict(list)
-        there: dict[Hashable, list[int]] = defaultdict(list)
-        for user, slot, nr in self._one.users[mine]:
-            if user not in self.pairs:
-                here[self._one.keys[user], slot, nr].append(user)
-        for user, slot, nr in self._other.users[theirs]:
-            if user not in self._taken:
-                there[self._other.keys[user], slot, nr].append(user)
+        """Pair users if no other uses it in the same way, or none that looks the same."""
+        here = self._one.users_by_way(mine, self.pairs)
+        there = self._other.users_by_way(theirs, self._taken)
         for way, users in here.items():
             if len(users) == len(there.get(way, ())) == 1:
                 self._pair(users[0], there[way][0])

@@ -27,7 +27,8 @@ class Difference:
     """torch's name of the node, ``"leaf w"``, the name of the tensor, or the line."""
     fact: str
     """``"state"``, ``"version"``, ``".grad"``, ``"saved self"``, ``"other leads to"``;
-    ``"exists"`` of what is new or gone as a whole."""
+    of what is new or gone as a whole ``"in the graph"``, or ``"kept by the graph"`` of a tensor
+    outside of it: that it was not there in the other program is not said."""
     before: str
     """What it was."""
     after: str
@@ -39,6 +40,11 @@ class Difference:
     """Id in the graph after."""
 
     @property
+    def is_whole(self) -> bool:
+        """Whether a node or tensor is in one of the two graphs only."""
+        return self.kind != "changed" and self.subject in ("node", "tensor")
+
+    @property
     def change(self) -> str:
         """``before → after``."""
         return f"{self.before} → {self.after}"
@@ -48,8 +54,9 @@ class Difference:
 class Comparison(Printed):
     """What differs between two graphs, or two recordings; true if anything does.
 
-    Names of variables are not compared: what was paired under two names is in ``renamed``.
-    Neither are lines of code that made a node, nor what one of the two does not know.
+    Names of variables are not compared: what is the same under two names is in ``renamed``.
+    Neither are lines of code that made a node, nor what one of the two does not know, such as a
+    tensor that has a name in one of the two only.
     """
 
     title: str

@@ -145,7 +145,7 @@ class Context:
         found.update(s.device for n in self.nodes for s in n.saved if s.device is not None)
         return ", ".join(map(clean, sorted(found)))
 
-    @property
+    @cached_property
     def subject(self) -> str:
         """What the graph belongs to: the names of the root outputs, else of the root nodes."""
         infos = reversed(self.tensors.values())

@@ -97,8 +97,14 @@ def overlay_wire(
     rows: dict[str, list[tuple[str, str]]] = {}
     for key, lines in (details or {}).items():
         rows.setdefault(cards.get(key, key), []).extend(lines)
-    told = [replace(mark, id=cards.get(mark.id, mark.id)) for mark in marks]
-    items = [overlay_item(item, told, rows.get(item["id"], ())) for item in wire["items"]]
+    told: dict[str, list[Mark]] = {}
+    for mark in marks:
+        key = cards.get(mark.id, mark.id)
+        told.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
+    items = [
+        overlay_item(item, told.get(item["id"], ()), rows.get(item["id"], ()))
+        for item in wire["items"]
+    ]
     return {
         **wire,
         "summary": f"{wire['summary']}{_gone(marks)}",

@@ -83,7 +83,7 @@ def test_leaves_of_another_name_are_paired_by_their_place() -> None:
     found = comparison_of(recurrent(3), recurrent(3, name="weight"))
     assert not found
     assert found.renamed == (("w", "weight"),)
-    assert found.sentences[-1] == "paired under two names: w is weight"
+    assert found.sentences[-1] == "compared by their place under two names: w with weight"
 
 
 def test_two_modules_are_compared_by_structure() -> None:
@@ -96,7 +96,7 @@ def test_two_modules_are_compared_by_structure() -> None:
 
     assert comparison_of(of("first", True), of("second", True)).renamed == (("first", "second"),)
     found = comparison_of(of("first", True), of("second", False))
-    gone = [d.name for d in found.differences if d.fact == "exists" and d.kind == "gone"]
+    gone = [d.name for d in found.differences if d.is_whole and d.kind == "gone"]
     assert "leaf first.1.bias" in gone
     assert not any("0.weight" in name for name in gone)
 

@@ -120,9 +120,9 @@ PAIRS = {
         "changed tensor y: version 1 → 0",
     ],
     with_frozen: [
-        "gone node SumBackward0: exists yes → no",
-        "gone node MulBackward0: exists yes → no",
-        "gone node leaf w: exists yes → no",
+        "gone node SumBackward0: in the graph yes → no",
+        "gone node MulBackward0: in the graph yes → no",
+        "gone node leaf w: in the graph yes → no",
         "gone edge AddBackward0: self leads to SumBackward0 → None",
         "changed tensor w: requires_grad True → False",
     ],
@@ -142,7 +142,7 @@ PAIRS = {
         f"changed saved tensor MulBackward0: saved self held v0 w → {UNPACK}",
     ],
     in_mode: [
-        "new node MulBackward0: exists no → yes",
+        "new node MulBackward0: in the graph no → yes",
         "changed edge SumBackward0: self leads to NativeBatchNormBackward0 → MulBackward0",
         "changed node NativeBatchNormBackward0: training False → True",
         "changed saved tensor NativeBatchNormBackward0: saved result1 held v0 (0,) → held v0 (2,)",
@@ -188,8 +188,8 @@ def stored(release: str) -> Graph:
 def test_two_releases_of_torch_differ_in_how_they_compute_attention() -> None:
     """torch 2.15 takes its fused kernel also for tensors with three dimensions."""
     assert told(stored("2.10"), stored("2.15")) == [
-        *(f"new node {name}: exists no → yes" for name in NEW_IN_2_15),
-        *(f"gone node {name}: exists yes → no" for name in GONE_IN_2_15),
+        *(f"new node {name}: in the graph no → yes" for name in NEW_IN_2_15),
+        *(f"gone node {name}: in the graph yes → no" for name in GONE_IN_2_15),
         "changed edge SplitWithSizesBackward0: "
         "self leads to UnsafeViewBackward0 → SqueezeBackward1",
         "changed tensor mixed: place output of UnsafeViewBackward0 → output of SqueezeBackward1",

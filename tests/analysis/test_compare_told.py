@@ -131,3 +131,36 @@ def test_names_without_live_tensors_are_an_error() -> None:
 def test_a_tensor_without_a_graph_is_an_error() -> None:
     with pytest.raises(gradviz.GradvizError, match="require"):
         gradviz.compare(torch.ones(2), torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (True, False, "after does not require a gradient"),
+        (False, True, "before does not require a gradient"),
+    ],
+)
+def test_which_of_the_two_has_no_graph_is_said(before: bool, after: bool, words: str) -> None:
+    with pytest.raises(gradviz.NoGraphError) as error:
+        gradviz.compare(*(torch.ones(2, requires_grad=one) * 2 for one in (before, after)))
+    assert str(error.value).startswith(words)
+
+
+def test_changes_of_different_nodes_with_one_name_are_told_apart() -> None:
+    def of(one: float, other: float) -> Graph:
+        x = torch.tensor(2.0, requires_grad=True)
+        return gradviz.snapshot((x**one).exp() + (x**other).sin())
+
+    assert comparison_of(of(2.0, 3.0), of(5.0, 7.0)).sentences[:2] == (
+        "PowBackward0: exponent 2.0 → 5.0",
+        "PowBackward0: exponent 3.0 → 7.0",
+    )
+
+
+def test_two_things_with_one_name_that_changed_alike_are_counted() -> None:
+    def of(factor: float) -> Graph:
+        x = torch.tensor(2.0, requires_grad=True)
+        return gradviz.snapshot((x**factor).exp() + (x**factor).sin())
+
+    told = comparison_of(of(2.0), of(5.0)).sentences
+    assert told[0] == "PowBackward0 (2 times): exponent 2.0 → 5.0"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
+from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from gradviz.model.marks import Mark, MarkKind
+from gradviz.view import overlay
 from gradviz.view.drawing import draw
 from gradviz.view.overlay import (
     leaf_cards,
@@ -188,3 +189,19 @@ def test_words_are_data(words: str) -> None:
     assert tags == {element.tag for element in ET.fromstring(PICTURE).iter()} | {
         "{http://www.w3.org/2000/svg}title"
     }
+
+
+def test_marks_are_looked_up_and_not_gone_through_for_every_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Mark] = []
+
+    def counted(item: Any, marks: Any, rows: Any) -> Any:
+        seen.extend(marks)
+        return overlay_item(item, marks, rows)
+
+    monkeypatch.setattr(overlay, "overlay_item", counted)
+    picture = to_wire(product_and_sum())
+    marks = [Mark(item["id"], "changed", "state") for item in picture["items"]]
+    overlay_wire(picture, marks)
+    assert len(seen) == len(marks) > 3
