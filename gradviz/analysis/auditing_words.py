@@ -78,7 +78,10 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
                 f"{_have(there)} a .grad already: another backward adds to it."
             )
         else:
-            yield "The graph holds what backward needs, and none that it leads to has a .grad yet."
+            yield (
+                "The graph holds what backward needs. "
+                "No parameter that it leads to has a .grad yet."
+            )
     elif state == "freed":
         yield "The graph is freed: a backward has run over it."
     elif state == "partly freed":

@@ -116,8 +116,7 @@ def _largest_groups(memory: Memory) -> Iterator[str]:
     for words, found in (("module", memory.modules), ("line of code", memory.lines)):
         for one in _known(found):
             many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
-            where = f"{one.id} with {size(one.nbytes)}{many}{_elsewhere(memory, one)}"
-            said.append(f"by {words}, most at {where}")
+            said.append(f"by {words}, most at {one.id} with {size(one.nbytes)}{many}")
     if said:
         yield f"The same bytes {'; '.join(said)}."
 
