@@ -47,19 +47,19 @@ class Call:
         return dict(zip(self.made, self.dtypes)).get(key, "")
 
 
-def calls_of(recording: Recording) -> tuple[list[Call], bool]:
-    """All calls of the forward, and whether none was left out."""
+def calls_of(recording: Recording) -> tuple[list[Call], str]:
+    """All calls of the forward; and what the recording says of calls that it has left out."""
     calls: list[Call] = []
-    complete = True
+    missing = ""
     for step in recording.steps:
         at = _line(step)
         events = step.events
         for place, event in enumerate(events):
             if isinstance(event, Note) and not event.text.startswith(_SEEN):
-                complete = False
+                missing = missing or event.text
             for call in _call(event, events[place + 1 :], at):
                 calls.append(replace(call, number=len(calls)))
-    return calls, complete
+    return calls, missing
 
 
 def _call(event: Event, following: tuple[Event, ...], at: CodeLine) -> Iterator[Call]:

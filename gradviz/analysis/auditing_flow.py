@@ -73,7 +73,7 @@ class Flow:
     """
 
     def __init__(self, recording: Recording, losses: Sequence[str]) -> None:
-        self.calls, self.is_whole = calls_of(recording)
+        self.calls, self.missing = calls_of(recording)
         self._losses = losses
         self._leaves = {
             info.id for info in recording.graph.tensors if info.requires_grad and info.is_leaf
@@ -83,7 +83,7 @@ class Flow:
         for edge in recording.graph.edges:
             self._users.setdefault(edge.target, []).append(edge.source)
         hanging = {key for call in self.calls for key in call.required} - self._leaves
-        self.sees_all = self.is_whole and hanging.isdisjoint(self._origins())
+        self.sees_all = not self.missing and hanging.isdisjoint(self._origins())
         """Whether every way into the loss was seen: nothing that came in hangs on a graph of
         which the recording has not seen the call."""
 

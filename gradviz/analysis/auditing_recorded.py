@@ -20,10 +20,8 @@ _UNSEEN: Final = (
     "Something on the way was not seen by the recording, as what a compiled function or a custom "
     "Function does inside."
 )
-_LEFT_OUT: Final = (
-    "The recording has left out calls, since there were many in one line: "
-    "gradviz.record(into=model) records the lines inside, each with its calls."
-)
+_LEFT_OUT: Final = "The recording has not told all calls: {}."
+_MANY: Final = " gradviz.record(into=model) records the lines inside, each with its calls."
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +155,9 @@ class Recorded:
         return Verdict("not used", "no call in the recording takes it")
 
     def _unknown(self, why: str) -> Verdict:
-        more = _UNSEEN if self._flow.is_whole else _LEFT_OUT
-        return Verdict("unknown", why, unknown=(more,))
+        missing = self._flow.missing
+        more = _LEFT_OUT.format(missing) if missing else _UNSEEN
+        return Verdict("unknown", why, unknown=(more + _MANY if "more op" in missing else more,))
 
     def _cut(self, trace: Trace) -> Verdict:
         first, *others = trace.cuts

@@ -103,14 +103,15 @@ def _them(things: Sequence[object]) -> str:
 
 def _groups(rows: Sequence[ParameterAudit]) -> Iterator[str]:
     """Parameters without a gradient, and of which it is not known, by the reason why."""
-    for gets, words in ((False, "no gradient"), (None, "perhaps a gradient")):
+    for gets in (False, None):
         groups: dict[tuple[str, tuple[str, ...], CodeLine | None], list[str]] = {}
         for row in rows:
             if row.gets_gradient is gets:
                 groups.setdefault((row.why, row.also, row.at), []).append(row.name)
         for (why, also, at), names in groups.items():
             verb = "gets" if len(names) == 1 else "get"
-            yield f"{listed(names)} {verb} {words}: {'; '.join((why, *also))}."
+            words = f"perhaps {verb} a gradient" if gets is None else f"{verb} no gradient"
+            yield f"{listed(names)} {words}: {'; '.join((why, *also))}."
             if at is not None and at.text:
                 yield f"Line {at.line}: {at.text}" if at.line is not None else at.text
 

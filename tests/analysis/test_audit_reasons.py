@@ -444,3 +444,36 @@ def test_all_that_gets_no_gradient_is_marked_and_shown_outside_the_graph() -> No
         "model.table.weight",
     }
     assert all(row.node is None for row in rows)
+
+
+def test_calls_that_a_recording_does_not_tell_leave_the_reason_open() -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+    model = nn.ModuleDict({"layer": layer, "head": nn.Linear(4, 1)})
+    with gradviz.record() as recording:
+        with torch.no_grad():
+            h = layer(torch.ones(1, 3, 4))  # fused: its calls are not seen
+        loss = model["head"](h).sum()
+    row = gradviz.audit(loss, model, recording=recording)["layer.linear1.weight"]
+    assert (row.gets_gradient, row.reason) == (False, "unknown")
+    assert row.unknown == (
+        "The recording has not told all calls: what a compiled or fused module calls inside is "
+        "not recorded.",
+    )
+
+
+def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() -> None:
+    def deep(x: Tensor) -> Tensor:
+        for _ in range(300):
+            x = x * 1.0
+        return x
+
+    w, v = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    with gradviz.record() as recording:
+        loss = (deep(w).detach() * v).sum()
+    row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
+    assert row.reason == "unknown"
+    assert "gradviz.record(into=model)" in row.unknown[0]
+    with gradviz.record(into=deep) as recording:
+        loss = (deep(w).detach() * v).sum()
+    row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
+    assert (row.reason, row.unknown) == ("detached", ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -16,10 +17,15 @@ class CompiledCalls:
 
     The compiler would follow calls into the mode, and compile anew once it is gone. So nothing
     is told of what runs inside a compiled function; the node it leaves is in the graph.
+
+    Args:
+        mode: What is taken off.
+        tell: Called when it was taken off.
     """
 
-    def __init__(self, mode: TorchFunctionMode) -> None:
+    def __init__(self, mode: TorchFunctionMode, tell: Callable[[], None]) -> None:
         self._mode = mode
+        self._tell = tell
         self._watch = Watch(self.entered, self.left, rests=True)
         self._places: list[tuple[FrameType, int | None]] = []
 
@@ -30,6 +36,7 @@ class CompiledCalls:
     def entered(self, frame: FrameType) -> None:
         """Take the mode off while this frame runs."""
         self._places.append((frame, autograd.take_mode_off(self._mode)))
+        self._tell()
 
     def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
         """Put it on again."""

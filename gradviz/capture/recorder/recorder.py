@@ -52,6 +52,7 @@ _COARSE: Final = (
     "the graph is too large to be read whole after every line: from here on states of saved "
     "tensors are those of the last backward, until the code ends"
 )
+_HIDDEN: Final = Note("what a compiled or fused module calls inside is not recorded")
 MOST_READ_FIRST: Final = 500
 """Tensors that are read before the code begins; others when they are first used."""
 _active = threading.Lock()
@@ -138,7 +139,7 @@ class Recorder:
         self._variables = Variables(frame, file, self._lines)
         self._world = World(self._variables.names(mentioned=False))
         self._mode = CallMode(self)
-        self._compiled = CompiledCalls(self._mode)
+        self._compiled = CompiledCalls(self._mode, self._is_hidden)
         self._modules = Modules(self._variables.all, self._compiled)
         self._state = State(self._world, self._values, self._place)
         self._steps = Steps(self._state)
@@ -270,6 +271,11 @@ class Recorder:
         if not self._told_of_strangers:
             self._told_of_strangers = True
             self._steps.add(Note("another thread ran backward(): its steps are not recorded"))
+
+    def _is_hidden(self) -> None:
+        """Calls are not seen for a while."""
+        if not autograd.backward_is_running() and _HIDDEN not in self._steps.events:
+            self._steps.add(_HIDDEN)
 
     def before_call(self, call: Call) -> bool:
         """Whether a call of torch is looked at closer."""
