@@ -50,6 +50,7 @@ class Moment(Context):
 
     def advance(self, step: Step) -> set[str]:
         """Go on to a step; returns ids of all whose description may be another one now."""
+        vars(self).pop("subject", None)  # found once per graph; here the graph changes
         changes = step.facts.changes
         touched: set[str] = set()
         for key, node in changes.nodes:
