@@ -106,7 +106,7 @@ def _kinds(memory: Memory) -> Iterator[str]:
 
 def _largest(memory: Memory) -> Iterator[str]:
     node = memory.nodes[0]
-    here = f"{node.name} ({node.id}) with {size(node.nbytes)}{_elsewhere(memory, node)}"
+    here = f"{node.name} ({node.id}) {_with(node, memory.nodes)}{_elsewhere(memory, node)}"
     yield f"The node that keeps most is {here}."
 
 
@@ -114,11 +114,23 @@ def _largest_groups(memory: Memory) -> Iterator[str]:
     """Module and line; they hold no other bytes than the nodes."""
     said = []
     for words, found in (("module", memory.modules), ("line of code", memory.lines)):
-        for one in _known(found):
-            many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
-            said.append(f"by {words}, most at {one.id} with {size(one.nbytes)}{many}")
+        first = [f"{_named(one, words)} {_with(one, found)}" for one in _until_known(found)]
+        if first:
+            said.append(f"by {words}, most at {', then '.join(first)}")
     if said:
         yield f"The same bytes {'; '.join(said)}."
+
+
+def _named(one: Holder, what: str) -> str:
+    return {OUTSIDE: "no module", UNKNOWN: f"nodes whose {what} is not known"}.get(one.id, one.id)
+
+
+def _with(one: Holder, found: Sequence[Holder]) -> str:
+    """``"with 1.5 MiB in 2 nodes, as 6 more do"``."""
+    many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
+    others = sum(other.nbytes == one.nbytes for other in found) - 1
+    same = f", as {others} more {'does' if others == 1 else 'do'}" if others else ""
+    return f"with {size(one.nbytes)}{many}{same}"
 
 
 def _elsewhere(memory: Memory, holder: Holder) -> str:
@@ -141,9 +153,10 @@ def _saves(count: int) -> str:
     return "saves" if count == 1 else "save"
 
 
-def _known(found: Sequence[Holder]) -> list[Holder]:
-    """The largest, if it is a module or a line."""
-    return [one for one in found if one.id not in (OUTSIDE, UNKNOWN)][:1]
+def _until_known(found: Sequence[Holder]) -> Sequence[Holder]:
+    """The largest, up to the first that is a module or a line."""
+    known = (i for i, one in enumerate(found) if one.id not in (OUTSIDE, UNKNOWN))
+    return found[: next(known, -1) + 1]
 
 
 def _on_meta(memory: Memory) -> int:

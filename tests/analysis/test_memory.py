@@ -358,6 +358,16 @@ def test_bytes_of_the_largest_node_that_are_counted_elsewhere_are_said_to_be() -
     )
 
 
+def test_who_keeps_as_much_and_what_is_of_no_known_module_is_not_passed_over() -> None:
+    model, x = eight_layers(), torch.ones(256, 512)
+    found = memory(model(x), model)
+    assert found.sentences[1:3] == (
+        "The node that keeps most is AddmmBackward0 (n1) with 1.5 MiB, as 6 more do.",
+        "The same bytes by module, most at nodes whose module is not known with 4.0 MiB in 8 "
+        "nodes, then model.14 with 1.5 MiB, as 6 more do.",
+    )
+
+
 # --- what cannot be counted -----------------------------------------------------------------
 
 
