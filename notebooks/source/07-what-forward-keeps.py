@@ -82,7 +82,7 @@ def holder_of_the_leaf():
 
 
 choose(
-    "A leaf `w` requires grad, and is used. Which node knows `w`, to write its gradient?",
+    "A leaf `w` requires grad; `w.exp()` is computed. Which node knows `w`, to write w.grad?",
     {
         "AccumulateGrad": "It holds the leaf as long as it lives.",
         "ExpBackward0": "It sends a gradient on to the AccumulateGrad of w.",
@@ -424,8 +424,8 @@ gradviz.memory(model(x), model)
 # %% count-watch [markdown]
 # **Watch.** The figure shows the same bytes again and again, from left to right: all of them, by
 # kind, by module, by node, by saved tensor. The seven weights are kept by reference, and would be
-# there without a graph. The activations, with the batch itself nine times half a MiB, are what
-# training costs. Sort the table by `parameters`: which linear layer keeps no weight?
+# there without a graph. So would the batch, which the graph did not compute. The eight activations
+# are what training costs. Sort the table by `parameters`: which linear layer keeps no weight?
 #
 # Do not take our word for it. torch calls a *hook* of yours for every tensor that it saves, if you
 # ask for it, and this one adds up the bytes of each piece of memory once:
@@ -440,16 +440,20 @@ print(f"forward under no_grad {storages:1} storages, {mib:4.1f} MiB")
 # %% peak [markdown]
 # ## When is it most?
 #
-# One step of training, with three layers this time. **Predict.** At which moment is the most memory
-# kept for backward?
+# One step of training, with three layers this time, one operation in a line. **Predict.** At which
+# moment is the most memory kept for backward?
 
 # %% peak-program
 torch.manual_seed(0)
-small = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1))
+first, second, last = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 1)
 images, targets = torch.ones(256, 64), torch.zeros(256, 1)
 
 with gradviz.record() as recording:
-    scores = small(images)
+    h = first(images)
+    h = torch.tanh(h)
+    h = second(h)
+    h = torch.tanh(h)
+    scores = last(h)
     loss = nn.functional.mse_loss(scores, targets)
     loss.backward()
 
@@ -476,9 +480,11 @@ print("Torch's answer:")
 gradviz.memory(recording)
 
 # %% peak-watch [markdown]
-# **Watch** the curve: up with every operation of forward, and down again, node by node, in
-# backward. At the end only the gradients are new. This is why the size of a batch is what decides
-# whether training fits into memory: activations grow with it, and weights do not.
+# **Watch** the upper curve: up with the lines of forward, and down again, node by node, in
+# backward. (One layer adds little: the result of `tanh` that goes into it is kept already. And the
+# last results are small.) At the end nothing is kept: what is left of the step are the gradients,
+# and the results that have a name. This is why the size of a batch is what decides whether training
+# fits into memory: activations grow with it, and weights do not.
 
 # %% freeze [markdown]
 # ## Freeze nine tenths
@@ -527,8 +533,8 @@ mib = {
 choose(
     "You freeze nine of the ten layers. Which nine, if forward is to keep as little as possible?",
     {
-        "the first nine": "No gradient has to go below the last layer, so nothing is kept there.",
-        "the last nine": "Gradients have to pass all of them, to get down to the first layer.",
+        "the first nine": "No gradient goes back beyond the last layer: nothing is kept before.",
+        "the last nine": "Gradients have to pass all of them, to get back to the first layer.",
         "it is the same": "The same number of weights, but not the same way for the gradient.",
     },
     right=(
@@ -564,7 +570,8 @@ model = strip(FIRST, blocks=2)
 gradviz.memory(model(pictures()), model)
 
 # %% freeze-explain [markdown]
-# The gradient has to come down through all the frozen ones, and so they keep nearly everything.
+# The gradient has to pass all the frozen ones on its way back to the first layer, and so they keep
+# nearly everything.
 #
 # **In a sentence:** what counts is not how many layers are frozen, but whether a gradient has to
 # pass them. An input that requires grad makes it pass them all.
@@ -631,8 +638,9 @@ for name in MODELS:
 # %% checkpoint [markdown]
 # ## Compute it again
 #
-# A *checkpoint* keeps only what goes into a part of the model. When backward comes to that part,
-# its forward runs once more. **Predict**, for the eight linear layers.
+# A *checkpoint* keeps only what goes into a part of the model, and nothing of what is computed
+# inside. But backward needs that all the same. **Predict** what it costs, for the eight linear
+# layers.
 
 
 # %% checkpoint-program
@@ -841,24 +849,24 @@ print("softplus(x): ", kept(nn.functional.softplus, x)[0], "storage kept")
 # **Heard in the wild:** "A frozen layer keeps nothing for backward, since it has no gradient to
 # compute."
 #
-# Then it would not matter what stands below it. Here one linear layer is frozen, and what goes into
-# it is a result of another layer, or not.
+# Then it would not matter what comes before it. Here a convolution is frozen. What goes into it is
+# the result of a linear layer, which is frozen too, or is trainable.
 
 
 # %% frozen-run claims=["E8"]
-def kept_by_frozen_layer(trainable_below):
-    below, frozen = nn.Linear(4, 4), nn.Conv1d(1, 1, 1)
-    below.requires_grad_(trainable_below)
+def kept_by_frozen_convolution(trainable_before):
+    before, frozen = nn.Linear(4, 4), nn.Conv1d(1, 1, 1)
+    before.requires_grad_(trainable_before)
     frozen.requires_grad_(False)
-    return kept(frozen, below(torch.ones(1, 4)))[0]
+    return kept(frozen, before(torch.ones(1, 4)))[0]
 
 
-print("below it all is frozen:      ", kept_by_frozen_layer(False), "storages kept")
-print("below it a layer is trainable:", kept_by_frozen_layer(True), "storages kept")
+print("all before it is frozen:       ", kept_by_frozen_convolution(False), "storages kept")
+print("a layer before it is trainable:", kept_by_frozen_convolution(True), "storages kept")
 
 # %% frozen-explain [markdown]
 # **False,** if a gradient has to pass it: for the gradient of its input it needs its weight, and a
-# convolution keeps its input as well. True only below the first thing that requires grad.
+# convolution keeps its input as well. True only before the first thing that requires grad.
 
 # %% exercise [markdown]
 # ## On your own
@@ -909,7 +917,7 @@ print("done" if nodes >= 3 and storages == 1 else "not yet")
 # ## In two sentences
 #
 # A node keeps the inputs or the result that gradients will be made with, without a copy, from
-# forward until backward has passed, and only where a gradient has to pass. Freezing from below,
+# forward until backward has passed, and only where a gradient has to pass. Freezing from the front,
 # checkpoints and packing make it less; each has its price, and writing in place is rarely a gain.
 #
 # **Next:** [8. Four switches that are not the same](08-four-switches.ipynb) asks what keeps a

@@ -360,7 +360,7 @@ tick(
         "t * w": "The gradient of w is made with t: t would have to be kept.",
         "t.clone() * w": "A copy that is made outside is a tensor like any other.",
         "t.add_(1)": "It has no version counter that could tell.",
-        "t.requires_grad_()": "It can take no part in autograd.",
+        "t.requires_grad_()": "Only inside can an inference tensor be made to require grad.",
         "t._version": "There is none.",
     },
     right=[how for how, attempt in attempts().items() if works(attempt)],
