@@ -214,6 +214,19 @@ def test_another_name_is_told_and_no_difference(random: Random) -> None:
 
 @FEW
 @given(SEEDS)
+def test_names_that_went_over_to_other_tensors_are_told_and_no_difference(random: Random) -> None:
+    graph = random_graph(random, 25)
+    names = [info.name for info in graph.tensors]
+    random.shuffle(names)
+    infos = [replace(info, name=name) for info, name in zip(graph.tensors, names, strict=True)]
+    other = Graph.of(list(graph.nodes), graph.roots, infos)
+    assert match_nodes(graph, other) == {node.id: node.id for node in graph.nodes}
+    nodes = [d for d in differences_between(graph, other) if d.subject in ("node", "edge")]
+    assert nodes == []
+
+
+@FEW
+@given(SEEDS)
 def test_the_picture_is_a_graph_with_everything_of_both(random: Random) -> None:
     one, other = random_graph(random), random_graph(random)
     found = comparison_of(one, other)
