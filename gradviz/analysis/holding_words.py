@@ -54,7 +54,10 @@ def sentences_of(memory: Memory) -> Iterator[str]:
             "would take."
         )
     if memory.shared:
-        yield f"{size(memory.shared)} are saved by more than one node, and counted once."
+        yield (
+            f"{size(memory.shared)} are saved by more than one node, and counted at the first of "
+            "them: the column counted adds up to the total, the column bytes to more."
+        )
     if memory.unknown:
         yield _not_counted(memory)
     if memory.allocated is not None:
