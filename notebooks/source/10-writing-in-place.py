@@ -482,7 +482,9 @@ h.sum().backward()
 
 # %% views-watch [markdown]
 # **Watch.** You wrote to `row`, and `h` has got a new node: `CopySlices` says that a slice of what
-# came before was replaced. The gradient of the two numbers in the row is 5, that of the others 1.
+# came before was replaced. `row` is cut out of the new `h` now, by an `AsStridedBackward0`; the
+# `SelectBackward0` that made it before is still there, and nothing uses it. The gradient of the two
+# numbers in the row is 5, that of the others 1.
 #
 # What *is* refused: one of several views that one call has made. They share one node, and it cannot
 # be changed for one of them alone.
@@ -491,8 +493,8 @@ h.sum().backward()
 with gradviz.expect_error() as error:
     a = torch.ones(2, 2, device=device, requires_grad=True)
     h = a * 1
-    first, second = h.unbind()
-    first.mul_(5)
+    top, bottom = h.unbind()
+    top.mul_(5)
 error
 
 # %% leaf [markdown]
