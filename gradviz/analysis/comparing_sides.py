@@ -112,7 +112,7 @@ class Pairs:
             yield from zip(ids, olds)
         old_names, new_names = _by_name(self.old), _by_name(self.new)
         for name, ids in new_names.items():
-            olds = old_names.get(name, ())
+            olds = old_names.get(name, [])
             if len(ids) == len(olds) == 1 and self._may_be(ids[0], olds[0]):
                 yield ids[0], olds[0]
         for name, ids in new_names.items():

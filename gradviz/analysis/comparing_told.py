@@ -72,8 +72,8 @@ def in_short(differences: Sequence[Difference]) -> Iterator[str]:
         if count > MANY:
             group = [thing for key, things in changes.items() if key[0] == fact for thing in things]
             told.setdefault(tuple(group), []).append(f"{fact} differs")
-    for things, facts in told.items():
-        yield f"{_listed(name for name, _ in things)}: {'; '.join(facts)}"
+    for those, facts in told.items():
+        yield f"{_listed(name for name, _ in those)}: {'; '.join(facts)}"
 
 
 def _heading(found: Difference) -> str:

@@ -48,7 +48,8 @@ def _entries(one: Side, other: Side, pairs: Mapping[int, int]) -> Iterator[int]:
             if a and b and (a[0] in below_one or b[0] in below_other):
                 near = below_one.get(a[0], frozenset((a[0],)))
                 far = below_other.get(b[0], frozenset((b[0],)))
-                yield None not in (near, far) and {pairs[p] for p in near or ()} != far
+                known = near is not None and far is not None
+                yield known and frozenset(pairs[p] for p in near or ()) != far
 
 
 def _beyond(side: Side, paired: Collection[int]) -> dict[int, _Reached]:

@@ -5,6 +5,8 @@ Numbers and strings only: nothing in this room holds a tensor or a node of torch
 program alive. Nothing here imports torch.
 """
 
+from gradviz.model.auditing import Audit, ParameterAudit
+from gradviz.model.comparing import Comparison, Difference
 from gradviz.model.errors import (
     GradvizError,
     GraphBusyError,
@@ -21,12 +23,16 @@ from gradviz.model.errors import (
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.facts import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.graph import Graph
+from gradviz.model.holding import Memory
 from gradviz.model.recording import Recording, Step
 
 __all__ = [
+    "Audit",
     "Cause",
     "CodeLine",
+    "Comparison",
     "Cure",
+    "Difference",
     "Edge",
     "Explanation",
     "GradvizError",
@@ -34,12 +40,14 @@ __all__ = [
     "GraphBusyError",
     "GraphvizNotFoundError",
     "Hook",
+    "Memory",
     "NamesError",
     "NoGraphError",
     "Node",
     "NotATensorError",
     "NothingRaisedError",
     "OptionError",
+    "ParameterAudit",
     "Recording",
     "RecordingError",
     "SavedTensor",
