@@ -381,6 +381,11 @@ add(
     z = layer(a * 1).pow(2).sum()
     layer.bias.data.fill_(3)
     z.backward()
+    frozen = nn.Conv1d(1, 1, 2).requires_grad_(False)
+    u = a.view(1, 1, 2) * 2
+    out = frozen(u).pow(2).sum()
+    u.data.fill_(5)
+    out.backward()
     """,
 )
 add(

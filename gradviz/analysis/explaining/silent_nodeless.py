@@ -116,6 +116,8 @@ def _is_put_back(act: Act, info: TensorInfo, reader: str, trail: Trail) -> bool:
 
 def _is_root(act: Act, info: TensorInfo, backward: int, trail: Trail) -> bool:
     """Whether backward began at what was written through its own name."""
+    if backward not in trail.started:
+        return False
     place, started = trail.started[backward]
     own = act.written == info.id or any(
         info.id in made.reads for _, made in trail.aliases(act.written)
