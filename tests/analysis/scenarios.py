@@ -537,6 +537,7 @@ y.sum().backward()  # culprit noticed
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
+    cures=1,
 )
 
 add(
@@ -587,7 +588,7 @@ sum(y.sum() for y in ys).backward()  # noticed
     saved="other",
     versions=(0, 1),
     right=({"w.grad": "26 * w"},),
-    cures=1,
+    cures=0,
 )
 add(
     "a step in a loop that carries a state and keeps its graph",
@@ -628,6 +629,124 @@ change(h)
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
     cures=1,
+)
+
+add(
+    "written under another name than the one that is read",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+g = h
+g += 1  # culprit
+g *= 3
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=({"w.grad": "3 * w.exp()"},),
+    cures=1,
+)
+add(
+    "written while a list keeps it",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+kept = []
+h = w.exp()  # saved
+kept.append(h)
+h += 1  # culprit
+(kept[0] * 2).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w.exp()"},),
+    cures=1,
+)
+add(
+    "written inside a function that returns it, to who keeps the old name",
+    WRITTEN,
+    """
+def change(h):
+    h.add_(1)  # culprit
+    return h
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+change(h)
+(h * h).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * (w.exp() + 1) * w.exp()"},),
+    cures=1,
+)
+add(
+    "written by a call whose result has another name, and read",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+z = h.mul_(2)  # culprit
+(z + 3 * h).sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w.exp()"},),
+    cures=1,
+)
+add(
+    "written inside a module, by the name that the result has there",
+    WRITTEN,
+    """
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+    def forward(self, x):
+        g = torch.sigmoid(self.layer(x))  # saved
+        g *= x  # culprit
+        return g
+net = Gate()
+y = net(torch.ones(3, 2))
+y.sum().backward()  # noticed
+""",
+    variables=("y", "g"),
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    cures=0,
+)
+add(
+    "a module that writes its state",
+    WRITTEN,
+    """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("mem", torch.ones(2))
+    def forward(self, x):
+        y = self.layer(x) * self.mem  # saved
+        self.mem.add_(1)  # culprit
+        return y
+m = Memory()
+m(torch.ones(3, 2)).sum().backward()  # noticed
+""",
+    variables=("m.mem",),
+    node="MulBackward0",
+    saved="other",
+    versions=(0, 1),
+    cures=1,
+    right=({"m.layer.bias.grad": "torch.full((2,), 3.0)", "m.mem": "torch.full((2,), 2.0)"},),
 )
 
 # --- a graph was freed -------------------------------------------------------------------------

@@ -145,6 +145,47 @@ def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_cure() -> No
     assert len(found.cures) == 2
 
 
+class Gate(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        g = torch.sigmoid(x)
+        twice = g * 2
+        g += 1
+        return twice * g
+
+
+class Inner(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu_(x)
+
+
+def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
+    net = Gate()
+    with gradviz.expect_error() as found:
+        loss = net(torch.ones(2, requires_grad=True)).sum()
+        loss.backward()
+    assert found.unknown == ("which line inside net; gradviz.record(into=net) would tell",)
+    assert found.cures == ()
+    with gradviz.expect_error(into=net) as found:
+        loss = net(torch.ones(2, requires_grad=True)).sum()
+        loss.backward()
+    assert found.unknown == ()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "g += 1"
+
+
+def test_inplace_is_switched_off_only_where_the_code_shows_that_it_is_on() -> None:
+    made = torch.nn.Sequential(torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
+    mine = torch.nn.Sequential(torch.nn.Sigmoid(), Inner())
+    for both in ([made], [mine]):
+        with gradviz.expect_error() as found:
+            net = both.pop()
+            net(torch.ones(2, requires_grad=True)).sum().backward()
+        assert found.cause is not None
+        assert "wrote it in place" in found.cause.what
+        assert found.cures == ()
+
+
 def test_an_error_of_the_code_itself_is_said_to_be_another() -> None:
     w = torch.ones(2, requires_grad=True)
     with contextlib.suppress(ValueError), gradviz.record() as recording:

@@ -11,10 +11,11 @@ from gradviz.analysis.explaining.carried import carried_by
 from gradviz.analysis.explaining.cures_carried import cut_state
 from gradviz.analysis.explaining.cures_writes import Edit
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.in_place_modules import not_in_place
+from gradviz.analysis.explaining.rebinding import may_leave, may_rebind
 from gradviz.analysis.explaining.statements import (
     Statement,
     is_expression,
-    may_rebind,
     names_bound,
 )
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
@@ -140,15 +141,27 @@ def _at_write(first: Written, suspect: Suspect, evidence: Evidence) -> Cure | No
         return _view_of_copy(alias, suspect, first.step, evidence)
     name = suspect.name or first.name
     code = cures_writes.out_of_place(statement, first.by)
-    may = name is None or (may_rebind(statement, name) and not _has_views(suspect, first, evidence))
-    if code is not None and (may or not cures_writes.is_bare_write(statement)):
+    target = cures_writes.written_expression(statement, first.by)
+    has_views = _has_views(suspect, first, evidence)
+    may = name is not None and may_rebind(statement, name, target) and not has_views
+    if not cures_writes.is_bare_write(statement) and first.module is None:
+        may = may and may_leave(statement, target)
+        may = may or (target is None and _is_made_there(suspect, statement, evidence))
+    if code is not None and may:
         does = "makes a new tensor; what was saved stays as it is"
         return Cure(does, code, "instead", statement.line)
     if first.module is not None:
-        return cures_writes.not_in_place(first.module, statement.line)
+        return not_in_place(first.module, statement)
     if name is not None and is_expression(name) and first.name is not None and may:
         return cures_writes.clone_before(name, statement.line)
     return None
+
+
+def _is_made_there(suspect: Suspect, statement: Statement, evidence: Evidence) -> bool:
+    """Whether what a line writes is a result that it has made itself: ``w.exp().add_(1)``."""
+    made = evidence.statement_at(evidence.past.made_at(suspect.node))
+    is_result_of_it = made is not None and made.node is statement.node and is_result(suspect.slot)
+    return is_result_of_it and not any(isinstance(p, ast.NamedExpr) for p in statement.parts)
 
 
 def _copy_of_alias(alias: str, until: int, evidence: Evidence) -> Cure | None:

@@ -10,7 +10,6 @@ from gradviz.analysis.explaining.statements import (
     Span,
     Statement,
     end_of,
-    expression_of,
     is_expression,
     last_name,
     start_of,
@@ -117,15 +116,6 @@ def keep_a_copy(statement: Statement, name: str | None, is_result: bool) -> list
         and isinstance(part.ctx, ast.Load)
         and statement.segment(part) == name
     ]
-
-
-def not_in_place(module: str, line: int) -> Cure | None:
-    """Switch ``inplace`` of a module off before a line."""
-    path = expression_of(module)
-    if not is_expression(path):
-        return None
-    does = f"{path} makes a new tensor; better where it is made: inplace=False"
-    return Cure(does, f"{path}.inplace = False", "before", line)
 
 
 def copy_of_detached(statement: Statement) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -17,8 +18,10 @@ from gradviz.analysis.explaining import (
     written,
 )
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.in_place_modules import ACTIVATIONS
 from gradviz.analysis.explaining.kinds import kind_of
 from gradviz.analysis.explaining.past import Past
+from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, ErrorKind, Explanation
 from gradviz.model.recording import Recording
@@ -44,6 +47,10 @@ _FAMILIES: Final[Mapping[ErrorKind, Callable[[Evidence], Explanation]]] = {
 
 _DEEP: Final = frozenset({"saved tensor written", "graph freed", "no graph"})
 """Kinds whose culprit is another line than the one that raises."""
+
+
+_IN_MODULE: Final = re.compile(r"(?P<by>\w+) in (?P<module>\S+) wrote ")
+"""How a write inside of a module is told."""
 
 
 def errors_in(recording: Recording) -> Iterator[Explanation]:
@@ -107,9 +114,21 @@ def _unknown(found: Explanation, evidence: Evidence) -> Iterator[str]:
     yield from found.unknown
     if not evidence.is_recorded and found.line is None and not found.unknown:
         yield "which line led there; gradviz.record() around the code would tell"
-    function = _not_followed(found, evidence)
+    function = _module_not_followed(found, evidence) or _not_followed(found, evidence)
     if function is not None:
         yield f"which line inside {function}; gradviz.record(into={function}) would tell"
+
+
+def _module_not_followed(found: Explanation, evidence: Evidence) -> str | None:
+    """A module of the user's that wrote in a line which only calls it."""
+    cause = found.cause
+    told = None if cause is None or found.cures else _IN_MODULE.match(cause.what)
+    called = None if cause is None else evidence.statement_at(cause.at)
+    if told is None or called is None or told["by"].rstrip("_") + "_" in ACTIVATIONS:
+        return None
+    path = expression_of(told["module"])
+    is_called = any(isinstance(p, ast.Call) and ast.unparse(p.func) == path for p in called.parts)
+    return path if is_called and is_expression(path) else None
 
 
 def _not_followed(found: Explanation, evidence: Evidence) -> str | None:
@@ -119,14 +138,15 @@ def _not_followed(found: Explanation, evidence: Evidence) -> str | None:
         return None
     if at.line != statement.line or at.code != statement.code.name:
         return None
-    is_told = found.cause is not None and " in " in found.cause.what.replace(" in place", "")
     functions = [
         part.func.id
         for part in statement.parts
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
     ]
+    if found.cause is not None and _IN_MODULE.match(found.cause.what):
+        return None
     functions = [name for name in functions if not hasattr(builtins, name)]
-    return functions[0] if len(functions) == 1 and not is_told else None
+    return functions[0] if len(functions) == 1 else None
 
 
 def _other(evidence: Evidence) -> Explanation:

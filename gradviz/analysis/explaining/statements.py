@@ -190,30 +190,6 @@ def expression_of(path: str) -> str:
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
-def may_rebind(statement: Statement, name: str) -> bool:
-    """Whether a new tensor may take the place of a variable here, and all that follows sees it.
-
-    In a function it may not if the variable comes from outside: another name would be bound, or
-    who called would not see it, unless it is returned.
-    """
-    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    if not functions or not name.isidentifier():
-        return not functions or name.partition(".")[0] == "self"
-    inside = list(ast.walk(functions[-1]))
-    if any(isinstance(n, ast.Return) and name in names_read(n) for n in inside):
-        return True
-    arguments = functions[-1].args
-    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    plain = [n for n in inside if isinstance(n, (ast.Assign, ast.For, ast.With, ast.AnnAssign))]
-    bound = {
-        n.id
-        for one in plain
-        for n in ast.walk(one)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return name in bound and name not in given
-
-
 def is_read_later(name: str, statement: Statement) -> bool:
     """Whether a variable is read after a statement, or in a loop around it."""
     base = re.split(r"[.\[]", name, maxsplit=1)[0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradviz.analysis.explaining import cures_writes
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.in_place_modules import not_in_place
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
 from gradviz.analysis.explaining.statements import (
     Statement,
@@ -207,7 +208,7 @@ def _of_written(written: Given, evidence: Evidence, module: str | None = None) -
     if code is not None:
         yield Cure("makes a new tensor", code, "instead", statement.line)
     elif module is not None:
-        off = cures_writes.not_in_place(module, statement.line)
+        off = not_in_place(module, statement)
         yield from () if off is None else (off,)
     if written.name is not None and is_expression(written.name):
         does = f"{written.name} gets memory of its own, which may be written"
