@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from gradviz.analysis.auditing_evidence import Evidence
+from gradviz.analysis.auditing_grads import SUM, History
 from gradviz.analysis.auditing_reach import Arrival, arrivals
 from gradviz.analysis.auditing_recorded import Recorded, Verdict
 from gradviz.analysis.auditing_steps import update_of
@@ -32,7 +33,7 @@ def audit_of(facts: AuditFacts, recording: Recording | None = None) -> Audit:
     auditor = _Auditor(facts, recording)
     rows = tuple(auditor.row(place) for place in range(len(facts.parameters)))
     return Audit(
-        title_of(facts, rows, auditor.state),
+        title_of(facts, rows, auditor.state, auditor.saw_all(rows)),
         sentences_of(facts, rows, auditor.state, auditor.problem),
         tables_of(facts, rows, auditor.verdicts),
         facts.graph,
@@ -69,6 +70,11 @@ class _Auditor:
         self.problem = "" if self._recorded is None else self._recorded.problem
         self.verdicts: dict[int, Verdict] = {}
         """Why parameters are not reached, by place."""
+        self._histories = [
+            History() if self._recorded is None else self._recorded.history(place)
+            for place in range(len(facts.parameters))
+        ]
+        self._has_all_graphs = all(loss.root is not None for loss in facts.losses)
 
     def row(self, place: int) -> ParameterAudit:
         """What was found about one parameter."""
@@ -88,9 +94,18 @@ class _Auditor:
             group=facts.group,
         )
         row = self._gradient(place, row, info)
-        row = replace(row, stale=self._stale(row))
+        row = replace(row, stale=self._stale(place, row))
+        row = replace(row, also=(*row.also, *self._seen(place, row)))
         updated, update = update_of(row, facts, self._facts.optimizer, self.state)
         return replace(row, updated=updated, update=update)
+
+    def _seen(self, place: int, row: ParameterAudit) -> Iterator[str]:
+        """What a recording tells about its ``.grad`` beside that."""
+        history = self._histories[place]
+        if history.is_sum:
+            yield SUM
+        if row.gets_gradient and row.grad is None and "freed" in self.state and history.missing:
+            yield f"no .grad now, as {history.missing}"
 
     def _gradient(self, place: int, row: ParameterAudit, info: TensorInfo) -> ParameterAudit:
         """With what is known about its gradient."""
@@ -127,14 +142,12 @@ class _Auditor:
     def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
         """Of a parameter that the graph leads to."""
         takers = self._facts.parameters[place].takers
-        received = None
-        if self._recorded is not None and not self.problem:
-            received = self._recorded.received(place)
-        if received:
+        history = self._histories[place]
+        if history.received:
             return replace(row, gets_gradient=True)
         if not arrival.is_sure:
             name = f"{self._graph[arrival.up_to].name} ({arrival.up_to})"
-            if received is False:
+            if history.received is False:
                 why = f"{name} gave it none in the recorded backward"
                 return replace(row, gets_gradient=False, reason="not given", why=why)
             why = f"the graph leads to it only through {name}, and it is up to that node"
@@ -142,12 +155,14 @@ class _Auditor:
             why = f"the hook {takers[0]} gets its gradient, and may take it away"
         elif self._refusal:
             why = self._refusal
+        elif row.grad is None and history.missing and "freed" in self.state:
+            why = history.missing
         elif self.state == "partly freed":
             why = "part of the graph is freed: a backward ran over that part, or raised on its way"
         elif self.state == "freed" and row.grad is None:
             why = (
-                "backward has run, but its .grad is None: zero_grad() since then, or "
-                "autograd.grad(), or inputs= left it out"
+                "zero_grad() was called after backward, or it was autograd.grad() that ran, or "
+                "inputs= left it out"
             )
         else:
             return replace(row, gets_gradient=True)
@@ -163,15 +178,25 @@ class _Auditor:
         marks = tuple(dict.fromkeys((*recorded.marks, *live.marks)))
         return replace(recorded, marks=marks)
 
-    def _stale(self, row: ParameterAudit) -> bool | None:
-        """Whether its ``.grad`` comes from something else."""
+    def _stale(self, place: int, row: ParameterAudit) -> bool | None:
+        """Whether its ``.grad`` comes from something else.
+
+        A ``.grad`` does not tell what filled it: a freed graph may have been freed by
+        ``autograd.grad()``, and one that holds all may have run with ``retain_graph=True``. So it
+        is known only of what a loss with a graph does not lead to, and of what was recorded.
+        """
         if row.grad is None:
             return None
-        if row.gets_gradient is False and row.reason != "frozen":
-            return True
-        if row.reason == "frozen":
-            return not (row.reached and self.state == "freed")
-        return False if row.gets_gradient and self.state == "freed" else None
+        known = self._histories[place].is_stale
+        if known is not None:
+            return known
+        is_outside = row.reached is False and row.gets_gradient is False
+        return True if is_outside and self._has_all_graphs else None
+
+    def saw_all(self, rows: Sequence[ParameterAudit]) -> bool:
+        """Whether a recording saw the backward that filled all that the graph leads to."""
+        pairs = zip(rows, self._histories)
+        return all(seen.received for row, seen in pairs if row.gets_gradient is not False)
 
     def marks(self, rows: tuple[ParameterAudit, ...]) -> list[Mark]:
         """Where the graph is cut, and which parameters it does not fill."""

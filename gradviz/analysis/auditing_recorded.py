@@ -8,9 +8,9 @@ from typing import Final
 
 from gradviz.analysis.auditing_calls import Call
 from gradviz.analysis.auditing_flow import Cut, Flow, Trace
+from gradviz.analysis.auditing_grads import History, history_of
 from gradviz.model.auditing import NoGradient
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
-from gradviz.model.events import Accumulated, BackwardEnded, BackwardStarted
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
 from gradviz.model.graph import Graph
@@ -106,26 +106,14 @@ class Recorded:
         ]
         return found[0] if len(found) == 1 else None
 
-    def received(self, place: int) -> bool | None:
-        """Whether the recorded backward from the losses gave the parameter a gradient.
-
-        ``None`` if there was none, or it was given ``inputs=`` or raised.
-        """
-        key, number = self._keys[place], None
-        roots = {row.node for row in self._losses}
-        brought: set[str | None] = set()
-        for step in self._recording.facts:
-            for event in step.events:
-                if isinstance(event, BackwardStarted):
-                    if not event.inputs and event.accumulates and event.inside is None:
-                        is_ours = {node for node, _ in event.roots} == roots
-                        number = event.number if is_ours else number
-                elif isinstance(event, Accumulated) and event.backward == number:
-                    if event.gradient is not None:
-                        brought.add(event.tensor)
-                elif isinstance(event, BackwardEnded) and event.number == number and event.raised:
-                    number = None
-        return None if number is None or key is None else key in brought
+    def history(self, place: int) -> History:
+        """What was seen of the ``.grad`` of the parameter at this place."""
+        key = self._keys[place]
+        if key is None or self.problem:
+            return History()
+        roots = frozenset((row.node, row.output_nr) for row in self._losses)
+        live = self._facts.graph.tensor(self._facts.parameters[place].tensor)
+        return history_of(self._recording, key, roots, live.grad)
 
     def verdict(self, place: int) -> Verdict:
         """Why the parameter at this place is not reached."""

@@ -37,7 +37,7 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
         Column("parameter", help="path in the model"),
         Column("shape"),
         Column("reached", "flag", help="whether the graph of the loss leads to it"),
-        Column("gradient", "flag", help="whether backward() gives it one, or has given it one"),
+        Column("gradient", "flag", help="whether loss.backward() gives it one"),
         Column("reason", help="why it gets none"),
     ]
     has_grads = any(row.grad is not None for row in rows)
@@ -47,7 +47,7 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
             Column("zeros", "number", help="how many numbers of .grad are 0"),
             Column("nan", "number", help="how many are nan"),
             Column("inf", "number", help="how many are infinite"),
-            Column("stale", "flag", help="whether .grad comes from something else than this graph"),
+            Column("stale", "flag", help="whether .grad comes from something else than this loss"),
         ]
     if has_optimizer:
         columns += [

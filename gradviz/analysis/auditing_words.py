@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gradviz.analysis.auditing_grads import SUM
 from gradviz.model.auditing import GraphState, ParameterAudit
 from gradviz.model.auditing_facts import AuditFacts
 from gradviz.model.explanation import CodeLine
@@ -13,29 +14,45 @@ from gradviz.model.words import plural
 _FEW: Final = 3
 
 
-def title_of(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState) -> str:
-    """A headline."""
+def title_of(
+    facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState, saw_all: bool
+) -> str:
+    """A headline.
+
+    Args:
+        facts: What was read.
+        rows: What was found.
+        state: What the graph holds.
+        saw_all: Whether a recording saw the backward that filled all.
+    """
     names = [loss.name for loss in facts.losses]
-    shown = listed(names)
+    shown = f"audit of {listed(names)}"
     if not rows:
-        return f"audit of {shown}: the model has no parameters"
-    get = "got" if state == "freed" else "get"
+        return f"{shown}: the model has no parameters"
     none = sum(row.gets_gradient is False for row in rows)
     unknown = sum(row.gets_gradient is None for row in rows)
     count = plural(len(rows), "parameter")
+    every = "the one parameter" if len(rows) == 1 else f"all {count}"
+    if state == "freed" and not saw_all and all(row.reached for row in rows) and not none:
+        return f"{shown}: the graph leads to {every}; {_with_grad(rows)}"
     if not none and not unknown:
-        every = "the one parameter" if len(rows) == 1 else f"all {count}"
-        return f"audit of {shown}: {every} {_form(get, len(rows))} a gradient"
+        get = "got" if state == "freed" else "gets" if len(rows) == 1 else "get"
+        return f"{shown}: {every} {get} a gradient"
     parts = []
     if none or not unknown:
-        parts.append(f"{none} of {count} {_form(get, none)} no gradient")
+        parts.append(f"{none} of {count} {'gets' if none == 1 else 'get'} no gradient")
     if unknown:
         parts.append(f"{unknown}{'' if none else f' of {count}'} not known")
-    return f"audit of {shown}: {', '.join(parts)}"
+    return f"{shown}: {', '.join(parts)}"
 
 
-def _form(get: str, count: int) -> str:
-    return "gets" if get == "get" and count == 1 else get
+def _with_grad(rows: Sequence[ParameterAudit]) -> str:
+    there = sum(row.grad is not None for row in rows)
+    if len(rows) == 1:
+        return "it has a .grad" if there else "it has no .grad"
+    if there in (0, len(rows)):
+        return "all have a .grad" if there else "none has a .grad"
+    return f"{there} of them {'has' if there == 1 else 'have'} a .grad"
 
 
 def listed(names: Sequence[str], few: int = _FEW) -> str:
@@ -57,7 +74,7 @@ def sentences_of(
     """What it comes to."""
     found = [
         *_state(facts, rows, state),
-        *_groups(rows),
+        *_groups(rows, state),
         *_gradients(rows),
         *_optimizer(facts, rows),
         *([f"The recording was not used: {problem}."] if problem else ()),
@@ -71,7 +88,7 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
     if lost:
         yield f"{listed(lost)} {_have(lost)} no graph: backward() from {_them(lost)} raises."
     if state == "holds":
-        there = [r for r in rows if r.grad is not None and r.gets_gradient]
+        there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
         if there:
             yield (
                 f"The graph holds what backward needs. {listed([r.name for r in there])} "
@@ -83,14 +100,27 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
                 "No parameter that it leads to has a .grad yet."
             )
     elif state == "freed":
-        yield "The graph is freed: a backward has run over it."
+        yield from _freed(rows)
     elif state == "partly freed":
         yield (
-            "Part of the graph is freed: a backward of something else shared it, or one raised "
-            "on its way. Another backward over that part raises."
+            "Part of the graph is freed: a backward of something else shared it, or one was given "
+            "inputs= or raised on its way. Another backward over that part raises."
         )
     elif state == "saves nothing" and len(facts.graph) > 1:
         yield "The nodes of this graph save nothing, so whether backward has run is not known."
+
+
+def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+    reached = [row for row in rows if row.reached and row.grad is not None]
+    doubtful = [row.name for row in reached if row.stale is None and SUM not in row.also]
+    if not doubtful:
+        yield "The graph is freed: a backward has run over it."
+        return
+    yield "The graph is freed: backward() or autograd.grad() has run over it."
+    yield (
+        f"Whether the .grad of {listed(doubtful)} is from this loss alone is not known: other "
+        "backwards may have filled it. A recording of the backward may tell: pass recording=."
+    )
 
 
 def _have(things: Sequence[object]) -> str:
@@ -101,16 +131,19 @@ def _them(things: Sequence[object]) -> str:
     return "it" if len(things) == 1 else "them"
 
 
-def _groups(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+def _groups(rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
     """Parameters without a gradient, and of which it is not known, by the reason why."""
     for gets in (False, None):
-        groups: dict[tuple[str, tuple[str, ...], CodeLine | None], list[str]] = {}
+        groups: dict[tuple[str, tuple[str, ...], CodeLine | None, bool], list[str]] = {}
         for row in rows:
             if row.gets_gradient is gets:
-                groups.setdefault((row.why, row.also, row.at), []).append(row.name)
-        for (why, also, at), names in groups.items():
+                is_missing = gets is None and row.grad is None and "freed" in state
+                groups.setdefault((row.why, row.also, row.at, is_missing), []).append(row.name)
+        for (why, also, at, is_missing), names in groups.items():
             verb = "gets" if len(names) == 1 else "get"
             words = f"perhaps {verb} a gradient" if gets is None else f"{verb} no gradient"
+            if is_missing:
+                words = f"{_have(names)} no .grad"
             yield f"{listed(names)} {words}: {'; '.join((why, *also))}."
             if at is not None and at.text:
                 yield f"Line {at.line}: {at.text}" if at.line is not None else at.text
@@ -124,6 +157,12 @@ def _gradients(rows: Sequence[ParameterAudit]) -> Iterator[str]:
     zero = [row.name for row in there if row.grad is not None and row.grad.is_zero]
     if zero:
         yield f"{listed(zero)}: .grad is all zeros."
+    noticed: dict[str, list[str]] = {}
+    for row in rows:
+        for text in row.also if row.gets_gradient else ():
+            noticed.setdefault(text, []).append(row.name)
+    for text, names in noticed.items():
+        yield f"{listed(names)}: {text}."
     stale = [row.name for row in there if row.stale]
     if stale:
         yield f"{listed(stale)}: .grad is stale: it does not come from this graph."

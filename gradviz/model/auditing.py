@@ -38,8 +38,8 @@ taken its place since the forward; ``"not a leaf"``: ``.grad`` of results is not
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]
 """What the graph holds for backward: everything (backward has not run, or kept it), nothing any
-more (backward has run), some of it (a backward raised, or ran over a part), or its nodes need
-nothing, so that torch does not tell."""
+more (``backward()`` or ``autograd.grad()`` has run), some of it (a backward raised, or ran over a
+part), or its nodes need nothing, so that torch does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,9 @@ class ParameterAudit:
     reached: bool | None
     """Whether the graph of the loss leads to it; ``None`` if torch does not tell."""
     gets_gradient: bool | None
-    """Whether ``loss.backward()`` fills its ``.grad`` (or has filled it, if the graph is freed);
-    ``None`` means not known, and ``why`` says on what it depends."""
+    """Whether ``loss.backward()`` gives it a gradient, as the graph tells: if the graph is freed,
+    this does not say that its ``.grad`` came that way. ``None`` means not known, and ``why`` says
+    on what it depends."""
     reason: NoGradient = ""
     """Why it gets none, ``""`` if it gets one."""
     why: str = ""
@@ -79,7 +80,8 @@ class ParameterAudit:
     """What its ``.grad`` holds, ``None`` if it is ``None``."""
     stale: bool | None = None
     """Whether its ``.grad`` comes from something else than this loss; ``None`` if there is no
-    ``.grad``, or if that is not known."""
+    ``.grad``, or if that is not known: only a recording that saw it filled tells whether it is
+    from this loss, and from this loss alone."""
     group: int | None = None
     """Number of its group in the optimizer; ``None`` if it is in none."""
     updated: bool | None = None

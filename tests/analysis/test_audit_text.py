@@ -62,7 +62,7 @@ group  tensors   lr  momentum  weight_decay  other settings
     0        6  0.5       0.0             0"""
 
 RECORDED = """\
-audit of loss: 4 of 6 parameters got no gradient
+audit of loss: 4 of 6 parameters get no gradient
 The graph is freed: a backward has run over it.
 fc.weight and fc.bias get no gradient: detach() in line N (test_audit_text.py: forward) cut it \
 off, so h has no graph.
