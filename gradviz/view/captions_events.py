@@ -127,13 +127,16 @@ def raised(event: Raised, story: Story) -> Words:
     words += (" while ", *story.node(node.id), " ran")
     modified = next((slot for slot in node.saved if slot.state == "modified"), None)
     if modified is not None:
-        by = story.written.get(modified.tensor or modified.view_of or "")
-        writer = (" wrote it and", f" it is at v{modified.current_version} now")
-        who = (*by, *writer) if by else (f"it is at v{modified.current_version} now",)
+        by = story.writer(modified)
+        more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
+        writer = (" wrote it first" if more else " wrote it", " and ")
+        now = f"it is at v{modified.current_version} now"
+        who = (*by, *writer, now) if by else (now,)
         return (*words, ": it had saved ", *story.slot(modified), "; ", *who)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
-        by = story.freed.get(node.id)
-        return (*words, ": what it saved was freed", *((" by ", *by) if by else ()))
+        freed_by = story.freed.get(node.id)
+        by = (" by ", *freed_by) if freed_by else ()
+        return (*words, ": what it saved was freed", *by)
     return words
 
 

@@ -72,8 +72,14 @@ class Story:
         """Nodes that the last step changed."""
         self.freed: dict[str, Words] = {}
         """What freed the saved tensors of a node."""
-        self.written: dict[str, Words] = {}
-        """What wrote a tensor last."""
+        self.written: dict[str, list[tuple[int, Words]]] = {}
+        """What wrote a tensor, with the version that it made."""
+
+    def writer(self, slot: SavedTensor) -> Words:
+        """What was the first to write a tensor since it was saved, if that is known."""
+        made = self.written.get(slot.tensor or slot.view_of or "", [])
+        saved = slot.saved_version
+        return next((by for after, by in made if saved is not None and after > saved), ())
 
     def go_on(self, step: Step) -> None:
         """Take in what a step changed."""
@@ -93,7 +99,8 @@ class Story:
                 self.freed[event.node] = (f"backward {number} in ", *self.line(step))
             elif isinstance(event, Write):
                 by: Words = (f"{clean(event.by)} in ", *self.line(step))
-                self.written |= dict.fromkeys(event.tensors, by)
+                for key in event.tensors:
+                    self.written.setdefault(key, []).append((event.after or 0, by))
 
     def _take(self, rows: Sequence[tuple[str, Row | None]], known: dict[str, Row]) -> None:
         for key, row in rows:

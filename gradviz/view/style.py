@@ -90,7 +90,7 @@ class Mark:
 MARKS: Final = {
     mark.css: mark
     for mark in (
-        Mark("gv-root", "root", "root: backward starts here"),
+        Mark("gv-root", "root", "root: backward can start here"),
         Mark("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
         Mark("gv-node", "node", "node of the graph, what torch calls grad_fn"),
         Mark("gv-freed", "freed", "freed: what was saved is gone"),

@@ -302,9 +302,10 @@ with gradviz.expect_error() as error:
 error
 
 # %% eight-card-watch [markdown]
-# torch itself tells the two versions, a shape, and the name of the operation that had *saved*. It
-# does not tell who wrote, and it knows no name of a variable. Read its sentence so: "`Exp` has
-# saved its result at version 0; look for what wrote to that tensor *afterwards*."
+# torch itself tells the two versions, a shape, and an operation whose output the tensor is now. For
+# a saved *result* that is the one that saved; for a saved *input* it may be the one that wrote. It
+# knows no line and no name of a variable. Here read its sentence so: "the result of `Exp` was saved
+# at version 0; look for what wrote to that tensor *afterwards*."
 #
 # The same error without a name in sight: the write goes through `c`.
 
