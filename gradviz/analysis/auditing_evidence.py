@@ -12,9 +12,12 @@ from gradviz.model.auditing_facts import AuditFacts, Stranger
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 
 ASK: Final = (
-    "Whether it was used at all, and where it was cut off, is not known: run the forward in "
-    "gradviz.record() and pass recording=."
+    "Whether it was used at all, whether it required grad then, and where it was cut off, is not "
+    "known: run the forward in gradviz.record() and pass recording=."
 )
+CUT: Final = "detach(), .data or a view under no_grad cut it off"
+"""What gives a tensor without a graph on the memory of one that has a graph."""
+WHICH: Final = "A recording of the forward tells which: pass recording=."
 LOOKED_AT_SOME: Final = "Not all graphs of named tensors were looked at."
 _Slot = tuple[str, int, SavedTensor]
 
@@ -30,6 +33,7 @@ class Evidence:
     def __init__(self, facts: AuditFacts, nodes: Sequence[Node]) -> None:
         self._facts = facts
         self._graph = facts.graph
+        self._functions = dict(facts.functions)
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._saved: dict[str, list[_Slot]] = {}
         for node in nodes:
@@ -75,11 +79,8 @@ class Evidence:
             return Verdict("integer", why, marks=marks)
         for alias in self._facts.aliases:
             if alias.tensor == loss.tensor and place in alias.parameters:
-                why = (
-                    f"{loss.name} lies on the memory of {alias.of} and has no graph: detach() or "
-                    ".data cut it off"
-                )
-                return Verdict("detached", why, marks=marks, call="detach() or .data")
+                why = f"{loss.name} lies on the memory of {alias.of}, and has no graph: {CUT}"
+                return Verdict("detached", why, marks=marks, call="detach() or the like")
         if row.is_inference:
             why = f"{loss.name} was made in inference mode"
             return Verdict("inference mode", why, marks=marks)
@@ -113,16 +114,18 @@ class Evidence:
         if row is None or row.storage is None or self._sharing[row.storage] > 1:
             return None
         for key, at, slot in self._saved.get(row.storage, ()):
+            if key in self._functions:
+                continue  # a custom Function saves what it likes, whether it was given it or not
             node = f"{self._graph[key].name} ({key})"
             mark = (f"{key}.saved.{at}",)
             if slot.tensor == row.id:
                 why = f"{node} saved it as a constant: it did not require grad when it was used"
                 return Verdict("frozen", why, marks=mark)
             why = (
-                f"{node} uses a tensor on its memory that has no graph: detach() or .data cut "
-                "it off"
+                f"{node} uses a tensor on its memory that has no graph: it did not require grad "
+                f"when it was used, or {CUT}"
             )
-            return Verdict("detached", why, marks=mark, call="detach() or .data")
+            return Verdict("unknown", why, unknown=(WHICH,), marks=mark)
         return None
 
     def _aliased(self, place: int) -> Verdict | None:
@@ -136,10 +139,10 @@ class Evidence:
                 what = "a tensor" if alias is None or alias.name is None else alias.name
                 why = (
                     f"{self._graph[key].name} ({key}) uses {what} on the memory of {of}, without "
-                    "a graph: detach() or .data cut it off"
+                    f"a graph: {CUT}"
                 )
                 marks = (f"{key}.saved.{at}",) if alias is None else (alias.id, f"{key}.saved.{at}")
-                return Verdict("detached", why, marks=marks, call="detach() or .data")
+                return Verdict("detached", why, marks=marks, call="detach() or the like")
         return None
 
     def _hints(self, place: int) -> Iterator[str]:
@@ -150,7 +153,7 @@ class Evidence:
                 on_memory.add(alias.of)
                 yield (
                     f"{alias.without} lies on the memory of {alias.of}, which leads to it, and "
-                    f"has no graph (detach() or .data); whether {self._loss} uses "
+                    f"has no graph (detach() or the like); whether {self._loss} uses "
                     f"{alias.without} is not known"
                 )
         carriers = [

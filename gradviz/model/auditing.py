@@ -30,11 +30,11 @@ NoGradient: TypeAlias = Literal[
     "unknown",
 ]
 """Why a parameter gets no gradient. ``"frozen"``: ``requires_grad`` is False (or was, when it was
-used); ``"detached"``: ``detach()`` or ``.data``; ``"integer"``: a result that has no gradient, such
-as that of ``argmax``; ``"left torch"``: ``item()``, ``numpy()``; ``"rebound"``: another tensor has
-taken its place since the forward; ``"not a leaf"``: ``.grad`` of results is not kept;
-``"not given"``: the recorded backward came to a custom Function, which gave none;
-``"unknown"``: what is alive does not tell."""
+used); ``"detached"``: ``detach()`` or ``.data``, or, where no recording tells these apart, a view
+under ``no_grad``; ``"integer"``: a result that has no gradient, such as that of ``argmax``;
+``"left torch"``: ``item()``, ``numpy()``; ``"rebound"``: another tensor has taken its place since
+the forward; ``"not a leaf"``: ``.grad`` of results is not kept; ``"not given"``: the recorded
+backward came to a custom Function, which gave none; ``"unknown"``: what is alive does not tell."""
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]
 """What the graph holds for backward: everything (backward has not run, or kept it), nothing any

@@ -313,7 +313,7 @@ def test_a_tensor_that_may_have_been_used_is_named_and_nothing_is_concluded() ->
     row = gradviz.audit(loss, model)["fc.weight"]
     assert row.reason == "unknown"
     assert row.also == (
-        "d lies on the memory of h, which leads to it, and has no graph (detach() or .data); "
+        "d lies on the memory of h, which leads to it, and has no graph (detach() or the like); "
         "whether loss uses d is not known",
     )
 
@@ -348,6 +348,46 @@ def test_a_parameter_that_was_a_constant_when_it_was_used_is_seen() -> None:
     row = gradviz.audit(loss, [a, b])["b"]
     assert (row.reason, row.gets_gradient) == ("frozen", False)
     assert row.why.startswith("MulBackward0 (n1) saved it as a constant")
+
+
+def test_what_was_frozen_while_forward_ran_is_not_taken_for_detached() -> None:
+    model = net()
+    first = nn.Linear(2, 2)  # so that fc's node saves its weight for the gradient of what came in
+    model["fc"].requires_grad_(False)
+    loss = model["head"](model["fc"](first(X))).sum()
+    model["fc"].requires_grad_(True)
+    weight, bias = rows_of(gradviz.audit(loss, model))
+    assert (weight.reason, bias.reason) == ("unknown", "unknown")
+    assert "did not require grad when it was used, or detach()" in weight.why
+    assert any("whether it required grad then" in text for text in bias.unknown)
+
+
+def test_what_a_custom_function_saved_of_its_own_accord_is_no_proof() -> None:
+    w = torch.ones(2, requires_grad=True)
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] * ctx.saved_tensors[0]
+
+    x = torch.ones(2, requires_grad=True)
+    loss = apply(Scaled, x).sum()
+    assert gradviz.audit(loss, {"w": w})["w"].reason == "unknown"
+
+
+def test_a_view_under_no_grad_is_named_beside_detach() -> None:
+    model = net()
+    h = model["fc"](X)
+    with torch.no_grad():
+        v = h.view(-1)
+    loss = model["head"](v.view(4, 3)).sum()
+    weight, _ = rows_of(gradviz.audit(loss, model))
+    assert "detach(), .data or a view under no_grad cut it off" in weight.why
 
 
 def test_what_was_replaced_after_the_forward_is_rebound() -> None:

@@ -45,8 +45,8 @@ The graph holds what backward needs. No parameter that it leads to has a .grad y
 fc.weight, fc.bias and spare.weight get no gradient: the graph of the loss does not lead to it.
 spare.bias gets no gradient: requires_grad is False.
 SGD.step() changes 2 of 6 parameters.
-Whether it was used at all, and where it was cut off, is not known: run the forward in \
-gradviz.record() and pass recording=.
+Whether it was used at all, whether it required grad then, and where it was cut off, is not known: \
+run the forward in gradviz.record() and pass recording=.
 
 parameters
 parameter     shape   reached  gradient  reason   updated  from
