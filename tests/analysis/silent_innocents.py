@@ -238,6 +238,30 @@ add(
     before="model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))",
 )
 
+add(
+    "gradients of another network are clipped",
+    """
+    G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+    optimizer = optim.SGD(G.parameters(), lr=0.1)
+    nn.utils.clip_grad_norm_(D.parameters(), 1.0)
+    G(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    """,
+)
+add(
+    "one name for each parameter in turn",
+    """
+    for p in net().parameters():
+        p.grad = None
+    net()(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    """,
+    before="""
+    net = (lambda module: lambda: module)(nn.Linear(2, 1))
+    optimizer = optim.SGD([net().weight], lr=0.1)
+    """,
+)
+
 # ------------------------------------------------------------------------ frozen parts
 
 add(
@@ -400,6 +424,25 @@ add(
     h.data.masked_fill_(torch.tensor([[False, False, True]]), -float("inf"))
     loss = (h.softmax(1) * torch.arange(3.0)).sum()
     loss.backward()
+    """,
+)
+add(
+    "exp is scaled before it is read",
+    """
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = (a * 2).exp()
+    y.data.mul_(torch.tensor([0.0, 1.5]))
+    (y / y.sum()).pow(2).sum().backward()
+    """,
+)
+add(
+    "a part is written, another one read",
+    """
+    a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    c = a * 2
+    with torch.no_grad():
+        c[0] = 9
+    c[1:].sum().backward()
     """,
 )
 add(

@@ -49,7 +49,9 @@ def is_scaled_with(node: Node, act: Act, trail: Trail) -> bool:
         return act.event.by in ("mul_", "div_") and constant
     statement = trail.statement(act.place)
     line = None if statement is None else statement.node
-    return isinstance(line, ast.AugAssign) and isinstance(line.op, (ast.Mult, ast.Div))
+    if isinstance(line, ast.AugAssign):
+        return isinstance(line.op, (ast.Mult, ast.Div))
+    return not isinstance(line, ast.Assign)  # what a call did is not known
 
 
 def _needs_gradient(key: str, act: Act, trail: Trail) -> bool:
