@@ -52,7 +52,7 @@ def calls_of(recording: Recording) -> tuple[list[Call], str]:
     calls: list[Call] = []
     missing = ""
     for step in recording.steps:
-        at = _line(step)
+        at = line_of(step)
         events = step.events
         for place, event in enumerate(events):
             if isinstance(event, Note) and not event.text.startswith(_SEEN):
@@ -106,7 +106,8 @@ def _call(event: Event, following: tuple[Event, ...], at: CodeLine) -> Iterator[
             )
 
 
-def _line(step: Step) -> CodeLine:
+def line_of(step: Step) -> CodeLine:
+    """Where the line of a step stands, and its text."""
     code = step.code
     text = ""
     if code is not None and step.line is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.auditing_recorded import Verdict
+from gradviz.analysis.auditing_recorded import REBOUND, Verdict
 from gradviz.analysis.auditing_words import listed
 from gradviz.model.auditing_facts import AuditFacts, Stranger
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
@@ -97,10 +97,7 @@ class Evidence:
         names = self._facts.parameters[place].names
         for stranger in optimizer.strangers if optimizer is not None else ():
             if stranger.stands_for in names and self._is_leaf_of_graph(stranger):
-                why = (
-                    f"the graph leads to the tensor that was {names[0]} before, which is no "
-                    "parameter of the model any more"
-                )
+                why = REBOUND.format(names[0])
                 return Verdict("rebound", why, marks=(stranger.tensor,))
         return None
 

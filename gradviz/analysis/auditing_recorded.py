@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.auditing_calls import Call
+from gradviz.analysis.auditing_calls import Call, line_of
 from gradviz.analysis.auditing_flow import Cut, Flow, Trace
 from gradviz.analysis.auditing_grads import History, history_of
 from gradviz.model.auditing import NoGradient
@@ -21,6 +21,9 @@ _UNSEEN: Final = (
     "Function does inside."
 )
 _LEFT_OUT: Final = "The recording has not told all calls: {}."
+REBOUND: Final = (
+    "the graph leads to the tensor that was {} before, which is no parameter of the model any more"
+)
 _MANY: Final = " gradviz.record(into=model) records the lines inside, each with its calls."
 
 
@@ -122,6 +125,9 @@ class Recorded:
             if self._flow.sees_all:
                 return Verdict("not used", "no call in the recording takes it")
             return self._unknown("no call that was recorded takes it")
+        rebound = self._rebound(place, key)
+        if rebound is not None:
+            return rebound
         trace = self._flow.trace(key)
         if trace.is_sure:
             return self._cut(trace)
@@ -141,6 +147,28 @@ class Recorded:
             why = f"what {self._words(call)} made of it did not go into the loss"
             return Verdict("not used", why, call.at, call=_name(call))
         return Verdict("not used", "no call in the recording takes it")
+
+    def _rebound(self, place: int, key: str) -> Verdict | None:
+        """A tensor of its name is in the graph of the loss, and it has taken that one's place."""
+        name = self._last.tensor(key).name
+        before: dict[str, None] = {}
+        for step in self._recording.steps:
+            for other, row in step.facts.changes.tensors:
+                if row is None or name is None or row.name != name:
+                    continue
+                if other != key:
+                    before[other] = None
+                    continue
+                for node, live in self._nodes.items() if before else ():
+                    if self._last[node].variable in before:
+                        path = self._facts.parameters[place].names[0]
+                        at = line_of(step)
+                        where = f" in line {at.line}" if at.line is not None else ""
+                        why = REBOUND.format(path) + f"; another took its place{where}"
+                        variable = self._facts.graph[live].variable
+                        return Verdict("rebound", why, at, marks=(variable,) if variable else ())
+                return None
+        return None
 
     def _unknown(self, why: str) -> Verdict:
         missing = self._flow.missing

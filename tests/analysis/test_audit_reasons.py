@@ -403,6 +403,23 @@ def test_what_was_replaced_after_the_forward_is_rebound() -> None:
     assert "replaced after the forward" in alone.also[0]
 
 
+def test_a_recording_that_saw_a_layer_replaced_says_so() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with gradviz.record() as recording:
+        loss = model(X).sum()
+        model[1] = nn.Linear(2, 2)  # replaced
+    for name in ("1.weight", "1.bias"):
+        row = gradviz.audit(loss, model, recording=recording)[name]
+        assert (row.reached, row.gets_gradient, row.reason) == (False, False, "rebound"), row
+        assert row.at is not None
+        assert row.at.text.endswith("# replaced")
+    with gradviz.record() as recording:
+        model[1] = nn.Linear(2, 2)
+        loss = model[0](X).sum()
+    row = gradviz.audit(loss, model, recording=recording)["1.bias"]
+    assert row.reason == "not used"
+
+
 def test_a_layer_that_was_replaced_is_known_by_the_names_the_optimizer_was_given() -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 3), nn.Linear(3, 1))
     named: Any = list(reversed(list(model.named_parameters())))
