@@ -835,6 +835,90 @@ for _ in range(3):
     right=({"w.grad is not None": "True", "h.requires_grad": "False"}, {"h.requires_grad": "True"}),
 )
 add(
+    "a state that a module carries",
+    FREED,
+    """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("mem", torch.zeros(2))
+    def forward(self, x):
+        self.mem = self.layer(x).mean(0) * (self.mem + 1)  # saved
+        return self.mem
+m = Memory()
+for _ in range(3):
+    loss = m(torch.ones(3, 2)).sum()
+    loss.backward()  # culprit noticed
+""",
+    variables=("m.mem", "loss"),
+    node="MulBackward0",
+    saved="other",
+    right=(
+        {"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},
+        {"m.layer.bias.grad is not None": "True"},
+    ),
+)
+add(
+    "a state that a module carries in an attribute without a name",
+    FREED,
+    """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.mem = torch.zeros(2)
+    def forward(self, x):
+        self.mem = self.layer(x).mean(0) * (self.mem + 1)  # saved
+        return self.mem
+m = Memory()
+for _ in range(3):
+    loss = m(torch.ones(3, 2)).sum()
+    loss.backward()  # culprit noticed
+""",
+    variables=("loss",),
+    node="MulBackward0",
+    saved="other",
+    cures=0,
+    unknown=True,
+)
+add(
+    "computed once before a loop that trains what made it",
+    FREED,
+    """
+emb = nn.Embedding(3, 2)
+head = nn.Linear(2, 1)
+opt = torch.optim.SGD([*emb.parameters(), *head.parameters()], lr=0.1)
+h = emb(torch.tensor([0, 1])).tanh()  # saved
+for _ in range(3):
+    loss = head(h).sum()
+    opt.zero_grad()
+    loss.backward()  # culprit noticed
+    opt.step()
+""",
+    variables=("h", "loss"),
+    node="TanhBackward0",
+    saved="result",
+    already=("head.bias.grad was None and is", "head.weight.grad was None and is"),
+    right=({"bool(emb.weight.grad.abs().sum() > 0)": "True"},),
+    cures=1,
+)
+add(
+    "a list comprehension that writes",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+hs = [w.exp() for _ in range(3)]  # saved
+[h.add_(1) for h in hs]  # culprit
+sum(h.sum() for h in hs).backward()  # noticed
+""",
+    variables=("hs[2]",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    cures=0,
+)
+add(
     "truncated backpropagation through an LSTM",
     FREED,
     """

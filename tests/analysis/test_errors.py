@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -267,6 +268,35 @@ def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it()
     assert found.line is None
     (words,) = found.unknown
     assert words.startswith("which backward freed it: it ran before the recording")
+
+
+def test_what_another_thread_has_freed_is_blamed_on_no_line_and_no_backward_is_changed() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        y = (w * w).sum()
+        other = threading.Thread(target=y.backward)
+        other.start()
+        other.join()
+        y.backward()
+    culprit, save = found.causes
+    assert (culprit.kind, culprit.what, culprit.at) == ("backward", "", None)
+    assert save.kind == "save"
+    assert found.line is None
+    assert found.cures == ()
+    assert "but they have been freed" in found.what
+    assert "culprit: not known" in str(found)
+
+
+def test_without_a_recording_no_backward_is_changed() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error(record=False) as found:
+        h = w.exp()
+        one, two = (h * 2).sum(), (h * 3).sum()
+        one.backward()
+        two.backward()
+    assert found.kind == "graph freed"
+    assert found.line is None
+    assert found.cures == ()
 
 
 def test_without_the_text_of_the_code_the_call_that_cut_is_known_or_said_to_be_unknown() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.evidence import Evidence
@@ -65,6 +66,9 @@ def _is_in_loop(node: str, evidence: Evidence) -> bool:
     made = None if row is None else evidence.statement_at(evidence.past.made_at(row))
     noticed = evidence.statement
     if made is None or noticed is None or made.code != noticed.code:
+        return True
+    functions = {id(s) for s in made.around if isinstance(s, ast.FunctionDef)}
+    if not functions <= {id(s) for s in noticed.around}:
         return True
     around = {id(loop) for loop in loops_around(made)}
     return any(id(loop) in around for loop in loops_around(noticed))

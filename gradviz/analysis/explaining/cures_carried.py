@@ -83,7 +83,7 @@ def _has_other_names(base: str, carried: Carried, evidence: Evidence) -> bool:
     """Whether it may have been used under another name, which would have to be detached too."""
     for step, statement in _users(carried, evidence):
         read = names_read(statement.node)
-        if base.partition(".")[0] not in read:
+        if base.partition(".")[0] not in read and not _is_own(base, statement):
             return True
         for other in read:
             bound = None if other == base else _last_binding(other, step, evidence)
@@ -92,6 +92,13 @@ def _has_other_names(base: str, carried: Carried, evidence: Evidence) -> bool:
             if is_alias and base.partition(".")[0] in names_read(value):  # type: ignore[arg-type]
                 return True
     return False
+
+
+def _is_own(base: str, statement: Statement) -> bool:
+    """Whether a method speaks of it as ``self.state``, which is ``model.state`` outside."""
+    own = f"self.{base.rpartition('.')[2]}"
+    parts = [part for part in statement.parts if isinstance(part, ast.Attribute)]
+    return "." in base and any(ast.unparse(part) == own for part in parts)
 
 
 def _is_list(name: str, statement: Statement) -> bool:

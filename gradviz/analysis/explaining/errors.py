@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from gradviz.analysis.explaining import (
     calls_refused,
@@ -49,6 +49,11 @@ _DEEP: Final = frozenset({"saved tensor written", "graph freed", "no graph"})
 """Kinds whose culprit is another line than the one that raises."""
 
 
+_CULPRITS: Final[Mapping[ErrorKind, Literal["write", "backward"]]] = {
+    "saved tensor written": "write",
+    "graph freed": "backward",
+}
+"""Of which kind the culprit is that is not known."""
 _IN_MODULE: Final = re.compile(r"(?P<by>\w+) in (?P<module>\S+) wrote ")
 """How a write inside of a module is told."""
 
@@ -105,7 +110,7 @@ def explain(evidence: Evidence) -> Explanation:
 def _causes(found: Explanation) -> Iterator[Cause]:
     """The culprit comes first, though it may not be known."""
     if found.causes and found.causes[0].kind == "save":
-        yield Cause("backward" if found.kind == "graph freed" else "write", "")
+        yield Cause(_CULPRITS.get(found.kind, "other"), "")
     yield from found.causes
 
 

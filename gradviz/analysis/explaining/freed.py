@@ -11,7 +11,7 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.freed_by import Earlier, freed_by, marks_of, unknown_of
 from gradviz.analysis.explaining.freed_read import explain_reading, reading_of
 from gradviz.analysis.explaining.paths import reachable, root_nodes
-from gradviz.analysis.explaining.statements import Statement, is_expression
+from gradviz.analysis.explaining.statements import Statement
 from gradviz.analysis.explaining.words import listed
 from gradviz.model.events import Freed, NodeRan
 from gradviz.model.explanation import Cause, Cure, Explanation
@@ -46,7 +46,7 @@ def explain(evidence: Evidence) -> Explanation:
         saved=slots[0] if len(slots) == 1 else None,
         causes=tuple(_causes(node, earlier, shared, is_same, evidence)),
         cures=tuple(_cures(node, earlier, is_same, evidence))[:2],
-        unknown=tuple(unknown_of(earlier, evidence)),
+        unknown=(*unknown_of(earlier, evidence), *_unnamed(node, earlier, evidence)),
         marks=tuple(marks_of(node, earlier, evidence)),
     )
 
@@ -95,9 +95,9 @@ def _shared(node: Node, earlier: Earlier | None, evidence: Evidence) -> tuple[st
 def _what(node: Node, slots: list[str], earlier: Earlier | None, evidence: Evidence) -> str:
     saved = f"its saved {listed(slots)}" if 0 < len(slots) < 4 else "what it saved"
     they = "them" if 1 < len(slots) < 4 else "it"
-    have = "have" if they == "them" else "has"
     if earlier is None:
-        return f"{node.name} needs {saved}, but {they} {have} been freed"
+        have = "they have" if they == "them" else "it has"
+        return f"{node.name} needs {saved}, but {have} been freed"
     where = f" in {evidence.at(earlier.at)}" if earlier.at else ""
     return f"{node.name} needs {saved}, but backward {earlier.number}{where} has freed {they}"
 
@@ -114,6 +114,15 @@ def _causes(
         yield Cause("save", f"{node.name} was made once{through}", made)
 
 
+def _unnamed(node: Node, earlier: Earlier | None, evidence: Evidence) -> Iterator[str]:
+    """That the graph of an earlier pass is carried on by what has no name."""
+    if earlier is None or not _is_same_line(evidence.statement_at(earlier.at), evidence.statement):
+        return
+    carried = carried_by(node.id, evidence)
+    if carried is not None and not carried.is_complete:
+        yield "which variable carries the graph from pass to pass: it has no name in the recording"
+
+
 def _unknown_node(evidence: Evidence) -> Explanation:
     """Nothing tells which of several nodes refused."""
     found = [n for n in _of_root(evidence).values() if n.state == "freed"]
@@ -126,7 +135,6 @@ def _unknown_node(evidence: Evidence) -> Explanation:
         why=WHY,
         variables=tuple(roots),
         node_name=found[0].name if len({n.name for n in found}) == 1 else None,
-        cures=tuple(_advice(evidence)),
         unknown=(which, f"which backward freed it{recorded}"),
         marks=tuple(Mark(n.id, "refused", "it may be the node that refused") for n in found),
     )
@@ -147,8 +155,7 @@ def _possible_cures(
     node: Node, earlier: Earlier | None, is_same: bool, evidence: Evidence
 ) -> Iterator[Cure | None]:
     if earlier is None:
-        yield from _advice(evidence)
-        return
+        return  # whether it may keep them, and where, is not known
     first = evidence.statement_at(earlier.at)
     keep = cures_backward.keep_graph(first, earlier.step, evidence)
     if is_same:
@@ -157,20 +164,13 @@ def _possible_cures(
         return
     if _is_same_line(first, evidence.statement):
         carried = carried_by(node.id, evidence)
-        yield cut_state(carried, evidence) if carried is not None else None
-        yield keep
+        cut = None if carried is None else cut_state(carried, evidence)
+        yield cut
+        yield keep if carried is None or carried.is_complete else None
         yield _again(first, earlier, evidence) if carried is None else None
         return
     yield keep
     yield cures_backward.add_up(first, earlier.step, evidence)
-
-
-def _advice(evidence: Evidence) -> Iterator[Cure]:
-    """What to do at the earlier backward, wherever that is."""
-    for name in filter(None, (evidence.name(info.id) for info in evidence.roots[:1])):
-        if is_expression(name):
-            does = "in the backward before this one: keeps what it would free"
-            yield Cure(does, f"{name}.backward(retain_graph=True)", "elsewhere")
 
 
 def _again(first: Statement | None, earlier: Earlier, evidence: Evidence) -> Cure | None:

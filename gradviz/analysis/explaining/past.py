@@ -183,6 +183,11 @@ class Past:
             is_inside = code.first_line <= number <= code.first_line + code.text.count("\n")
             if code.name.partition(":")[0] == file and is_inside:
                 return CodeLine(number, text, code.name)
+        if found["file"] is None:
+            places = range(len(self.recording.codes))
+            same = {self.recording.codes[i].name for i in places if self._text(i, number) == text}
+            if text and len(same) == 1:
+                return CodeLine(number, text, same.pop())
         return CodeLine(number, text, found["file"] or "")
 
 
