@@ -45,6 +45,8 @@ class _State:
     is_live: bool = False
     """Whether it hangs on the parameter's graph."""
     maker: Call | None = None
+    several: Call | None = None
+    """The first call on the way that gave several results."""
     cuts: dict[Cut, None] = field(default_factory=dict)
 
 
@@ -62,6 +64,8 @@ class Trace:
     """Whether they are cuts; else one of them is, and the others may be."""
     is_live: bool = False
     """Whether they came in by calls that were all recorded."""
+    several: Call | None = None
+    """The first of these that gave several results: not each need hang on all that it took."""
 
 
 class Flow:
@@ -151,7 +155,7 @@ class Flow:
                 cut = Cut("frozen", call, parameter)
             else:
                 cut = Cut(_reason(maker, key), maker, key)
-            return _State(False, maker, {**state.cuts, cut: None})
+            return _State(False, maker, cuts={**state.cuts, cut: None})
         is_unrecorded = state.maker is not None and state.maker.recorded is False
         if not is_unrecorded or key not in call.required or key in self._leaves:
             return state
@@ -160,12 +164,13 @@ class Flow:
         if len(nodes) == 1:  # and the graph tells what the Function is connected with
             return _State(True, state.maker) if nodes <= leading else state
         doubtful = {Cut(c.reason, c.call, c.made, True): None for c in state.cuts}
-        return _State(True, state.maker, doubtful)
+        return _State(True, state.maker, cuts=doubtful)
 
     def _finish(self, trace: Trace, states: Sequence[_State]) -> None:
         found = dict.fromkeys(cut for state in states for cut in state.cuts)
         sure = [cut for cut in found if not cut.is_doubtful]
         trace.is_live = any(state.is_live for state in states) and not found
+        trace.several = next((s.several for s in states if s.is_live and s.several), None)
         trace.cuts = sorted(sure or found, key=lambda cut: cut.call.number)
         trace.is_sure = bool(sure) or len(found) == 1
 
@@ -189,7 +194,10 @@ def _leave(arrived: Sequence[_State], call: Call, key: str) -> _State:
     if live and call.recorded is False:
         cuts[Cut(_reason(call, key), call, key)] = None
         live = False
-    return _State(live, call, cuts)
+    several = next((s.several for s in arrived if s.is_live and s.several), None)
+    if several is None and len(call.made) > 1:
+        several = call
+    return _State(live, call, several if live else None, cuts)
 
 
 def _reason(call: Call, key: str) -> NoGradient:

@@ -134,6 +134,13 @@ class Recorded:
         if trace.cuts:
             words = " or ".join(dict.fromkeys(self._words(cut.call) for cut in trace.cuts))
             return self._unknown(f"{words} cut it off, or a custom Function")
+        if trace.is_live and trace.several is not None:
+            call = trace.several
+            why = (
+                f"{self._words(call)} took it and gave {len(call.made)} results: that from which "
+                "the loss was computed need not depend on it"
+            )
+            return Verdict("unknown", why)
         if trace.is_live:
             return self._unknown("all calls that were seen from it to the loss are connected")
         if not self._flow.sees_all:

@@ -518,6 +518,17 @@ def test_calls_that_a_recording_does_not_tell_leave_the_reason_open() -> None:
     )
 
 
+def test_a_call_with_several_results_of_which_one_does_not_depend_on_it_is_named() -> None:
+    layer, x = nn.MultiheadAttention(4, 1), torch.rand(3, 1, 4)
+    with gradviz.record() as recording:
+        _, weights = layer(x, x, x)
+        loss = weights.sum()
+    row = gradviz.audit(loss, layer, recording=recording)["out_proj.weight"]
+    assert (row.gets_gradient, row.reason) == (False, "unknown")
+    assert row.why.startswith("multi_head_attention_forward() ")
+    assert " took it and gave 2 results" in row.why
+
+
 def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() -> None:
     def deep(x: Tensor) -> Tensor:
         for _ in range(300):
