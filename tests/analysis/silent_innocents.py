@@ -443,6 +443,9 @@ add(
     with torch.no_grad():
         c[0] = 9
     c[1:].sum().backward()
+    large = torch.ones(20, requires_grad=True) * 2
+    large.data[:10] = 0
+    large[10:].pow(2).sum().backward()
     """,
 )
 add(

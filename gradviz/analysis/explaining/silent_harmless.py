@@ -27,6 +27,12 @@ def is_harmless(act: Act, trail: Trail) -> bool:
     return _is_mask(act, trail)
 
 
+def is_of_part(act: Act, trail: Trail) -> bool:
+    """Whether only a part of a memory may have been written."""
+    made = {call.name for _, call in trail.aliases(act.written)}
+    return not act.is_exact or act.event.by == "__setitem__" or "__getitem__" in made
+
+
 def may_be_put_back(acts: list[Act], trail: Trail) -> bool:
     """Whether the last of several writes may have put back what was there before the first."""
     if len(acts) < 2:

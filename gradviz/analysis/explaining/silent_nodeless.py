@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gradviz.analysis.explaining.silent_cures import copied_alias, mode_around, recorded_write
-from gradviz.analysis.explaining.silent_harmless import is_harmless, is_scaled_with, may_be_put_back
+from gradviz.analysis.explaining.silent_harmless import (
+    is_harmless,
+    is_of_part,
+    is_scaled_with,
+    may_be_put_back,
+)
 from gradviz.analysis.explaining.silent_trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent_words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Number, TensorInfo, ValueSummary
 from gradviz.model.marks import Mark
+
+
+_PARTS: Final = frozenset(
+    f"{name}Backward0"
+    for name in ("Slice", "Select", "Index", "IndexSelect", "Gather", "Narrow", "Split", "Unbind")
+)
+"""Nodes that read a part of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,8 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
     readers = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
     after = [r for r in readers if act.is_before(trail.birth(r.id)) and trail.is_made_then(r)]
     after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
+    if info.values is None:  # it may be another part that was read
+        after = [r for r in after if r.name not in _PARTS or not is_of_part(act, trail)]
     for backward, (place, run) in ran.get(node, {}).items():
         if place < act.place:
             continue
