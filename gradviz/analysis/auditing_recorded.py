@@ -143,6 +143,9 @@ class Recorded:
             return Verdict("unknown", why)
         if trace.is_live:
             return self._unknown("all calls that were seen from it to the loss are connected")
+        if not self._flow.sees_all and trace.exits:
+            words = self._words(trace.exits[0])
+            return self._unknown(f"{words} took it out of torch; no other way to the loss was seen")
         if not self._flow.sees_all:
             return self._unknown("the loss was not seen to take anything that was computed from it")
         if trace.exits:

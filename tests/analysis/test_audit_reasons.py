@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -527,6 +528,16 @@ def test_a_call_with_several_results_of_which_one_does_not_depend_on_it_is_named
     assert (row.gets_gradient, row.reason) == (False, "unknown")
     assert row.why.startswith("multi_head_attention_forward() ")
     assert " took it and gave 2 results" in row.why
+
+
+def test_what_left_torch_is_named_even_if_not_all_ways_into_the_loss_were_seen() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        a = model["fc"](X).detach().numpy()
+        loss = model["head"](torch.from_numpy(a).requires_grad_()).sum()
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert row.reason == "unknown"
+    assert re.match(r"numpy\(\) in line \d+ took it out of torch; no other way", row.why)
 
 
 def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() -> None:
