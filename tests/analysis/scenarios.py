@@ -388,6 +388,25 @@ loss.backward()  # noticed
     ),
 )
 add(
+    "step before the only backward, with gradients of before",
+    WRITTEN,
+    """
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for p in net.parameters():
+    p.grad = torch.ones_like(p)
+y = net(torch.ones(3, 2)).sum()  # saved
+opt.step()  # culprit
+y.backward()  # noticed
+""",
+    variables=("net.1.weight",),
+    node="AddmmBackward0",
+    saved="mat2",
+    versions=(1, 2),
+    right=({"net[1].bias.grad": "torch.full((1,), 4.0)"},),
+    words=("updates after the backward that needs the weights as they were",),
+)
+add(
     "GAN: the generator's loss is older than the discriminator's step",
     WRITTEN,
     """

@@ -21,7 +21,7 @@ from gradviz.analysis.explaining.statements import (
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
 from gradviz.analysis.explaining.words import is_result, listed, operation_of
 from gradviz.analysis.explaining.writes import Written, writes_since_save
-from gradviz.model.events import OptimizerStepped
+from gradviz.model.events import BackwardStarted, OptimizerStepped
 from gradviz.model.explanation import Cure
 
 _MOST = 6
@@ -121,7 +121,9 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
     again = cures_backward.compute_again(stale, statement, evidence, " with the new values")
     if again is not None:
         yield again
-    does = "updates after both backwards; .grad then has the gradients of both"
+    does = "updates after the backward that needs the weights as they were"
+    if any(evidence.past.events(BackwardStarted, first.step)):
+        does = "updates after both backwards; .grad then has the gradients of both"
     moved = cures_backward.move_behind(statement, evidence, does)
     if moved is not None:
         yield moved
