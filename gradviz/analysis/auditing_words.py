@@ -95,10 +95,7 @@ def _state(facts: AuditFacts, rows: Sequence[ParameterAudit], state: GraphState)
                 f"{_have(there)} a .grad already: another backward adds to it."
             )
         else:
-            yield (
-                "The graph holds what backward needs. "
-                "No parameter that it leads to has a .grad yet."
-            )
+            yield "The graph holds what backward needs. No parameter of this graph has a .grad yet."
     elif state == "freed":
         yield from _freed(rows)
     elif state == "partly freed":

@@ -41,7 +41,7 @@ class Net(nn.Module):
 
 ALONE = """\
 audit of loss: 4 of 6 parameters get no gradient
-The graph holds what backward needs. No parameter that it leads to has a .grad yet.
+The graph holds what backward needs. No parameter of this graph has a .grad yet.
 fc.weight, fc.bias and spare.weight get no gradient: the graph of the loss does not lead to it.
 spare.bias gets no gradient: requires_grad is False.
 SGD.step() changes 2 of 6 parameters.
