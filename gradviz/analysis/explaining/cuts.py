@@ -100,7 +100,8 @@ class _Follower:
                 todo += self._makers(need)
         self._trail.is_lost |= bool(todo)
         # Freezing parameters is often meant; what cut the way to others is told first.
-        in_order = sorted(self._cuts.values(), key=lambda cut: cut.step)
+        by_tensor = sorted(self._cuts.values(), key=lambda cut: [int(k[1:]) for k in _flagged(cut)])
+        in_order = sorted(by_tensor, key=lambda cut: cut.step)
         self._trail.cuts = sorted(in_order, key=lambda cut: cut.reason == "requires_grad")
         return self._trail
 
@@ -160,7 +161,8 @@ class _Follower:
             return []
         found = self._switched_off(need.key) or (self._gradient(born) if born else None)
         if found is not None:
-            self._cuts.setdefault((found.step, found.call), found)
+            # One line may set the flags of several tensors.
+            self._cuts.setdefault((found.step, " ".join((found.call, *found.tensors))), found)
             return []
         statement = self._evidence.statement_at(self._past.line(born)) if born else None
         if born and statement is not None and _makes_of_values(statement):
@@ -234,6 +236,11 @@ class _Follower:
             else:
                 found += [replace(need, key=k, step=step, place=place) for k in event.reads]
         return found
+
+
+def _flagged(cut: Cut) -> tuple[str, ...]:
+    """Tensors whose flags a line has set, which are told in their order."""
+    return cut.tensors if cut.reason == "requires_grad" else ()
 
 
 def _makes_of_values(statement: Statement) -> bool:
