@@ -92,10 +92,14 @@ def code_lines(code: str) -> list[str]:
 
 
 def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
-    """The explanations of a recording by the step at which they were noticed."""
+    """The explanations of a recording by the step at which they were noticed.
+
+    Of an error that is not autograd's nothing is known but its name, which the caption tells.
+    """
     found: dict[int, tuple[Explanation, ...]] = {}
     for one in recording.explanations:
-        if one and one.step is not None:
+        is_empty = one.kind == "other" and not (one.causes or one.already or one.node)
+        if one and one.step is not None and not is_empty:
             found[one.step] = (*found.get(one.step, ()), one)
     return found
 

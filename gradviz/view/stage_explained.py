@@ -36,6 +36,8 @@ def mark_rules(marks: Iterable[Mark], *, variables: bool = True) -> str:
 
 def marked(drawn: Mapping[str, str], marks: Iterable[Mark]) -> dict[str, str]:
     """Those elements of a step that look another way with marks."""
+    if not drawn:
+        return {}
     after = overlay_elements(_BETWEEN.join(drawn.values()), marks).split(_BETWEEN)
     pairs = zip(drawn.items(), after, strict=True)
     return {key: now for (key, before), now in pairs if now != before}

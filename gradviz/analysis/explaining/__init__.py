@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterable
+
 from gradviz.analysis.explaining.errors import errors_in
 from gradviz.analysis.explaining.silent import silent_in
 from gradviz.model.explanation import Explanation
@@ -10,5 +13,17 @@ from gradviz.model.recording import Recording
 
 def explanations_of(recording: Recording) -> tuple[Explanation, ...]:
     """Everything that can be explained, in the order of the steps at which it was noticed."""
-    found = [*errors_in(recording), *silent_in(recording)]
+    found: list[Explanation] = []
+    looks: tuple[Callable[[Recording], Iterable[Explanation]], ...] = (errors_in, silent_in)
+    for look in looks:
+        try:
+            found += look(recording)
+        except Exception as problem:
+            # A recording can be shown without its explanation; what it saw must not be lost.
+            warnings.warn(
+                f"gradviz has a bug: this recording cannot be explained "
+                f"({type(problem).__name__}: {problem})",
+                RuntimeWarning,
+                stacklevel=2,
+            )
     return tuple(sorted(found, key=lambda one: (one.step is None, one.step or 0)))
