@@ -30,7 +30,7 @@ def test_a_bug_in_the_analysis_is_told_and_the_recording_can_be_shown(
     with pytest.warns(RuntimeWarning, match="gradviz has a bug"):
         found = recording.explanations
     assert found == ()
-    assert "a.add_(1)" in str(gradviz.show(recording))
+    assert "raised RuntimeError" in str(gradviz.show(recording))
 
 
 def test_an_error_that_is_not_autograds_gets_no_card() -> None:
