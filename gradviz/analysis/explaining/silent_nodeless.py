@@ -20,7 +20,6 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Number, TensorInfo, ValueSummary
 from gradviz.model.marks import Mark
 
-
 _PARTS: Final = frozenset(
     f"{name}Backward0"
     for name in ("Slice", "Select", "Index", "IndexSelect", "Gather", "Narrow", "Split", "Unbind")
