@@ -264,6 +264,8 @@ class Clipped(Event):
     """Ids of the tensors whose ``.grad`` it looked at."""
     without: tuple[str, ...] = ()
     """Ids of those whose ``.grad`` was ``None``."""
+    only_measures: bool = False
+    """Whether the limit was infinite, so that nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

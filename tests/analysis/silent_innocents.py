@@ -598,3 +598,39 @@ add(
     (table(torch.tensor([1, 2])) @ w).pow(2).sum().backward()
     """,
 )
+
+add(
+    "a part of a result is scaled where it stands",
+    """
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = w * w
+    h[0] *= 2
+    h.sum().backward()
+    """,
+)
+
+add(
+    "rows of a buffer are filled and scaled",
+    """
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    rows = torch.zeros(2, 2)
+    rows[0] += w
+    rows[0].mul_(3)
+    row = rows[1]
+    row -= w * w
+    rows.sum().backward()
+    """,
+)
+
+add(
+    "the norm is measured after the step",
+    """
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), float("inf"))
+    """,
+)

@@ -66,8 +66,19 @@ def _missed(act: Act, ran: _Ran, trail: Trail) -> Miss | None:
     """The first backward that went past a write."""
     if trail.has_leaf_on(act.event.storage, act.place[0]):
         return None  # a leaf's own value counts, and views of it see that
+    if _left_a_node(act, trail):
+        return None  # written through a view, it stands in the graph of the base too
     found = [m for info in _written(act, trail) for m in _misses(act, info, ran, trail)]
     return min(found, key=lambda m: m.place, default=None)
+
+
+def _left_a_node(act: Act, trail: Trail) -> bool:
+    """Whether the call that wrote was recorded with a node of its own.
+
+    Under no_grad what it returns has the node that it had before.
+    """
+    node = None if act.operation is None else act.operation.node
+    return node is not None and trail.birth(node)[0] == act.place[0]
 
 
 def _written(act: Act, trail: Trail) -> Iterator[TensorInfo]:

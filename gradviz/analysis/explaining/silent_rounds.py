@@ -57,7 +57,9 @@ class Round:
     def clipped(self) -> list[tuple[Place, Clipped]]:
         """Calls that clipped gradients, of whichever parameters."""
         return [
-            (place, event) for place, event in self._between(Clipped) if isinstance(event, Clipped)
+            (place, event)
+            for place, event in self._between(Clipped)
+            if isinstance(event, Clipped) and not event.only_measures
         ]
 
     def before(self, tensor: str) -> TensorInfo | None:

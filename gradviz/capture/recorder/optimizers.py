@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -115,7 +116,9 @@ class Optimizers:
             self._touch(tensors)
             keys = {self._world.know(t).id: t.grad is not None for t in tensors}
         without = tuple(key for key, has_grad in keys.items() if not has_grad)
-        self._steps.add(Clipped(frame.f_code.co_name, tuple(keys), without))
+        limit = variables.get("max_norm", variables.get("clip_value"))
+        only_measures = type(limit) is float and math.isinf(limit)
+        self._steps.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
 
 
 def _nothing(frame: FrameType) -> None:
