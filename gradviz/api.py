@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from gradviz.analysis.auditing import audit_of
-from gradviz.analysis.comparing_findings import comparison_of
+from gradviz.analysis.comparing.findings import comparison_of
 from gradviz.analysis.explaining import explanations_of
 from gradviz.analysis.holding import memory_of, memory_over
 from gradviz.capture import naming

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gradviz.analysis.comparing import differences_of
-from gradviz.analysis.comparing_picture import marks_of
-from gradviz.analysis.comparing_sides import Pairs
-from gradviz.analysis.comparing_told import thing_by_thing
+from gradviz.analysis.comparing.picture import marks_of
+from gradviz.analysis.comparing.sides import Pairs
+from gradviz.analysis.comparing.told import thing_by_thing
 from gradviz.model import Graph
 from gradviz.model.comparing import Difference
 from gradviz.model.marks import Mark, MarkKind

@@ -6,8 +6,8 @@ import torch
 
 import gradviz
 from gradviz.analysis.comparing import differences_between
-from gradviz.analysis.comparing_findings import comparison_of
-from gradviz.analysis.matching import match_nodes
+from gradviz.analysis.comparing.findings import comparison_of
+from gradviz.analysis.comparing.matching import match_nodes
 from gradviz.model import Graph, Node
 from tests.view.graphs import tensor
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import gradviz
-from gradviz.analysis.comparing_findings import comparison_of
+from gradviz.analysis.comparing.findings import comparison_of
 from gradviz.model import Graph
 
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradviz.analysis.comparing import differences_between, differences_of, renamed
-from gradviz.analysis.comparing_findings import comparison_of
-from gradviz.analysis.comparing_sides import Pairs
-from gradviz.analysis.matching import match_nodes
+from gradviz.analysis.comparing.findings import comparison_of
+from gradviz.analysis.comparing.matching import match_nodes
+from gradviz.analysis.comparing.sides import Pairs
 from gradviz.model import Graph, Node
 from gradviz.model.comparing import Difference
 from gradviz.view.report_wire import report_to_wire

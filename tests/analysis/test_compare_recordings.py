@@ -5,7 +5,7 @@ from contextlib import suppress
 import torch
 
 import gradviz
-from gradviz.analysis.comparing_findings import comparison_of
+from gradviz.analysis.comparing.findings import comparison_of
 from gradviz.model import Recording
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import gradviz
-from gradviz.analysis.comparing_findings import comparison_of
+from gradviz.analysis.comparing.findings import comparison_of
 from gradviz.model import Graph
 from gradviz.model.comparing import Comparison
 from gradviz.model.findings import Findings

@@ -1,0 +1,92 @@
+"""Gradients that are wrong although torch raised nothing, found in what the recording saw."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from gradviz.analysis.explaining.silent.broadcast import broadcasts
+from gradviz.analysis.explaining.silent.hidden import hidden_writes
+from gradviz.analysis.explaining.silent.lost import lost_gradients
+from gradviz.analysis.explaining.silent.nodeless import nodeless_writes
+from gradviz.analysis.explaining.silent.norms import moving_norms
+from gradviz.analysis.explaining.silent.rebound import rebound_parameters
+from gradviz.analysis.explaining.silent.stale import stale_gradients
+from gradviz.analysis.explaining.silent.trail import Trail
+from gradviz.model.explanation import Explanation
+from gradviz.model.recording import Recording
+
+_FAMILIES: Final[tuple[Callable[[Trail], Iterator[Explanation]], ...]] = (
+    hidden_writes,
+    nodeless_writes,
+    broadcasts,
+    rebound_parameters,
+    stale_gradients,
+    moving_norms,
+    lost_gradients,
+)
+
+
+def silent_in(recording: Recording) -> Iterator[Explanation]:
+    """One explanation per fault, in the order of the steps at which they do their harm.
+
+    A fault in a loop is told once: the first time it does harm.
+    """
+    trail = Trail(recording)
+    found = _merged([one for family in _FAMILIES for one in family(trail)])
+    told = set()
+    for one in sorted(found, key=lambda e: (e.step is None, e.step or 0)):
+        culprit, noticed = one.cause.at if one.cause else None, one.noticed
+        key = (
+            one.kind,
+            one.variables,
+            culprit and (culprit.code, culprit.line),
+            noticed and (noticed.code, noticed.line),
+        )
+        if key not in told:
+            told.add(key)
+            yield _with_unknown(one, trail)
+
+
+def _with_unknown(one: Explanation, trail: Trail) -> Explanation:
+    """It says so where all of it happened inside a function whose lines were not recorded."""
+    culprit, noticed = one.cause.at if one.cause else None, one.noticed
+    if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
+        return one
+    statement = trail.statement(culprit.step or 0)
+    if statement is None or (culprit.code, culprit.line) != (noticed.code, noticed.line):
+        return one
+    calls = [node for node in statement.parts if isinstance(node, ast.Call)]
+    names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    if len(names) != 1:
+        return one
+    function = names.pop()
+    words = f"which line inside {function}; gradviz.record(into={function}) would tell"
+    return replace(one, cures=(), unknown=(*one.unknown, words))
+
+
+def _merged(found: list[Explanation]) -> list[Explanation]:
+    """Explanations, of which one tells all that a write did."""
+    hidden = {_write(one): one for one in reversed(found) if one.kind == "hidden write"}
+    kept = []
+    for one in found:
+        if one.kind != "write without a node" or _write(one) not in hidden:
+            kept.append(one)
+    for other in reversed(found):
+        first = hidden.get(_write(other))
+        if other.kind == "write without a node" and first is not None:
+            kept[kept.index(first)] = hidden[_write(first)] = replace(
+                first,
+                why=f"{first.why}. Besides, {other.why}",
+                cures=other.cures,  # others would leave that part of the fault
+                marks=tuple({mark.id: mark for mark in (*other.marks, *first.marks)}.values()),
+            )
+    return kept
+
+
+def _write(one: Explanation) -> tuple[object, ...]:
+    """The line that wrote, and what."""
+    line = one.cause.at if one.cause is not None else None
+    return (one.variables, line and (line.code, line.line, line.step))

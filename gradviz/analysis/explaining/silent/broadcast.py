@@ -1,0 +1,204 @@
+"""``(N, 1)`` against ``(N,)``: every prediction is compared with every target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.analysis.explaining.silent.trail import Place, Trail
+from gradviz.analysis.explaining.silent.words import at, marked
+from gradviz.analysis.explaining.statements import Statement, end_of, last_name
+from gradviz.model.events import Operand, Operation
+from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.facts import Node
+from gradviz.model.marks import Mark
+
+_LOSS_NAMES: Final = (
+    "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss "
+    "hinge_embedding_loss"
+)
+"""Losses that broadcast; others refuse to."""
+_LOSSES: Final = frozenset(_LOSS_NAMES.split())
+_DIFFERENCES: Final = frozenset({"sub", "subtract", "__sub__"})
+_COLUMNS: Final = frozenset({"unsqueeze", "__getitem__", "view", "reshape", "unflatten", "expand"})
+"""Operations that make a column of a vector, for pairs that are wanted."""
+_FLAT: Final = frozenset({"squeeze", "flatten", "ravel", "view", "reshape"})
+_DISTANCES: Final = frozenset({"PowBackward0", "AbsBackward0"})
+_SCALED: Final = frozenset({"MulBackward0", "DivBackward0", "NegBackward0", "ClampBackward1"})
+_SUMMED: Final = frozenset({"MeanBackward0", "SumBackward0"})
+_NORMS: Final = frozenset({"NormBackward0", "LinalgVectorNormBackward0"})
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A call that compared every element with every other."""
+
+    place: Place
+    event: Operation
+    column: int
+    """Which of the two operands is ``(N, 1)``."""
+    ran: Place
+    """When backward ran its node."""
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        """What is ``(N, 1)``, and what is ``(N,)``."""
+        two = self.event.inputs[:2]
+        return two[self.column], two[1 - self.column]
+
+
+def broadcasts(trail: Trail) -> Iterator[Explanation]:
+    """Differences and losses of shape ``(N, N)`` that should have been of shape ``(N,)``."""
+    ran: dict[str, Place] = {}
+    for place, run in trail.runs:
+        ran.setdefault(run.node, place)
+    for place, event in trail.events[Operation]:
+        if not isinstance(event, Operation) or event.node not in ran:
+            continue
+        column = _column(event)
+        if column is None or not _is_loss(event, trail) or _is_wanted(event, column, place, trail):
+            continue
+        yield _explanation(Pairs(place, event, column, ran[event.node]), trail)
+
+
+def _column(event: Operation) -> int | None:
+    """Which of two operands is ``(N, 1)`` while the other is ``(N,)``."""
+    if event.name not in _LOSSES | _DIFFERENCES or not event.recorded or len(event.inputs) < 2:
+        return None
+    shapes = [operand.shape for operand in event.inputs[:2]]
+    for place in (0, 1):
+        one, other = shapes[place], shapes[1 - place]
+        if one is not None and other is not None and len(other) == 1 and one == (*other, 1):
+            return place if other[0] > 1 else None
+    return None
+
+
+def _is_loss(event: Operation, trail: Trail) -> bool:
+    """Whether it is a loss, or a difference whose squares or the like are summed up.
+
+    The mean of differences alone is the same, whichever are paired.
+    """
+    if event.name in _LOSSES:
+        return True
+    todo = [(event.node or "", False, 0)]
+    while todo:
+        key, is_distance, depth = todo.pop()
+        for reader in trail.readers(key):
+            is_square = reader.name == "MulBackward0" and {
+                entry[0] for entry in reader.next_functions if entry is not None
+            } == {key}
+            distance = is_distance or is_square or reader.name in _DISTANCES
+            if reader.name in _NORMS or (distance and reader.name in _SUMMED):
+                return True
+            if depth < 4 and (reader.name in _DISTANCES | _SCALED):
+                todo.append((reader.id, distance, depth + 1))
+    return False
+
+
+def _is_wanted(event: Operation, column: int, place: Place, trail: Trail) -> bool:
+    """Whether the column was made on purpose: in this line, or of the vector itself."""
+    keys = event.reads[:2]
+    if len(keys) < 2:
+        return True
+    made = trail.makers.get(keys[column])
+    if made is None or made[1].name not in _COLUMNS:
+        return False
+    in_line = made[0][0] == place[0]
+    own = _origin(keys[column], trail) == _origin(keys[1 - column], trail)
+    plain = event.name in _LOSSES and made[1].name in ("view", "reshape")
+    return own or (in_line and not plain)
+
+
+def _origin(key: str, trail: Trail) -> str:
+    """The tensor that others were made from without computing."""
+    for _, made in trail.aliases(key):
+        key = next(iter(made.reads), key)
+    return key
+
+
+def _explanation(pairs: Pairs, trail: Trail) -> Explanation:
+    event, step = pairs.event, pairs.ran[0]
+    column, row = pairs.operands
+    size = (row.shape or (0,))[0]
+    node: Node | None = trail.past.node(event.node, step)
+    line = trail.line(pairs.place)
+    names = [name for o in (column, row) if (name := trail.name(o.tensor, pairs.place[0]))]
+    shapes = " and ".join(
+        f"{trail.name(o.tensor, pairs.place[0]) or 'the other'} of shape {o.shape}"
+        for o in event.inputs[:2]
+    ).replace("the other of shape", "a tensor of shape")
+    what = (
+        f"{event.name} got {shapes}, and broadcast them to ({size}, {size}): {size * size} pairs "
+        f"where {size} were meant"
+    )
+    why = (
+        "broadcasting stretches both: each element is compared with every element of the other, "
+        "so the gradient pulls every prediction towards all targets at once"
+    )
+    pairs_words = f"{at(line, trail)}: {size} x {size} pairs"
+    named = "" if node is None else node.name
+    return Explanation(
+        kind="broadcast",
+        what=what,
+        why=why,
+        variables=tuple(names),
+        node=event.node,
+        node_name=named or None,
+        causes=(Cause("other", f"{event.name} compares {size} x {size} pairs", line),),
+        noticed=trail.line(pairs.ran),
+        cures=tuple(_cures(pairs, trail)),
+        marks=marked([Mark(event.node or "", "culprit", pairs_words)], trail, step),
+        step=step,
+        recording=trail.recording,
+    )  # fmt: skip
+
+
+def _cures(pairs: Pairs, trail: Trail) -> Iterator[Cure]:
+    line, statement = trail.line(pairs.place), trail.statement(pairs.place)
+    two = None if statement is None else _two_sides(statement, pairs.event)
+    if statement is None or two is None or line is None:
+        yield Cure("makes both of shape (N,)", "prediction = prediction.squeeze(1)", "elsewhere")
+        return
+    column, row = two[pairs.column], two[1 - pairs.column]
+    size = (pairs.operands[1].shape or (0,))[0]
+    code = statement.edited(_called(column, "squeeze(1)"))
+    yield Cure(f"both are of shape ({size},)", code, "instead", line.line)
+    if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
+        return  # the two would be undone
+    code = statement.edited(_called(row, "unsqueeze(1)"))
+    yield Cure(f"both are of shape ({size}, 1)", code, "instead", line.line)
+
+
+def _two_sides(statement: Statement, event: Operation) -> tuple[ast.expr, ast.expr] | None:
+    """The two operands in the text of a line, if there is one place they can be."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    module = (event.module or "").rpartition(".")[2]
+    for node in statement.parts:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            if event.name in _DIFFERENCES:
+                found.append((node.left, node.right))
+        elif isinstance(node, ast.Call) and event.name in _LOSSES:
+            name = last_name(node.func) or last_name(getattr(node.func, "func", node))
+            if len(node.args) >= 2 and name and (name in (event.name, module) or module):
+                found.append((node.args[0], node.args[1]))
+    names = [_is_text(operand.text) for operand in event.inputs[:2]]
+    fits = [
+        two
+        for two in found
+        if all(not name or ast.unparse(side) == name for name, side in zip(names, two))
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _is_text(text: str) -> str:
+    """The name of an operand, ``""`` if it has none."""
+    return "" if " " in text else text
+
+
+def _called(node: ast.expr, method: str) -> list[tuple[ast.AST | tuple[int, int], str]]:
+    """Edits that call a method on an expression."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return [(end_of(node), f".{method}")]
+    return [((node.lineno, node.col_offset), "("), (end_of(node), f").{method}")]

@@ -1,0 +1,197 @@
+"""Saved memory that was written without any version telling so, and then used by backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from gradviz.analysis.explaining.silent.cures import cures_of_hidden
+from gradviz.analysis.explaining.silent.harmless import is_scaled_with, may_be_put_back
+from gradviz.analysis.explaining.silent.reads import looks_at_pattern, reads_values, same_pattern
+from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
+from gradviz.analysis.explaining.silent.words import at, marked, write_cause
+from gradviz.model.events import NodeRan
+from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.facts import Node, Number, SavedTensor
+from gradviz.model.marks import Mark
+
+
+@dataclass(frozen=True)
+class Use:
+    """A slot that backward used."""
+
+    place: Place
+    node: Node
+    slot: SavedTensor
+    at: int
+    """Place of the slot among those of the node."""
+    tensor: str | None
+    """Known tensor that it is, or that it is a view of."""
+
+    @property
+    def covers(self) -> bool:
+        """Whether the slot is the whole memory."""
+        nbytes, whole = self.slot.nbytes, self.slot.storage_nbytes
+        return nbytes is not None and whole is not None and nbytes >= whole
+
+
+def hidden_writes(trail: Trail) -> Iterator[Explanation]:
+    """Writes to what a node had saved, where the version stood still."""
+    first: list[tuple[Use, list[Act], list[Use]]] = []
+    by_act: dict[Place, list[Use]] = {}
+    for place, ran in trail.runs:
+        for use in _uses(place, ran, trail):
+            acts = _harmful(use, trail)
+            if not acts:
+                continue
+            if acts[0].place not in by_act:
+                uses: list[Use] = []
+                first.append((use, acts, uses))
+                by_act |= {act.place: uses for act in acts}
+            by_act[acts[0].place].append(use)
+    for use, acts, uses in first:
+        others = {one.node.id for one in uses} - {use.node.id}
+        yield _explanation(use, acts, not others, trail)
+
+
+def _uses(place: Place, ran: NodeRan, trail: Trail) -> Iterator[Use]:
+    held = [slot for slot in ran.used if slot.state == "held" and slot.storage in trail.acts]
+    if not held or _is_zero(ran):
+        return
+    node = trail.past.node(ran.node, place[0])
+    if node is None:
+        return
+    names = [slot.name for slot in node.saved]
+    for slot in held:
+        if reads_values(node, slot) and slot.name in names:
+            key = slot.tensor or slot.view_of
+            yield Use(place, node, slot, names.index(slot.name), key)
+
+
+def _is_zero(ran: NodeRan) -> bool:
+    """Whether only zeros arrived, so that it hands on zeros whatever it saved."""
+    norms = [grad.norm for grad in ran.grad_outputs if grad is not None]
+    return bool(norms) and all(norm == 0 for norm in norms)
+
+
+def _harmful(use: Use, trail: Trail) -> list[Act]:
+    """Writes after which the memory is certainly not what it was."""
+    born = trail.birth(use.node.id)
+    on_it = trail.acts[use.slot.storage]
+    acts = [act for act in on_it if act.is_after(born) and act.place < use.place]
+    moves = [place for place, act in enumerate(acts) if act.is_assignment]
+    if moves:  # before that the tensor had other memory
+        acts = acts[moves[-1] :] if _is_move(acts[moves[-1]], use, trail) else []
+    if not acts or _is_made_up_for(use, acts, trail):
+        return []
+    before, now = _saved_values(use, born, trail), _used_values(use, acts, trail)
+    if before is not None and now is not None:
+        if _same(use, before, now) or (use.slot.tensor is None and not use.covers):
+            return []
+        return _last_change(use, before, acts, trail)
+    if not use.covers and not any(_is_whole(act, use) for act in acts):
+        return []  # it may be another part of the memory
+    # Or what it was may be there again, or nothing that counts has changed.
+    return [] if may_be_put_back(acts, trail) or looks_at_pattern(use.node) else acts
+
+
+def _is_made_up_for(use: Use, acts: list[Act], trail: Trail) -> bool:
+    """Whether exp's result was scaled before anything read it: its gradient is scaled so too."""
+    readers = (trail.birth(reader.id) for reader in trail.readers(use.node.id))
+    return all(is_scaled_with(use.node, act, trail) for act in acts) and all(
+        act.is_before(born) for born in readers for act in acts
+    )
+
+
+def _is_move(act: Act, use: Use, trail: Trail) -> bool:
+    """Whether an assignment to ``.data`` gave the saved tensor the memory it had then."""
+    info = trail.tensor(use.slot.tensor, act.place[0] - 1)
+    return info is not None and info.name == act.event.name
+
+
+def _saved_values(use: Use, born: Place, trail: Trail) -> tuple[Number, ...] | None:
+    """Values of the tensor when it was saved."""
+    in_line = [act for act in trail.acts[use.slot.storage] if act.place[0] == born[0]]
+    if not in_line:
+        return trail.values(use.tensor, born[0])
+    if all(act.is_after(born) for act in in_line):
+        return trail.values(use.tensor, born[0] - 1)
+    return None
+
+
+def _used_values(use: Use, acts: list[Act], trail: Trail) -> tuple[Number, ...] | None:
+    """Values of the tensor when backward used it."""
+    if acts[-1].place[0] == use.place[0]:
+        return None
+    return trail.values(use.tensor, use.place[0])
+
+
+def _same(use: Use, before: tuple[Number, ...], now: tuple[Number, ...]) -> bool:
+    if before == now:
+        return True
+    whole = use.slot.tensor is not None or use.covers
+    return whole and looks_at_pattern(use.node) and same_pattern(use.node, before, now)
+
+
+def _last_change(use: Use, before: tuple[Number, ...], acts: list[Act], trail: Trail) -> list[Act]:
+    """Writes since the memory was last as it had been saved."""
+    first = 0
+    for place, act in enumerate(acts[:-1]):
+        following = acts[place + 1].place[0]
+        if following > act.place[0]:
+            then = trail.values(use.tensor, following - 1)
+            if then is not None and _same(use, before, then):
+                first = place + 1
+    return acts[first:]
+
+
+def _is_whole(act: Act, use: Use) -> bool:
+    """Whether a write was to all of the memory."""
+    whole = use.slot.storage_nbytes
+    shape, nbytes = use.slot.shape, use.slot.nbytes
+    if act.operation is None or not act.operation.inputs or not shape or not nbytes:
+        return False
+    written = act.operation.inputs[0].shape
+    if written is None or whole is None or not prod(shape):
+        return False
+    return prod(written) * (nbytes // prod(shape)) >= whole
+
+
+def _explanation(use: Use, acts: list[Act], is_only: bool, trail: Trail) -> Explanation:
+    act, step = acts[0], use.place[0]
+    key = trail.name(use.tensor, step)
+    name = key or f"a tensor of shape {use.slot.shape}"
+    node, slot = use.node, use.slot
+    saved = trail.past.made_at(node)
+    causes = [write_cause(one, name, trail) for one in acts[:3]]
+    if saved is not None:
+        causes.append(Cause("save", f"{node.name} saved {name} as {slot.name}", saved))
+    stood = "no version" if slot.saved_version is None else f"version {slot.saved_version}"
+    marks = [Mark(f"{node.id}.saved.{use.at}", "written", f"{causes[0].what} after it was saved")]
+    if use.tensor is not None:
+        marks.append(Mark(use.tensor, "written", causes[0].what))
+    return Explanation(
+        kind="hidden write",
+        what=(
+            f"{causes[0].what} after {node.name} had saved it, and {stood} did not change, so "
+            f"backward did not notice"
+        ),
+        why=(
+            f"{node.name} keeps the memory of {name}, not a copy. Backward computed with the "
+            f"values that {at(causes[0].at, trail)} had put there, so the gradient is not that "
+            f"of what forward computed"
+        ),
+        variables=() if key is None else (key,),
+        node=node.id,
+        node_name=node.name,
+        saved=slot.name,
+        saved_version=slot.saved_version,
+        current_version=slot.current_version,
+        causes=tuple(causes),
+        noticed=trail.line(step),
+        cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, trail),
+        marks=marked(marks, trail, step),
+        step=step,
+        recording=trail.recording,
+    )

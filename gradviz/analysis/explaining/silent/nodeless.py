@@ -1,0 +1,206 @@
+"""Writes that left no node, and a backward that went through what they wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.analysis.explaining.silent.cures import copied_alias, mode_around, recorded_write
+from gradviz.analysis.explaining.silent.harmless import (
+    is_harmless,
+    is_of_part,
+    is_scaled_with,
+    may_be_put_back,
+)
+from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
+from gradviz.analysis.explaining.silent.words import at, marked, write_cause
+from gradviz.model.events import NodeRan
+from gradviz.model.explanation import Explanation
+from gradviz.model.facts import Number, TensorInfo, ValueSummary
+from gradviz.model.marks import Mark
+
+_PARTS: Final = frozenset(
+    f"{name}Backward0"
+    for name in ("Slice", "Select", "Index", "IndexSelect", "Gather", "Narrow", "Split", "Unbind")
+)
+"""Nodes that read a part of a tensor."""
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A write that backward went past."""
+
+    act: Act
+    tensor: TensorInfo
+    """What was written, as it was before."""
+    node: str
+    """Its node, which the gradient went to as if nothing had been written."""
+    reader: str | None
+    """The node that read what was written; ``None`` if backward began there."""
+    slot: int
+    place: Place
+    """When backward went there."""
+
+
+def nodeless_writes(trail: Trail) -> Iterator[Explanation]:
+    """Writes in place to tensors of the graph that no node tells of."""
+    ran: _Ran = {}
+    for place, event in trail.runs:
+        ran.setdefault(event.node, {}).setdefault(event.backward, (place, event))
+    for acts in trail.acts.values():
+        for act in acts:
+            miss = _missed(act, ran, trail)
+            node = None if miss is None else trail.past.node(miss.node, miss.place[0])
+            if miss is None or node is None or is_scaled_with(node, act, trail):
+                continue
+            if not is_harmless(act, trail):
+                yield _explanation(miss, trail)
+
+
+_Ran = dict[str, dict[int, tuple[Place, NodeRan]]]
+"""Nodes that ran, by id and number of the backward."""
+
+
+def _missed(act: Act, ran: _Ran, trail: Trail) -> Miss | None:
+    """The first backward that went past a write."""
+    if trail.has_leaf_on(act.event.storage, act.place[0]):
+        return None  # a leaf's own value counts, and views of it see that
+    if _left_a_node(act, trail):
+        return None  # written through a view, it stands in the graph of the base too
+    found = [m for info in _written(act, trail) for m in _misses(act, info, ran, trail)]
+    return min(found, key=lambda m: m.place, default=None)
+
+
+def _left_a_node(act: Act, trail: Trail) -> bool:
+    """Whether the call that wrote was recorded with a node of its own.
+
+    Under no_grad what it returns has the node that it had before.
+    """
+    node = None if act.operation is None else act.operation.node
+    return node is not None and trail.birth(node)[0] == act.place[0]
+
+
+def _written(act: Act, trail: Trail) -> Iterator[TensorInfo]:
+    """Tensors with a node whose values a write changed, that which was named first."""
+    step = act.place[0]
+    keys = act.event.tensors
+    if act.is_assignment:
+        keys = tuple(i.id for i in trail.past.tensors(step) if i.name == act.event.name)
+    rows = [info for key in keys if (info := trail.tensor(key, step - 1)) is not None]
+    for info in sorted(rows, key=lambda i: i.name != act.event.name):
+        if info.node is None or not info.requires_grad or info.is_leaf is not False:
+            continue
+        before, after = info.values, trail.values(info.id, step)
+        if before is not None and before == after:
+            continue
+        if info.is_view and info.id != act.written and (before is None or after is None):
+            continue  # it may be another part of the memory
+        yield info
+
+
+def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Miss]:
+    node = info.node or ""
+    own = {row.node for row in trail.past.tensor_rows(info.id, len(trail.recording.facts))}
+    # A write that is recorded makes a node of the tensor's own.
+    readers = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
+    after = [r for r in readers if act.is_before(trail.birth(r.id)) and trail.is_made_then(r)]
+    after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
+    if info.values is None:  # it may be another part that was read
+        after = [r for r in after if r.name not in _PARTS or not is_of_part(act, trail)]
+    for backward, (place, run) in ran.get(node, {}).items():
+        if place < act.place:
+            continue
+        if after == readers and not _arrives(act, info, run.grad_outputs, info.output_nr, trail):
+            continue
+        for reader in after:
+            by = ran[reader.id].get(backward)
+            for slot, entry in enumerate(reader.next_functions if by is not None else ()):
+                is_read = by is not None and entry == (node, info.output_nr)
+                if (
+                    by is not None
+                    and is_read
+                    and _arrives(act, info, by[1].grad_inputs, slot, trail)
+                ):
+                    yield Miss(act, info, node, reader.id, slot, place)
+        if _is_root(act, info, backward, trail):
+            yield Miss(act, info, node, None, 0, place)
+
+
+def _is_put_back(act: Act, info: TensorInfo, reader: str, trail: Trail) -> bool:
+    """Whether a node read values that the tensor had before it was written."""
+    born = trail.birth(reader)
+    read = trail.values(info.id, max(act.place[0], born[0] - 1))
+    if read is None:
+        made = trail.birth(info.node or "")
+        acts = [a for a in trail.acts[act.event.storage] if made < a.place < born]
+        return may_be_put_back(acts, trail)
+    rows = trail.past.tensor_rows(info.id, act.place[0] - 1)
+    return any(row.values == read for row in rows if row.node == info.node)
+
+
+def _is_root(act: Act, info: TensorInfo, backward: int, trail: Trail) -> bool:
+    """Whether backward began at what was written through its own name."""
+    if backward not in trail.started:
+        return False
+    place, started = trail.started[backward]
+    own = act.written == info.id or any(
+        info.id in made.reads for _, made in trail.aliases(act.written)
+    )
+    in_line = own and all(p[0] == act.place[0] for p, _ in trail.aliases(act.written))
+    return in_line and act.place < place and (info.node, info.output_nr) in started.roots
+
+
+def _arrives(
+    act: Act, info: TensorInfo, grads: tuple[ValueSummary | None, ...], at: int, trail: Trail
+) -> bool:
+    """Whether a gradient other than 0 came back for values that were changed."""
+    if not grads:
+        return True  # it is not known
+    grad = grads[at] if at < len(grads) else None
+    if grad is None or grad.norm == 0:
+        return False
+    before, after = info.values, trail.values(info.id, act.place[0])
+    if before is None or after is None or grad.values is None or len(grad.values) != len(before):
+        return True
+    changed: list[tuple[Number, Number, Number]] = [*zip(before, after, grad.values)]
+    return any(old != new and g != 0 for old, new, g in changed)
+
+
+def _mode(miss: Miss, trail: Trail) -> str:
+    """Under which mode nothing is recorded, if it is seen around the line."""
+    statement = trail.statement(miss.act.place)
+    if statement is None or not mode_around(statement):
+        return ""
+    return " in inference mode" if "inference" in mode_around(statement) else " under no_grad"
+
+
+def _explanation(miss: Miss, trail: Trail) -> Explanation:
+    act, info, step = miss.act, miss.tensor, miss.place[0]
+    name = trail.name(info.id, act.place[0]) or act.event.name
+    cause = write_cause(act, name, trail)
+    node = trail.past.node(miss.node, step)
+    node_name = "its node" if node is None else node.name
+    reader = trail.past.node(miss.reader, step)
+    came = "it began there" if reader is None else f"it came from {reader.name}"
+    edge = [] if reader is None else [
+        Mark(f"{reader.id}.{miss.slot}", "culprit", f"{act.event.by} is missing here")
+    ]  # fmt: skip
+    why = (
+        f"backward went through {name} as if it still were what {node_name} gave: {came} and "
+        f"went on to {node_name}, and no node tells it what {at(cause.at, trail)} did"
+    )
+    return Explanation(
+        kind="write without a node",
+        what=f"{cause.what}{_mode(miss, trail)} without leaving a node, so the gradient ignores it",
+        why=why,
+        variables=(name,),
+        node=miss.node,
+        node_name=None if node is None else node.name,
+        causes=(cause,),
+        noticed=trail.line(step),
+        cures=(*recorded_write(act, name, trail), *copied_alias(act, name, trail))[:2],
+        marks=marked([*edge, Mark(info.id, "written", cause.what)], trail, step),
+        step=step,
+        recording=trail.recording,
+    )

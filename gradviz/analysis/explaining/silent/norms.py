@@ -1,0 +1,136 @@
+"""Batch norms whose parameters are frozen, and whose statistics move all the same."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from gradviz.analysis.explaining.silent.rounds import frozen_at
+from gradviz.analysis.explaining.silent.trail import Place, Trail
+from gradviz.analysis.explaining.silent.words import few, marked
+from gradviz.analysis.explaining.statements import expression_of, is_expression, last_name
+from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
+from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.marks import Mark
+
+
+def moving_norms(trail: Trail) -> Iterator[Explanation]:
+    """Batch norms whose parameters are frozen and whose statistics a forward wrote."""
+    lines: dict[int, list[tuple[Place, Operation]]] = defaultdict(list)
+    for place, event in trail.events[Operation]:
+        if isinstance(event, Operation) and _moves(event, place, trail):
+            lines[place[0]].append((place, event))
+    for found in lines.values():
+        yield _moving(found, trail)
+
+
+def _moves(event: Operation, place: Place, trail: Trail) -> bool:
+    """Whether a call is a batch norm in training mode with frozen parameters."""
+    if event.name != "batch_norm" or event.recomputed or len(event.inputs) < 7:
+        return False
+    mean, training, momentum = event.inputs[1], event.inputs[5], event.inputs[6]
+    if mean.shape is None or training.text != "True" or momentum.text in ("0", "0.0"):
+        return False
+    keys = [o.tensor for o in event.inputs[3:5] if o.shape is not None]
+    if not keys or None in keys or trail.name(mean.tensor, place[0]) is None:
+        return False
+    return (
+        not set(keys) & set(event.required)
+        and _is_recorded(event, place, trail)
+        and not any(_is_still_trained(key or "", place, trail) for key in keys)
+        and _has_changed(mean.tensor, place, trail)
+    )
+
+
+def _has_changed(mean: str | None, place: Place, trail: Trail) -> bool:
+    before, after = trail.values(mean, place[0] - 1), trail.values(mean, place[0])
+    return before is None or after is None or before != after
+
+
+def _is_still_trained(key: str, place: Place, trail: Trail) -> bool:
+    """Whether it is frozen only for a while, as a discriminator is while the generator learns."""
+    for later, event in trail.events[FlagChanged]:
+        if not isinstance(event, FlagChanged) or later < place:
+            continue
+        if (event.tensor, event.flag, event.after) == (key, "requires_grad", True):
+            return True
+    frozen = frozen_at(key, place, trail)
+    steps = [(p, e) for p, e in trail.events[OptimizerStepped] if isinstance(e, OptimizerStepped)]
+    if frozen is None:
+        return any(key in e.updated for _, e in steps)
+    since = [e for p, e in steps if p > frozen]
+    was_trained = any(key in e.updated for p, e in steps if p < frozen)
+    return was_trained and bool(since) and not any(key in e.parameters for e in since)
+
+
+def _is_recorded(event: Operation, place: Place, trail: Trail) -> bool:
+    """Whether the forward is known to be no evaluation under ``no_grad``."""
+    if event.recorded:
+        return True
+    if event.reason != "no input requires grad":
+        return False
+    root = (event.module or "").split(".")[0]
+    events = trail.recording.facts[place[0]].events
+    if any(isinstance(e, Operation) and e.recorded and (e.module or "").split(".")[0] == root
+           for e in events if root):  # fmt: skip
+        return True
+    statement = trail.statement(place)
+    if statement is None or any(_stops_recording(around) for around in statement.around):
+        return False
+    calls = [node for node in statement.parts if isinstance(node, ast.Call)]
+    return any(isinstance(c.func, ast.Name) and c.func.id == root for c in calls)
+
+
+def _stops_recording(around: ast.stmt) -> bool:
+    calls = [item.context_expr for item in getattr(around, "items", ())]
+    calls += getattr(around, "decorator_list", [])
+    names = {last_name(c.func if isinstance(c, ast.Call) else c) for c in calls}
+    return bool(names & {"no_grad", "inference_mode", "set_grad_enabled"})
+
+
+def _moving(found: list[tuple[Place, Operation]], trail: Trail) -> Explanation:
+    place, event = found[0]
+    step = place[0]
+    modules = list(dict.fromkeys(e.module or "batch_norm" for _, e in found))
+    keys = [o.tensor for _, e in found for o in e.inputs[1:3] if o.tensor is not None]
+    names = list(dict.fromkeys(trail.name(key, step) or key for key in keys))
+    line = trail.line(step)
+    causes = [Cause("write", f"batch_norm wrote {few(names)} in training mode", line)]
+    weight = next((o.tensor for o in event.inputs[3:5] if o.tensor is not None), None)
+    frozen = None if weight is None else frozen_at(weight, place, trail)
+    if frozen is not None:
+        causes.append(Cause("other", "its parameters are frozen since then", trail.line(frozen)))
+    node = trail.past.node(event.node, step)
+    many = len(modules) > 1
+    return Explanation(
+        kind="frozen batch norm moves",
+        what=(
+            f"{few(modules)} {'have' if many else 'has'} frozen parameters, and "
+            f"{'their' if many else 'its'} forward still wrote {few(names)}"
+        ),
+        why=(
+            "requires_grad=False stops gradients only. Running statistics are buffers that a "
+            "forward in training mode updates, under no_grad too; eval() stops that"
+        ),
+        variables=tuple(names),
+        node=event.node,
+        node_name=None if node is None else node.name,
+        causes=tuple(causes),
+        noticed=line,
+        cures=tuple(_in_eval(modules, line)),
+        marks=marked([Mark(k, "written", "the forward updated it") for k in keys], trail, step),
+        step=step,
+        recording=trail.recording,
+    )
+
+
+def _in_eval(modules: list[str], line: CodeLine | None) -> Iterator[Cure]:
+    does = "the statistics stay, and are used as they are"
+    typed = [expression_of(name) for name in modules]
+    if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:
+        yield Cure(does, "batch_norm.eval()", "elsewhere")
+    elif len(typed) < 4:
+        yield Cure(does, "; ".join(f"{name}.eval()" for name in typed), "before", line.line)
+    else:
+        yield Cure(does, f"for m in ({', '.join(typed)}): m.eval()", "before", line.line)

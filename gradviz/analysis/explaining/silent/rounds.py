@@ -1,0 +1,123 @@
+"""Rounds of training: what happened to gradients between two steps of an optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradviz.analysis.explaining.silent.trail import Place, Trail
+from gradviz.model.events import (
+    Accumulated,
+    Clipped,
+    Event,
+    FlagChanged,
+    OptimizerStepped,
+    ZeroedGrad,
+)
+from gradviz.model.facts import TensorInfo, ValueSummary
+
+
+@dataclass(frozen=True)
+class Round:
+    """A step of an optimizer, and what came between it and the one before."""
+
+    trail: Trail
+    start: Place | None
+    """The step before; ``None`` if the recording does not know one."""
+    place: Place
+    stepped: OptimizerStepped
+
+    def _between(self, kind: type[Event]) -> Iterator[tuple[Place, Event]]:
+        for place, event in self.trail.events[kind]:
+            if (self.start is None or place > self.start) and place < self.place:
+                yield place, event
+
+    @property
+    def accumulated(self) -> list[tuple[Place, Accumulated]]:
+        """Gradients that came to its parameters."""
+        mine = set(self.stepped.parameters)
+        return [
+            (place, event)
+            for place, event in self._between(Accumulated)
+            if isinstance(event, Accumulated) and event.tensor in mine and not event.retained
+        ]
+
+    @property
+    def zeroed(self) -> list[tuple[Place, ZeroedGrad]]:
+        """Calls of ``zero_grad()`` that took gradients of its parameters away."""
+        mine = set(self.stepped.parameters)
+        return [
+            (place, event)
+            for place, event in self._between(ZeroedGrad)
+            if isinstance(event, ZeroedGrad) and mine & set(event.tensors)
+        ]
+
+    @property
+    def clipped(self) -> list[tuple[Place, Clipped]]:
+        """Calls that clipped gradients, of whichever parameters."""
+        return [
+            (place, event)
+            for place, event in self._between(Clipped)
+            if isinstance(event, Clipped) and not event.only_measures
+        ]
+
+    def before(self, tensor: str) -> TensorInfo | None:
+        """A parameter as it was before the line that stepped."""
+        return self.trail.tensor(tensor, self.place[0] - 1)
+
+    @property
+    def variable(self) -> str | None:
+        """How to type the optimizer: ``opt`` of ``opt.step()``."""
+        return receiver(self.trail, self.place, "step")
+
+    @property
+    def line(self) -> int | None:
+        """Number of the line that stepped."""
+        line = self.trail.line(self.place)
+        return None if line is None else line.line
+
+    @property
+    def label(self) -> str:
+        """``"SGD.step"``."""
+        return f"{self.stepped.name}.step"
+
+
+def rounds(trail: Trail) -> Iterator[Round]:
+    """All rounds, the first one first."""
+    last: dict[tuple[str, ...], Place] = {}
+    for place, event in trail.events[OptimizerStepped]:
+        if isinstance(event, OptimizerStepped) and event.parameters:
+            yield Round(trail, last.get(event.parameters), place, event)
+            last[event.parameters] = place
+
+
+def frozen_at(tensor: str, until: Place, trail: Trail) -> Place | None:
+    """When ``requires_grad`` was last switched off; ``None`` if the recording did not see it."""
+    found = None
+    for place, event in trail.events[FlagChanged]:
+        if not isinstance(event, FlagChanged) or place > until:
+            continue
+        if (event.tensor, event.flag) == (tensor, "requires_grad"):
+            found = place if event.after is False else None
+    return found
+
+
+def is_empty(grad: ValueSummary | None) -> bool:
+    """Whether a gradient is ``None`` or all 0."""
+    return grad is None or grad.norm == 0
+
+
+def receiver(trail: Trail, place: Place, method: str) -> str | None:
+    """What a method is called on in a line: ``model.head`` of ``model.head.eval()``."""
+    statement = trail.statement(place)
+    if statement is None:
+        return None
+    found = [
+        ast.unparse(node.func.value)
+        for node in statement.parts
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == method
+    ]
+    return found[0] if len(found) == 1 else None

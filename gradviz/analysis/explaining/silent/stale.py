@@ -1,0 +1,118 @@
+"""Frozen parameters that an optimizer moves by a gradient from before they were frozen."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from gradviz.analysis.explaining.silent.rounds import Round, frozen_at, is_empty, rounds
+from gradviz.analysis.explaining.silent.trail import Place, Trail
+from gradviz.analysis.explaining.silent.words import few, marked
+from gradviz.analysis.explaining.statements import expression_of, is_expression
+from gradviz.analysis.explaining.words import summary
+from gradviz.model.events import Accumulated
+from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.facts import TensorInfo
+from gradviz.model.marks import Mark
+
+
+def stale_gradients(trail: Trail) -> Iterator[Explanation]:
+    """Frozen parameters that an optimizer moved by the gradient they still had."""
+    for one in rounds(trail):
+        groups: dict[object, list[tuple[Place | None, TensorInfo]]] = defaultdict(list)
+        for key in one.stepped.updated:
+            info = one.before(key)
+            if info is None or info.requires_grad or info.is_leaf is False:
+                continue
+            frozen = frozen_at(key, one.place, trail)
+            if _has_moved(info, one) and _is_old(info, frozen, one, trail):
+                line = None if frozen is None else trail.line(frozen)
+                groups[line and (line.code, line.line)].append((frozen, info))
+        for found in groups.values():
+            yield _stale(one, found[0][0], [info for _, info in found], trail)
+
+
+def _has_moved(info: TensorInfo, one: Round) -> bool:
+    after = one.trail.values(info.id, one.place[0])
+    if info.values is not None and after is not None:
+        return info.values != after
+    return not is_empty(info.grad)
+
+
+def _is_old(info: TensorInfo, frozen: Place | None, one: Round, trail: Trail) -> bool:
+    """Whether its ``.grad`` is one that a backward gave before it was frozen."""
+    if info.grad is None or info.grad.norm is None:
+        return False
+    came = [
+        place
+        for place, event in trail.events[Accumulated]
+        if isinstance(event, Accumulated) and event.tensor == info.id and place < one.place
+    ]
+    if frozen is not None:
+        then = trail.tensor(info.id, frozen[0])
+        same = then is not None and then.grad == info.grad
+        return bool(came) and came[-1] < frozen and (same or is_empty(info.grad))
+    # Frozen before the recording: it is old if it is still as it was, though a backward ran.
+    rows = trail.past.tensor_rows(info.id, one.place[0] - 1)
+    same = all(row.grad == info.grad and not row.requires_grad for row in rows)
+    return same and not came and bool(one.accumulated)
+
+
+def _stale(one: Round, place: Place | None, infos: list[TensorInfo], trail: Trail) -> Explanation:
+    step = one.place[0]
+    names = [name for info in infos if (name := trail.name(info.id, step))]
+    line = None if place is None else trail.line(place)
+    first = infos[0]
+    its, was = ("its", "was") if len(infos) == 1 else ("their", "were")
+    old = f"by {its} old .grad"
+    if all(is_empty(info.grad) for info in infos):
+        old = f"by momentum or weight decay: {its} .grad is 0, and not None"
+    elif len(infos) == 1:
+        old += f" {summary(first.grad)}"
+    causes = [
+        Cause("other", f"requires_grad of {few(names)} is False since then; .grad stays", line)
+    ]
+    came = [
+        p
+        for p, event in trail.events[Accumulated]
+        if isinstance(event, Accumulated) and event.tensor == first.id and p < one.place
+    ]
+    if came:
+        causes.append(Cause("backward", "the old gradient came from here", trail.line(came[-1])))
+    return Explanation(
+        kind="stale gradient",
+        what=f"{one.label} moved {few(names)} though frozen, {old}",
+        why=(
+            "requires_grad=False keeps backward from giving a new gradient; it does not take the "
+            "old one away. An optimizer moves every parameter whose .grad is not None, and with "
+            "momentum or weight decay also one whose .grad is 0"
+        ),
+        variables=tuple(names),
+        causes=tuple(causes),
+        noticed=trail.line(one.place),
+        cures=tuple(_without_gradient(names, one, trail)),
+        unknown=() if line is not None else (
+            f"where {its} requires_grad {was} set to False: before the recording began",
+        ),
+        marks=marked(
+            [Mark(i.id, "written", f"{one.label} moved it though it is frozen") for i in infos],
+            trail,
+            step,
+        ),
+        step=step,
+        recording=trail.recording,
+    )  # fmt: skip
+
+
+def _without_gradient(names: list[str], one: Round, trail: Trail) -> Iterator[Cure]:
+    line = one.line
+    typed = [expression_of(name) for name in names]
+    does = "an optimizer passes over a parameter whose .grad is None"
+    if not typed or not all(map(is_expression, typed)):
+        yield Cure(does, "for p in frozen: p.grad = None", "elsewhere")
+    elif len(typed) < 3:
+        code = " = ".join(f"{name}.grad" for name in typed) + " = None"
+        yield Cure(does, code, "before", line)
+    else:
+        code = f"for p in ({', '.join(typed)}): p.grad = None"
+        yield Cure(does, code, "before", line)
