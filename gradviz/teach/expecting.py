@@ -97,7 +97,7 @@ def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
         >>> a = torch.ones(2, requires_grad=True)
         >>> with gradviz.expect_error() as error:
         ...     h = a.exp()
-        ...     h.add_(1)
+        ...     _ = h.add_(1)
         ...     h.sum().backward()
         >>> error.kind, error.raised
         ('saved tensor written', 'RuntimeError')
