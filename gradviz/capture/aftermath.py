@@ -27,9 +27,7 @@ from gradviz.model import GraphBusyError, Recording
 from gradviz.model.events import Note, Raised
 
 LABEL: Final = "aftermath"
-"""Label of a recording that has one moment only."""
-NOT_RECORDED: Final = "not recorded"
-"""Text of the note in it."""
+"""Label of a recording of kind ``"post-mortem"``."""
 _MOST: Final = 200
 """Tensors that are read, those that the code speaks of first."""
 _ENGINE: Final = "_engine_run_backward"
@@ -47,8 +45,8 @@ def aftermath_of(error: BaseException) -> Recording:
         error: An exception that was raised and has its traceback.
 
     Returns:
-        A recording with the label ``"aftermath"`` and two steps: what was there when the error
-        was raised, and the error, with a note ``"not recorded"``.
+        A recording of kind ``"post-mortem"`` with two steps: what was there when the error was
+        raised, and the error, with a note ``"not recorded"``.
     """
     entries = list(_entries(error.__traceback__))
     place = _place(entries)
@@ -71,13 +69,14 @@ def aftermath_of(error: BaseException) -> Recording:
                 call = Call(inner[0].f_code.co_name, tuple(_arguments(inner[0])), {})
                 steps.add(operations.refused(call, error))
         steps.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
-        steps.add(Note(NOT_RECORDED))
+        steps.add(Note("not recorded", "not recorded"))
         number = line if piece is None or line is None else piece.statement(line)
         steps.step("error", 0, number, 0)
     finally:
         state.unmark()
         world.forget()
-    return finished(steps, state, [] if piece is None else [piece.code], LABEL)
+    codes = [] if piece is None else [piece.code]
+    return finished(steps, state, codes, LABEL, "post-mortem")
 
 
 def _read(state: State, tensors: list[torch.Tensor]) -> None:

@@ -7,7 +7,7 @@ same from the first step to the last.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from gradviz.model.facts import Attribute, Hook, SavedTensor, ValueSummary
 
@@ -22,6 +22,48 @@ NotRecorded: TypeAlias = Literal[
     "left torch",
     "unknown",
 ]
+NoteKind: TypeAlias = Literal[
+    "steps left out",
+    "operations left out",
+    "calls hidden",
+    "stack used up",
+    "other thread",
+    "not recorded",
+    "calls a function",
+    "backward not followed",
+    "states not read",
+    "hook stays",
+]
+"""What a :class:`Note` is about."""
+HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
+    {
+        "steps left out",
+        "operations left out",
+        "calls hidden",
+        "stack used up",
+        "other thread",
+        "not recorded",
+    }
+)
+"""Notes beside which calls may have run that the recording does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The expression of a line that made a call, as the interpreter's own positions tell it.
+
+    Lines are numbered as in the recorded code, columns are bytes of UTF-8 from 0, as syntax
+    trees count them. Source: ``code.co_positions()`` at the frame's ``f_lasti``.
+    """
+
+    line: int
+    """Line in which it begins; of a method call over several lines, that of the method's name."""
+    column: int
+    end_line: int
+    end_column: int
+    ordinal: int = 0
+    """0 for the first call that the expression made when its line ran, 1 for the second:
+    ``sum([h, g])`` and ``map(torch.relu, …)`` make several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +115,8 @@ class Operation(Event):
     """Tensor objects that came out; a call in place gives back one that went in."""
     required: tuple[str, ...] = ()
     """Those of ``reads`` that required grad before the call."""
+    position: Position | None = None
+    """The expression that called it; ``None`` if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +142,8 @@ class Write(Event):
     """Tensor objects that went into the call which wrote, as in :class:`Operation`."""
     made: tuple[str, ...] = ()
     """Tensor objects that it changed: the written one and what that is a view of."""
+    position: Position | None = None
+    """The expression that wrote, as in :class:`Operation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +330,8 @@ class Refused(Event):
     """Tensor objects that went in, as in :class:`Operation`."""
     module: str | None = None
     """Path of the innermost module that ran it."""
+    position: Position | None = None
+    """The expression that called it, as in :class:`Operation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +362,8 @@ class Note(Event):
     """Something the recording could not see, or left out, and says so."""
 
     kind: ClassVar[str] = "note"
+    about: NoteKind
+    """What it is about; what follows from it is decided by this, never by ``text``."""
     text: str
     values: tuple[Attribute, ...] = ()
 

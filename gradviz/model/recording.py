@@ -16,6 +16,9 @@ from gradviz.model.graph import Graph
 StepKind: TypeAlias = Literal[
     "start", "line", "backward", "node", "saved", "hook", "accumulate", "freed", "error", "end"
 ]
+RecordingKind: TypeAlias = Literal["whole", "post-mortem"]
+"""``"whole"``: everything from the first line on; ``"post-mortem"``: the one moment after an error
+in code that was not recorded."""
 LEVELS: Final = 3
 """Level 0: lines; 1: nodes inside backward; 2: what happens inside a node."""
 Row = TypeVar("Row")
@@ -199,7 +202,7 @@ class Recording:
         True
     """
 
-    __slots__ = ("_explanations", "_graphs", "_union", "codes", "device", "facts", "label")
+    __slots__ = ("_explanations", "_graphs", "_union", "codes", "device", "facts", "kind", "label")
 
     _outline: ClassVar[Callable[[Recording], str] | None] = None
     _caption: ClassVar[Callable[[Recording, int], str] | None] = None
@@ -211,6 +214,7 @@ class Recording:
         codes: Sequence[Code] = (),
         device: str | None = None,
         label: str = "",
+        kind: RecordingKind = "whole",
     ) -> None:
         self.facts: tuple[StepFacts, ...] = tuple(facts)
         """The steps as they are stored."""
@@ -220,6 +224,8 @@ class Recording:
         """The one device all tensors are on, ``None`` if they are on several."""
         self.label: str = label
         """What was recorded: ``"cell [3]"``, ``"train.py"``."""
+        self.kind: RecordingKind = kind
+        """Whether the code was recorded, or only what was left when it had raised."""
         self._union: Graph | None = None
         self._explanations: tuple[Explanation, ...] | None = None
         self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
@@ -232,7 +238,7 @@ class Recording:
 
     def become(self, other: Recording) -> None:
         """Take over everything of another recording; a block's recording is filled at its end."""
-        self.__init__(other.facts, other.codes, other.device, other.label)  # type: ignore[misc]
+        self.__init__(other.facts, other.codes, other.device, other.label, other.kind)  # type: ignore[misc]
 
     @property
     def steps(self) -> Steps:
@@ -332,6 +338,7 @@ class Recording:
             and self.codes == other.codes
             and self.device == other.device
             and self.label == other.label
+            and self.kind == other.kind
         )
 
     def __hash__(self) -> int:

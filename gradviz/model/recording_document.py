@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gradviz.model.document import read_node, read_tensor, sparse, tuples, without_device
-from gradviz.model.events import EVENTS, Event, Operand
+from gradviz.model.events import EVENTS, Event, Operand, Position
 from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.recording import Changes, Code, Recording, StepFacts
 
@@ -24,6 +24,7 @@ _PARTS: Final[dict[str, Any]] = {
     "returned": ValueSummary,
     "used": SavedTensor,
     "hook": Hook,
+    "position": Position,
 }
 """Which dataclass a field of an event holds, alone or in a tuple."""
 
@@ -34,6 +35,7 @@ def write(recording: Recording) -> str:
     document = {
         "format": FORMAT,
         "label": recording.label,
+        **({} if recording.kind == "whole" else {"kind": recording.kind}),
         "device": device,
         "codes": [sparse(code) for code in recording.codes],
         "steps": [_step(step, device) for step in recording.facts],
@@ -56,6 +58,7 @@ def read(text: str) -> Recording:
         [Code(**code) for code in document["codes"]],
         device,
         document["label"],
+        document.get("kind", "whole"),
     )
 
 

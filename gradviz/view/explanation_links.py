@@ -65,7 +65,7 @@ class Links:
     def place(self, at: CodeLine) -> int | None:
         """Number of the source text that a line belongs to."""
         recording = self._recording
-        if recording is None or at.line is None or recording.label == "aftermath":
+        if recording is None or at.line is None or recording.kind == "post-mortem":
             return None
         if at.step is not None and 0 <= at.step < len(recording):
             facts = recording.facts[at.step]

@@ -32,7 +32,7 @@ def explanation_view(
             if not explanation
             else "this explanation has no graph to show; print(explanation) gives its text"
         )
-    if recording.label != "aftermath":
+    if recording.kind != "post-mortem":
         return Player(recording, look, explanation.step, height=height)
     last = len(recording) - 1
     step = last if explanation.step is None else explanation.step

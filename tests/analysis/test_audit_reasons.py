@@ -556,3 +556,15 @@ def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() ->
         loss = (deep(w).detach() * v).sum()
     row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
     assert (row.reason, row.unknown) == ("detached", ())
+
+
+def test_a_note_about_a_hook_makes_nothing_unknown() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        h = model["head"](torch.ones(2, 3) * 1)
+        h.register_hook(abs)
+        h.add_(1)
+        loss = h.sum()
+    notes = [e.about for s in recording.steps for e in s.events if e.kind == "note"]
+    assert notes == ["hook stays"]
+    assert gradviz.audit(loss, model, recording=recording)["fc.weight"].reason == "not used"

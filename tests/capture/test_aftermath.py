@@ -34,7 +34,7 @@ def write_and_run() -> None:
 
 def test_it_has_one_moment_and_says_that_nothing_was_recorded() -> None:
     recording = aftermath(write_and_run)
-    assert recording.label == "aftermath"
+    assert (recording.kind, recording.label) == ("post-mortem", "aftermath")
     assert [step.kind for step in recording.steps] == ["start", "error"]
     last = recording.steps[-1].events
     assert [e.type for e in last if isinstance(e, Raised)] == ["RuntimeError"]

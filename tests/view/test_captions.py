@@ -208,7 +208,7 @@ def test_a_write_without_a_trace_is_told() -> None:
         (HookChanged(Hook("tensor", "clip"), False, "t2"), "hook clip is removed on y"),
         (HookChanged(Hook("node_pre", "log"), True, None, "n0"),
          "node prehook log is registered at MulBackward0"),
-        (Note("values were not read"), "values were not read"),
+        (Note("states not read", "values were not read"), "values were not read"),
         (Operation("add", (Operand("b", "t1"),), reason="no input requires grad"),
          "add is not recorded: no input requires grad"),
     ],

@@ -62,7 +62,7 @@ def test_what_is_not_in_the_recording_leads_nowhere() -> None:
 
 def test_lines_of_a_program_that_was_not_recorded_lead_nowhere() -> None:
     recording = explained(FREED)
-    recording.label = "aftermath"
+    recording.kind = "post-mortem"
     found = Links(replace(FREED, recording=recording))
     assert found.line(CodeLine(6, "", "cell", 1)) == ("line 6",)
     assert found.tensor("b") == (Term("t1", "b"),)

@@ -189,7 +189,7 @@ def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:
 
 def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
     recording = explained(FREED)
-    recording.label = "aftermath"
+    recording.kind = "post-mortem"
     picture = explanation_view(replace(FREED, recording=recording), height=200)
     assert isinstance(picture, Picture)
     assert picture.graph == recording.graph_at(LAST)
@@ -201,7 +201,7 @@ def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
 
 def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
     recording = explained(FREED)
-    recording.label = "aftermath"
+    recording.kind = "post-mortem"
     picture = explanation_view(replace(FREED, recording=recording))
     for ending in ("svg", "html", "png", "json"):
         picture.save(tmp_path / f"a.{ending}")

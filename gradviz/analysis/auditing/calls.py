@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gradviz.model.events import Event, Note, Operation, Write
+from gradviz.model.events import HIDES_CALLS, Event, Note, Operation, Write
 from gradviz.model.explanation import CodeLine
 from gradviz.model.recording import Recording, Step
 
@@ -15,8 +15,6 @@ SHAPES_ONLY: Final = ("zeros_like", "ones_like", "empty_like", "full_like", "ran
 _NEW: Final = ("new_", "randn_like", "randint_like")
 _OVERWRITES: Final = ("copy_", "zero_", "fill_", "normal_", "uniform_", "set_")
 """Calls after which nothing is left of what stood in the tensor that they write."""
-_SEEN: Final = ("and now it calls", "the graph is too large")
-"""Beginnings of notes after which all calls are still told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +45,16 @@ class Call:
         return dict(zip(self.made, self.dtypes)).get(key, "")
 
 
-def calls_of(recording: Recording) -> tuple[list[Call], str]:
+def calls_of(recording: Recording) -> tuple[list[Call], Note | None]:
     """All calls of the forward; and what the recording says of calls that it has left out."""
     calls: list[Call] = []
-    missing = ""
+    missing: Note | None = None
     for step in recording.steps:
         at = line_of(step)
         events = step.events
         for place, event in enumerate(events):
-            if isinstance(event, Note) and not event.text.startswith(_SEEN):
-                missing = missing or event.text
+            if isinstance(event, Note) and event.about in HIDES_CALLS:
+                missing = missing or event
             for call in _call(event, events[place + 1 :], at):
                 calls.append(replace(call, number=len(calls)))
     return calls, missing

@@ -182,8 +182,10 @@ class Recorded:
 
     def _unknown(self, why: str) -> Verdict:
         missing = self._flow.missing
-        more = _LEFT_OUT.format(missing) if missing else _UNSEEN
-        return Verdict("unknown", why, unknown=(more + _MANY if "more op" in missing else more,))
+        more = _UNSEEN if missing is None else _LEFT_OUT.format(missing.text)
+        if missing is not None and missing.about == "operations left out":
+            more += _MANY
+        return Verdict("unknown", why, unknown=(more,))
 
     def _cut(self, trace: Trace) -> Verdict:
         first, *others = trace.cuts

@@ -15,7 +15,6 @@ from gradviz.model.events import (
     BackwardStarted,
     NodeRan,
     NodeReady,
-    Note,
     Operand,
     Raised,
     Refused,
@@ -24,8 +23,6 @@ from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.recording import Recording
 
-AFTERMATH: Final = "not recorded"
-"""Text of the note in a recording that was made when all was over."""
 _BAD: Final = ("modified", "freed")
 """States of saved tensors with which a node cannot run."""
 
@@ -52,8 +49,7 @@ class Evidence:
     @property
     def is_recorded(self) -> bool:
         """Whether what happened before is known."""
-        events = self.recording.facts[self.step].events
-        return not any(isinstance(e, Note) and e.text == AFTERMATH for e in events)
+        return self.recording.kind == "whole"
 
     # ------------------------------------------------------------------ where
 

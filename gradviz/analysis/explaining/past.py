@@ -140,11 +140,11 @@ class Past:
 
     def is_summed_up(self, step: int) -> bool:
         """Whether a step stands for others that were left out: its line did not do all of it."""
-        return any("left out" in note.text for _, note in self.events(Note, step, step))
+        return any(note.about == "steps left out" for _, note in self.events(Note, step, step))
 
     def is_partial(self, step: int) -> bool:
         """Whether not all calls of a step were noted."""
-        more = any("more operations" in note.text for _, note in self.events(Note, step, step))
+        more = any(note.about == "operations left out" for _, note in self.events(Note, step, step))
         return more or self.is_summed_up(step)
 
     # ------------------------------------------------------------------ lines

@@ -127,7 +127,9 @@ class Engine:
             try:
                 handles = self._begin(call, number)
             except GraphBusyError:
-                self._steps.add(Note("another thread runs backward() on this graph too"))
+                self._steps.add(
+                    Note("other thread", "another thread runs backward() on this graph too")
+                )
             except Exception as error:
                 self._failed(error)
             finally:
@@ -178,7 +180,7 @@ class Engine:
             handles: list[Any] = []
             if len(nodes) > MOST_NODES:
                 text = f"this backward has {len(nodes)} nodes; they are not followed one by one"
-                self._steps.add(Note(text, (len(nodes),)))
+                self._steps.add(Note("backward not followed", text, (len(nodes),)))
             elif self._steps.is_full:
                 self._ran = 0 if call.inputs else len(nodes)
             else:

@@ -8,10 +8,16 @@ from dataclasses import replace
 from gradviz.capture.recorder.state import HeldBytes, State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.model import Node, Recording
-from gradviz.model.recording import Changes, Code, StepFacts
+from gradviz.model.recording import Changes, Code, RecordingKind, StepFacts
 
 
-def finished(written: Steps, state: State, codes: Sequence[Code], label: str) -> Recording:
+def finished(
+    written: Steps,
+    state: State,
+    codes: Sequence[Code],
+    label: str,
+    kind: RecordingKind = "whole",
+) -> Recording:
     """The recording; what existed before it began stands in its first step."""
     devices = state.devices
     steps = written.made
@@ -22,7 +28,7 @@ def finished(written: Steps, state: State, codes: Sequence[Code], label: str) ->
     nodes = sorted(state.first_nodes.items(), key=_number)
     tensors = sorted(state.first_tensors.items(), key=_number)
     first = replace(steps[0], changes=Changes(tuple(nodes), tuple(tensors), _heads(nodes)))
-    return Recording(_with_bytes([first, *steps[1:]]), codes, device, label)
+    return Recording(_with_bytes([first, *steps[1:]]), codes, device, label, kind)
 
 
 def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:

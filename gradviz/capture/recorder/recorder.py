@@ -52,7 +52,9 @@ _COARSE: Final = (
     "the graph is too large to be read whole after every line: from here on states of saved "
     "tensors are those of the last backward, until the code ends"
 )
-_HIDDEN: Final = Note("what a compiled or fused module calls inside is not recorded")
+_HIDDEN: Final = Note(
+    "calls hidden", "what a compiled or fused module calls inside is not recorded"
+)
 MOST_READ_FIRST: Final = 500
 """Tensors that are read before the code begins; others when they are first used."""
 _active = threading.Lock()
@@ -240,7 +242,9 @@ class Recorder:
     def _failed(self, error: BaseException) -> None:
         if isinstance(error, RecursionError):
             # The user's code has used up the stack; it gets the same error of its own.
-            self._steps.add(Note("the stack was used up, so lines in its depth were not seen"))
+            self._steps.add(
+                Note("stack used up", "the stack was used up, so lines in its depth were not seen")
+            )
         elif self._problem is None:
             self._problem = error
 
@@ -270,7 +274,9 @@ class Recorder:
         self._is_dirty = True
         if not self._told_of_strangers:
             self._told_of_strangers = True
-            self._steps.add(Note("another thread ran backward(): its steps are not recorded"))
+            self._steps.add(
+                Note("other thread", "another thread ran backward(): its steps are not recorded")
+            )
 
     def _is_hidden(self) -> None:
         """Calls are not seen for a while."""
@@ -368,7 +374,7 @@ class Recorder:
             return
         values = [value for _, value in naming.local_variables(frame)]
         self._read_state(values)
-        self._steps.add(Note(f"and now it calls {frame.f_code.co_name}"))
+        self._steps.add(Note("calls a function", f"and now it calls {frame.f_code.co_name}"))
         self._steps.step("line", 0, self._lines.line, self._lines.code)
 
     def _line_ended(self, error: Any, value: Any) -> None:
@@ -394,7 +400,7 @@ class Recorder:
         self._name_results()
         left = self._operations_in_step - MOST_EVENTS
         if left > 0:
-            self._steps.add(Note(f"and {left} more operations", (left,)))
+            self._steps.add(Note("operations left out", f"and {left} more operations", (left,)))
             self._operations_in_step = 0
         with autograd.unseen():
             silent = self._silent.find(self._steps.events)
@@ -420,7 +426,9 @@ class Recorder:
     def _wait_for_the_other_thread(self) -> None:
         """Another thread runs backward on what is to be read: it is read after the next line."""
         self._is_dirty = True
-        self._steps.add(Note("another thread runs backward() now, so the graph is read later"))
+        self._steps.add(
+            Note("other thread", "another thread runs backward() now, so the graph is read later")
+        )
 
     def _refresh(self) -> None:
         """A hook has run: what it did to tensors belongs to its own step."""
@@ -450,7 +458,7 @@ class Recorder:
         if self._rows_read + count > _MOST_READ:
             if not self._is_coarse:
                 self._is_coarse = True
-                self._steps.add(Note(_COARSE))
+                self._steps.add(Note("states not read", _COARSE))
             return False
         self._rows_read += count
         return True

@@ -232,7 +232,7 @@ class State:
             self.set_node(key, replace(self.nodes[key], hooks_unknown=True))
             function = hook.name.rpartition(".")[2]
             made = f"which made the old value of {after.name or after.id}"
-            yield Note(f"hook {function} stays at {key}, {made}")
+            yield Note("hook stays", f"hook {function} stays at {key}, {made}")
 
     def _has_row(self, node: Any) -> bool:
         """Whether a node was read before; an AccumulateGrad costs nothing to read again."""

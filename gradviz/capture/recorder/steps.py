@@ -81,7 +81,7 @@ class Steps:
                 f"{self._left_out} more steps were left out: a recording lists the first "
                 f"{MOST_STEPS}; their changes are summed up here"
             )
-            self.events.append(Note(text, (self._left_out,)))
+            self.events.append(Note("steps left out", text, (self._left_out,)))
             self._left_out = 0
         self.allocated.append(None if self.memory is None else self.memory.allocated)
         self.made.append(

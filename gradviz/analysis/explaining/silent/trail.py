@@ -98,7 +98,7 @@ class Trail:
         raised = set()
         for step, facts in enumerate(recording.facts):
             raised |= {e.number for e in facts.events if isinstance(e, BackwardEnded) and e.raised}
-            if any(isinstance(event, Note) and "left out" in event.text for event in facts.events):
+            if any(isinstance(e, Note) and e.about == "steps left out" for e in facts.events):
                 break  # from here on only some events are told
             self._read(step, facts.events)
         self.runs = [(place, ran) for place, ran in self.runs if ran.backward not in raised]
