@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar, Final, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan
 from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
+
+if TYPE_CHECKING:
+    from gradviz.model.history import History
 
 StepKind: TypeAlias = Literal[
     "start", "line", "backward", "node", "saved", "hook", "accumulate", "freed", "error", "end"
@@ -21,7 +24,6 @@ RecordingKind: TypeAlias = Literal["whole", "post-mortem"]
 in code that was not recorded."""
 LEVELS: Final = 3
 """Level 0: lines; 1: nodes inside backward; 2: what happens inside a node."""
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Code:
     """Number of the first line of ``text``."""
     text: str
     """The lines; empty if the source is not known."""
+
+    def has(self, number: int) -> bool:
+        """Whether a line with this number is part of it."""
+        return self.first_line <= number <= self.first_line + self.text.count("\n")
+
+    def line(self, number: int) -> str:
+        """A line without indentation, ``""`` if it is not known."""
+        return self.text.split("\n")[number - self.first_line].strip() if self.has(number) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +212,17 @@ class Recording:
         True
     """
 
-    __slots__ = ("_explanations", "_graphs", "_union", "codes", "device", "facts", "kind", "label")
+    __slots__ = (
+        "_explanations",
+        "_graphs",
+        "_history",
+        "_union",
+        "codes",
+        "device",
+        "facts",
+        "kind",
+        "label",
+    )
 
     _outline: ClassVar[Callable[[Recording], str] | None] = None
     _caption: ClassVar[Callable[[Recording, int], str] | None] = None
@@ -228,6 +248,7 @@ class Recording:
         """Whether the code was recorded, or only what was left when it had raised."""
         self._union: Graph | None = None
         self._explanations: tuple[Explanation, ...] | None = None
+        self._history: History | None = None
         self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
 
     @classmethod
@@ -252,6 +273,15 @@ class Recording:
         return next(
             (self.steps[i] for i in range(last, -1, -1) if self.facts[i].kind == "error"), None
         )
+
+    @property
+    def history(self) -> History:
+        """What was written, read, made and freed, and when; see :class:`History`."""
+        if self._history is None:
+            from gradviz.model.history import History
+
+            self._history = History(self)
+        return self._history
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -289,14 +319,14 @@ class Recording:
         box ever moves.
         """
         if self._union is None:
-            nodes: dict[str, Node] = {}
-            tensors: dict[str, TensorInfo] = {}
-            roots: dict[tuple[str, int], None] = {}
-            for step in self.facts:
-                nodes.update((k, n) for k, n in step.changes.nodes if n is not None)
-                tensors.update((k, t) for k, t in step.changes.tensors if t is not None)
-                roots.update(dict.fromkeys(step.changes.roots or ()))
-            self._union = _graph(nodes, tensors, tuple(roots))
+            history, last = self.history, len(self.facts)
+            changed = (step.changes.roots or () for step in self.facts)
+            roots = dict.fromkeys(root for roots in changed for root in roots)
+            self._union = Graph.of(
+                nodes := tuple(history.nodes(last)),
+                _within(roots, nodes),
+                tuple(history.tensors(last)),
+            )
         return self._union
 
     def caption(self, index: int) -> str:
@@ -305,15 +335,11 @@ class Recording:
         return self.facts[index].kind if write is None else write(self, index)
 
     def _graph_at(self, index: int) -> Graph:
-        nodes: dict[str, Node] = {}
-        tensors: dict[str, TensorInfo] = {}
-        roots: tuple[tuple[str, int], ...] = ()
-        for step in self.facts[: index + 1]:
-            _apply(nodes, step.changes.nodes)
-            _apply(tensors, step.changes.tensors)
-            if step.changes.roots is not None:
-                roots = step.changes.roots
-        return _graph(nodes, tensors, roots)
+        history = self.history
+        nodes = tuple(history.nodes_at(index))
+        return Graph.of(
+            nodes, _within(history.roots(index), nodes), tuple(history.tensors_at(index))
+        )
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -384,25 +410,7 @@ def set_explain(explain: Callable[[Recording], tuple[Explanation, ...]]) -> None
     Recording._explain = explain
 
 
-def _apply(rows: dict[str, Row], changes: Sequence[tuple[str, Row | None]]) -> None:
-    for key, row in changes:
-        if row is None:
-            rows.pop(key, None)
-        else:
-            rows[key] = row
-
-
-def _number(key: str) -> int:
-    return int(key[1:])
-
-
-def _graph(
-    nodes: dict[str, Node],
-    tensors: dict[str, TensorInfo],
-    roots: tuple[tuple[str, int], ...],
-) -> Graph:
-    return Graph.of(
-        [nodes[key] for key in sorted(nodes, key=_number)],
-        [root for root in roots if root[0] in nodes],
-        [tensors[key] for key in sorted(tensors, key=_number)],
-    )
+def _within(roots: Iterable[tuple[str, int]], nodes: Sequence[Node]) -> tuple[tuple[str, int], ...]:
+    """Roots that are outputs of these nodes."""
+    known = {node.id for node in nodes}
+    return tuple(root for root in roots if root[0] in known)

@@ -222,7 +222,7 @@ def _of_unused(
 
 
 def _node_name(info: TensorInfo | None, evidence: Evidence) -> str | None:
-    node = evidence.past.node(None if info is None else info.node, evidence.step)
+    node = evidence.history.node(None if info is None else info.node, evidence.step)
     return None if node is None else node.name
 
 

@@ -37,14 +37,14 @@ def carried_by(node: str, evidence: Evidence) -> Carried | None:
         Them in the order of their names, or ``None`` if the node was made in this pass, or this
         line has not run backward before.
     """
-    past = evidence.past
-    ended, born = _earlier_pass(evidence), past.born(node)
+    history = evidence.history
+    ended, born = _earlier_pass(evidence), history.born(node)
     if ended is None or born is None or born > ended:
         return None
     if not _is_in_loop(node, evidence):
         return None
     own = reachable(root_nodes(evidence), evidence)
-    old = {k for k, n in own.items() if n.variable is None and (past.born(k) or 0) <= ended}
+    old = {k for k, n in own.items() if n.variable is None and (history.born(k) or 0) <= ended}
     if old >= {key for key in own if own[key].variable is None}:
         return None  # nothing of it was made in this pass: the loss itself is an old one
     found: dict[str, None] = {}
@@ -53,7 +53,7 @@ def carried_by(node: str, evidence: Evidence) -> Carried | None:
     for user in own.values():
         for entry in user.next_functions if user.id not in old else ():
             if entry is not None and entry[0] in old:
-                name = evidence.name(past.output_of(entry[0], evidence.step, entry[1]))
+                name = evidence.name(history.output_of(entry[0], evidence.step, entry[1]))
                 is_complete &= name is not None
                 found |= dict.fromkeys([name] if name else [])
                 users[user.id] = None
@@ -62,8 +62,8 @@ def carried_by(node: str, evidence: Evidence) -> Carried | None:
 
 def _is_in_loop(node: str, evidence: Evidence) -> bool:
     """Whether a node was made in the loop in which backward is called, as far as that is known."""
-    row = evidence.past.node(node, evidence.step)
-    made = None if row is None else evidence.statement_at(evidence.past.made_at(row))
+    row = evidence.history.node(node, evidence.step)
+    made = None if row is None else evidence.statement_at(evidence.history.made_at(row))
     noticed = evidence.statement
     if made is None or noticed is None or made.code != noticed.code:
         return True
@@ -79,10 +79,10 @@ def _earlier_pass(evidence: Evidence) -> int | None:
     noticed = evidence.noticed
     if evidence.backward is None or noticed is None:
         return None
-    past, found = evidence.past, None
-    for step, started in past.events(BackwardStarted, evidence.backward[0] - 1):
-        line = past.line(step)
+    history, found = evidence.history, None
+    for step, started in history.events(BackwardStarted, evidence.backward[0] - 1):
+        line = history.line(step)
         if line is not None and (line.line, line.code) == (noticed.line, noticed.code):
-            ends = past.events(BackwardEnded, evidence.step, step)
+            ends = history.events(BackwardEnded, evidence.step, step)
             found = next((s for s, e in ends if e.number == started.number), found)
     return found

@@ -134,7 +134,7 @@ def _clears_between(statement: Statement, evidence: Evidence) -> bool:
         if step.line == statement.line and step.kind == "line"
     ]
     since = steps[-1] if steps else 0
-    return any(evidence.past.events(ZeroedGrad, evidence.step, since))
+    return any(evidence.history.events(ZeroedGrad, evidence.step, since))
 
 
 def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | None:
@@ -146,7 +146,7 @@ def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | 
     if first is None or second is None or first == second or earlier.line >= noticed.line:
         return None
     changed = (ZeroedGrad, OptimizerStepped)
-    if any(any(evidence.past.events(kind, evidence.step, since)) for kind in changed):
+    if any(any(evidence.history.events(kind, evidence.step, since)) for kind in changed):
         return None
     if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
         return None

@@ -54,10 +54,10 @@ def _users(carried: Carried, evidence: Evidence) -> list[tuple[int, Statement]]:
     """Statements of this pass that used what was carried, with their steps."""
     found = []
     for key in carried.users:
-        node = evidence.past.node(key, evidence.step)
-        line = None if node is None else evidence.past.made_at(node)
+        node = evidence.history.node(key, evidence.step)
+        line = None if node is None else evidence.history.made_at(node)
         statement = evidence.statement_at(line)
-        born = evidence.past.born(key)
+        born = evidence.history.born(key)
         if statement is not None and born is not None:
             found.append((born, statement))
     return found
@@ -73,7 +73,7 @@ def _bound_after(base: str, carried: Carried, evidence: Evidence) -> Statement |
 def _last_binding(name: str, until: int, evidence: Evidence) -> Statement | None:
     for step in range(until - 1, 0, -1):
         if evidence.recording.facts[step].kind == "line":
-            statement = evidence.statement_at(evidence.past.line(step))
+            statement = evidence.statement_at(evidence.history.line(step))
             if statement is not None and name in names_bound(statement):
                 return statement
     return None

@@ -93,11 +93,11 @@ def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
 def _is_written_later(cut: Cut, evidence: Evidence) -> bool:
     """Whether memory that would be on the graph is written after the cut."""
     keys = {*cut.tensors, *cut.made}
-    rows = [evidence.past.tensor(key, evidence.step) for key in keys if key.startswith("t")]
+    rows = [evidence.history.tensor(key, evidence.step) for key in keys if key.startswith("t")]
     storages = {row.storage for row in rows if row is not None and row.storage is not None}
     return any(
         event.storage in storages or keys & set(event.reads)
-        for _, event in evidence.past.events(Write, evidence.step, cut.step + 1)
+        for _, event in evidence.history.events(Write, evidence.step, cut.step + 1)
     )
 
 
@@ -189,7 +189,7 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
 def _mode_on(until: int, evidence: Evidence) -> Cure | None:
     """Leave grad mode on, where a line had switched it off."""
     for step in range(until - 1, 0, -1):
-        statement = evidence.statement_at(evidence.past.line(step))
+        statement = evidence.statement_at(evidence.history.line(step))
         calls = [] if statement is None else calls_in(statement, "set_grad_enabled")
         if statement is None or len(calls) != 1 or not isinstance(statement.node, ast.Expr):
             continue

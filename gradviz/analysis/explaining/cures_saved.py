@@ -50,7 +50,7 @@ def _first_write(suspect: Suspect, evidence: Evidence) -> Written | None:
 
 def _is_leaf(suspect: Suspect, evidence: Evidence) -> bool:
     """Whether a leaf that requires grad was written, as training by hand does."""
-    info = evidence.past.tensor(suspect.tensor, evidence.step)
+    info = evidence.history.tensor(suspect.tensor, evidence.step)
     return info is not None and bool(info.is_leaf) and info.requires_grad
 
 
@@ -75,7 +75,7 @@ def _at_saves(
     edits: dict[int, tuple[Statement, list[Edit]]] = {}
     lines = {write.at.line for write in written if write is not None and write.at is not None}
     for suspect in suspects:
-        made = evidence.statement_at(evidence.past.made_at(suspect.node))
+        made = evidence.statement_at(evidence.history.made_at(suspect.node))
         if made is None or made.line in lines:
             return
         found = cures_writes.keep_a_copy(made, suspect.name, is_result(suspect.slot))
@@ -116,13 +116,13 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
     for event in evidence.recording.facts[first.step].events:
         if isinstance(event, OptimizerStepped):
             updated |= set(event.updated)
-    leaves = [n.id for n in evidence.past.nodes(evidence.step) if n.variable in updated]
+    leaves = [n.id for n in evidence.history.nodes(evidence.step) if n.variable in updated]
     stale = [*leaves, *(suspect.node.id for suspect in suspects)]
     again = cures_backward.compute_again(stale, statement, evidence, " with the new values")
     if again is not None:
         yield again
     does = "updates after the backward that needs the weights as they were"
-    if any(evidence.past.events(BackwardStarted, first.step)):
+    if any(evidence.history.events(BackwardStarted, first.step)):
         does = "updates after both backwards; .grad then has the gradients of both"
     moved = cures_backward.move_behind(statement, evidence, does)
     if moved is not None:
@@ -161,7 +161,7 @@ def _at_write(first: Written, suspect: Suspect, evidence: Evidence) -> Cure | No
 
 def _is_made_there(suspect: Suspect, statement: Statement, evidence: Evidence) -> bool:
     """Whether what a line writes is a result that it has made itself: ``w.exp().add_(1)``."""
-    made = evidence.statement_at(evidence.past.made_at(suspect.node))
+    made = evidence.statement_at(evidence.history.made_at(suspect.node))
     is_result_of_it = made is not None and made.node is statement.node and is_result(suspect.slot)
     return is_result_of_it and not any(isinstance(p, ast.NamedExpr) for p in statement.parts)
 
@@ -178,7 +178,10 @@ def _view_of_copy(alias: str, suspect: Suspect, until: int, evidence: Evidence) 
     """The view is taken of a copy, if it was taken after the save."""
     statement = _bound_at(alias, until, evidence)
     info = evidence.tensor_named(alias)
-    made, saved = evidence.past.born(info.id) if info else None, evidence.past.born(suspect.node.id)
+    made, saved = (
+        evidence.history.born(info.id) if info else None,
+        evidence.history.born(suspect.node.id),
+    )
     if statement is None or made is None or saved is None or made <= saved:
         return None
     name = suspect.name
@@ -192,7 +195,7 @@ def _bound_at(name: str, until: int, evidence: Evidence) -> Statement | None:
     """The statement that bound a variable last."""
     for step in range(until, 0, -1):
         if evidence.recording.facts[step].kind == "line":
-            statement = evidence.statement_at(evidence.past.line(step))
+            statement = evidence.statement_at(evidence.history.line(step))
             if statement is not None and name in names_bound(statement):
                 return statement if isinstance(statement.node, ast.Assign) else None
     return None
@@ -200,8 +203,8 @@ def _bound_at(name: str, until: int, evidence: Evidence) -> Statement | None:
 
 def _has_views(suspect: Suspect, first: Written, evidence: Evidence) -> bool:
     """Whether other variables see the write too, as they would not if it made a new tensor."""
-    others = evidence.past.on_storage(suspect.slot.storage, first.step)
+    others = evidence.history.on_storage(suspect.slot.storage, first.step)
     return any(
-        info.id != suspect.tensor and info.name and evidence.past.is_alive(info.id, first.step)
+        info.id != suspect.tensor and info.name and evidence.history.is_alive(info.id, first.step)
         for info in others
     )

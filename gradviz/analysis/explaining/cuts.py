@@ -77,12 +77,12 @@ def follow(keys: Iterable[str], evidence: Evidence) -> Trail:
 class _Follower:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._past = evidence.past
+        self._history = evidence.history
         self._trail = Trail()
         self._cuts: dict[tuple[int, str], Cut] = {}
         self._calls = [
             (step, event)
-            for step, event in self._past.events(Operation, evidence.step)
+            for step, event in self._history.events(Operation, evidence.step)
             if not event.recomputed
         ]
         self._made: dict[str, list[int]] = {}
@@ -119,14 +119,14 @@ class _Follower:
         if not event.reads:
             is_wrapped = event.name in FROM_VALUES
             return self._from_python(need, step) if is_wrapped else self._without_call(need)
-        line = self._past.line(step)
+        line = self._history.line(step)
         if event.name in FROM_VALUES and line is not None:  # it copies, once more
             need = replace(need, through=(*need.through, line))
         return [replace(need, key=key, step=step, place=places[-1]) for key in event.reads]
 
     def _cut(self, event: Operation, step: int, need: _Need) -> None:
         tensors, node = self._sources(event.required)
-        line = self._past.line(step)
+        line = self._history.line(step)
         texts = [operand.text for operand in event.inputs[:1]]
         of_list = any(text.startswith(("list of", "tuple of")) for text in texts)
         where = need.wrapped, need.through
@@ -155,8 +155,8 @@ class _Follower:
 
     def _without_call(self, need: _Need) -> list[_Need]:
         """A tensor that no call of torch returned: a leaf, a gradient, or one from numpy."""
-        born = self._past.born(need.key) if need.key.startswith("t") else need.step
-        if born and self._past.is_partial(born):
+        born = self._history.born(need.key) if need.key.startswith("t") else need.step
+        if born and self._history.is_partial(born):
             self._trail.is_lost = True
             return []
         found = self._switched_off(need.key) or (self._gradient(born) if born else None)
@@ -164,7 +164,7 @@ class _Follower:
             # One line may set the flags of several tensors.
             self._cuts.setdefault((found.step, " ".join((found.call, *found.tensors))), found)
             return []
-        statement = self._evidence.statement_at(self._past.line(born)) if born else None
+        statement = self._evidence.statement_at(self._history.line(born)) if born else None
         if born and statement is not None and _makes_of_values(statement):
             return self._from_python(need, born)
         self._trail.origins.setdefault(need.key, need.step)
@@ -174,26 +174,26 @@ class _Follower:
         """The line that set ``requires_grad`` to ``False``."""
         off = [
             step
-            for step, event in self._past.events(FlagChanged, self._evidence.step)
+            for step, event in self._history.events(FlagChanged, self._evidence.step)
             if event.tensor == key and event.flag == "requires_grad" and not event.after
         ]
         if not off:
             return None
-        return Cut("requires_grad", "requires_grad", off[-1], self._past.line(off[-1]), (key,))
+        return Cut("requires_grad", "requires_grad", off[-1], self._history.line(off[-1]), (key,))
 
     def _gradient(self, born: int) -> Cut | None:
         """The line whose ``autograd.grad`` gave a tensor."""
-        ended = {e.number for _, e in self._past.events(BackwardEnded, born, born)}
-        for _, started in self._past.events(BackwardStarted, born):
+        ended = {e.number for _, e in self._history.events(BackwardEnded, born, born)}
+        for _, started in self._history.events(BackwardStarted, born):
             if started.number in ended and not started.accumulates and not started.create_graph:
-                return Cut("create_graph", "grad", born, self._past.line(born))
+                return Cut("create_graph", "grad", born, self._history.line(born))
         return None
 
     # --------------------------------------------------------- values in Python
 
     def _from_python(self, need: _Need, step: int) -> list[_Need]:
         """A tensor was made of values: find out where these had come from."""
-        line = self._past.line(step)
+        line = self._history.line(step)
         statement = self._evidence.statement_at(line)
         need = replace(need, wrapped=line)
         found = self._leaving(step, need)
@@ -205,7 +205,7 @@ class _Follower:
         for earlier, other in [] if found is not None else self._lines_before(step):
             if not _changes(other, needed):
                 continue
-            at = self._past.line(earlier)
+            at = self._history.line(earlier)
             need = replace(need, through=(*need.through, *([at] if at else [])))
             found = self._leaving(earlier, need)
             if found is not None:
@@ -220,7 +220,7 @@ class _Follower:
     def _lines_before(self, step: int) -> Iterator[tuple[int, Statement]]:
         for earlier in range(step - 1, 0, -1):
             if self._evidence.recording.facts[earlier].kind == "line":
-                statement = self._evidence.statement_at(self._past.line(earlier))
+                statement = self._evidence.statement_at(self._history.line(earlier))
                 if statement is not None:
                     yield earlier, statement
 

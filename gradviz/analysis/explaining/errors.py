@@ -20,7 +20,6 @@ from gradviz.analysis.explaining import (
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.in_place_modules import ACTIVATIONS
 from gradviz.analysis.explaining.kinds import kind_of
-from gradviz.analysis.explaining.past import Past
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, ErrorKind, Explanation
@@ -68,16 +67,16 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
     ]
     if not raised:
         return
-    past = Past(recording)
+    history = recording.history
     for place, (step, event) in enumerate(raised):
         later = raised[place + 1] if place + 1 < len(raised) else None
         if later is not None and _is_same(event, *later, recording):
             continue  # it is told where it left the code
         earlier = raised[place - 1] if place else None
         if earlier is not None and _is_same(earlier[1], step, event, recording):
-            yield replace(explain(Evidence(past, *earlier)), step=step)
+            yield replace(explain(Evidence(history, *earlier)), step=step)
         else:
-            yield explain(Evidence(past, step, event))
+            yield explain(Evidence(history, step, event))
 
 
 def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:

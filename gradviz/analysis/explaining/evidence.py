@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gradviz.analysis.explaining.past import Past
-from gradviz.analysis.explaining.statements import Statement, statement_at
+from gradviz.analysis.explaining.statements import Statement, statement_of
 from gradviz.analysis.explaining.words import line_words, summary
 from gradviz.model.events import (
     Accumulated,
@@ -21,6 +20,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.history import History
 from gradviz.model.recording import Recording
 
 _BAD: Final = ("modified", "freed")
@@ -32,19 +32,19 @@ class Evidence:
     """One error of a recording.
 
     Args:
-        past: The recording.
+        history: The recording.
         step: Step at which it was raised.
         raised: The error.
     """
 
-    past: Past
+    history: History
     step: int
     raised: Raised
 
     @property
     def recording(self) -> Recording:
         """Where it was raised."""
-        return self.past.recording
+        return self.history.recording
 
     @property
     def is_recorded(self) -> bool:
@@ -56,12 +56,12 @@ class Evidence:
     @cached_property
     def noticed(self) -> CodeLine | None:
         """Line that raised."""
-        return self.past.line(self.step)
+        return self.history.line(self.step)
 
     @cached_property
     def statement(self) -> Statement | None:
         """The line that raised, as syntax."""
-        return statement_at(self.recording, self.noticed)
+        return statement_of(self.history, self.noticed)
 
     def at(self, line: CodeLine | None) -> str:
         """``line 4``, with the name of the code unless it is the recorded code itself."""
@@ -70,7 +70,7 @@ class Evidence:
 
     def statement_at(self, line: CodeLine | None) -> Statement | None:
         """Another line, as syntax."""
-        return statement_at(self.recording, line)
+        return statement_of(self.history, line)
 
     # --------------------------------------------------------------- backward
 
@@ -78,10 +78,10 @@ class Evidence:
     def backward(self) -> tuple[int, BackwardStarted] | None:
         """The backward that raised, with the step at which it started."""
         number = self.raised.backward
-        found = [*self.past.events(BackwardStarted, self.step)]
+        found = [*self.history.events(BackwardStarted, self.step)]
         if number is None:
             # One that could not even start: it has no roots, or was refused before it ran.
-            ended = [e for s, e in self.past.events(BackwardEnded, self.step, self.step)]
+            ended = [e for s, e in self.history.events(BackwardEnded, self.step, self.step)]
             number = ended[-1].number if ended and ended[-1].raised else None
         return next((pair for pair in reversed(found) if pair[1].number == number), None)
 
@@ -91,23 +91,23 @@ class Evidence:
         key = self.raised.node
         if key is None and self.backward is not None:
             since, started = self.backward
-            ran = {e.node for _, e in self.past.events(NodeRan, self.step, since)}
+            ran = {e.node for _, e in self.history.events(NodeRan, self.step, since)}
             ready = [
                 e
-                for _, e in self.past.events(NodeReady, self.step, since)
+                for _, e in self.history.events(NodeReady, self.step, since)
                 if e.backward == started.number and e.node not in ran
             ]
             if len(ready) > 1:  # several threads: the one that cannot run is meant
                 ready = [e for e in ready if any(s.state in _BAD for s in e.used)]
             key = ready[0].node if len(ready) == 1 else None
-        return self.past.node(key, self.step)
+        return self.history.node(key, self.step)
 
     @cached_property
     def used(self) -> tuple[SavedTensor, ...]:
         """What the node was going to read, as it was then."""
         if self.node is None:
             return ()
-        for _, event in reversed([*self.past.events(NodeReady, self.step)]):
+        for _, event in reversed([*self.history.events(NodeReady, self.step)]):
             if event.node == self.node.id and event.backward == self.raised.backward:
                 return event.used or self.node.saved
         return self.node.saved
@@ -121,12 +121,12 @@ class Evidence:
 
     def named_output(self, node: str, output_nr: int = 0) -> TensorInfo | None:
         """A tensor with a name that is this output of a node now, else one that was."""
-        alive = self.past.tensors(self.step)
+        alive = self.history.tensors(self.step)
         for info in alive:
             if (info.node, info.output_nr) == (node, output_nr) and info.name:
                 return info
-        key = self.past.output_of(node, self.step, output_nr)
-        return self.past.tensor(key, self.step) if self.past.name(key, self.step) else None
+        key = self.history.output_of(node, self.step, output_nr)
+        return self.history.tensor(key, self.step) if self.history.name(key, self.step) else None
 
     @cached_property
     def already(self) -> tuple[str, ...]:
@@ -135,13 +135,13 @@ class Evidence:
             return ()
         since, started = self.backward
         changed: dict[str, tuple[Accumulated, Accumulated]] = {}
-        for _, event in self.past.events(Accumulated, self.step, since):
+        for _, event in self.history.events(Accumulated, self.step, since):
             if event.backward == started.number and event.tensor is not None:
                 first = changed.get(event.tensor, (event, event))[0]
                 changed[event.tensor] = first, event
         found = []
         for key, (first, last) in changed.items():
-            name = self.past.name(key, self.step) or key
+            name = self.history.name(key, self.step) or key
             how = ", kept by retain_grad" if last.retained else ""
             found.append(
                 f"{name}.grad was {summary(first.before)} and is {summary(last.after)}{how}"
@@ -162,14 +162,14 @@ class Evidence:
         return () if self.refused is None else self.refused.inputs
 
     def _of(self, operand: Operand) -> TensorInfo | None:
-        return self.past.tensor(operand.tensor, self.step)
+        return self.history.tensor(operand.tensor, self.step)
 
     def tensor_named(self, name: str) -> TensorInfo | None:
         """The tensor that has a name now."""
-        found = [i for i in self.past.tensors(self.step) if i.name == name]
-        alive = [i for i in found if self.past.is_alive(i.id, self.step)]
+        found = [i for i in self.history.tensors(self.step) if i.name == name]
+        alive = [i for i in found if self.history.is_alive(i.id, self.step)]
         return next(iter((alive or found)[::-1]), None)
 
     def name(self, key: str | None) -> str | None:
         """Name of a tensor, the last one it had."""
-        return self.past.name(key, self.step)
+        return self.history.name(key, self.step)

@@ -78,13 +78,13 @@ def _shared(node: Node, earlier: Earlier | None, evidence: Evidence) -> tuple[st
     if carried is not None:
         return carried.names
     own = _of_root(evidence)
-    ran = {e.node for _, e in evidence.past.events(NodeRan, earlier.step)}
+    ran = {e.node for _, e in evidence.history.events(NodeRan, earlier.step)}
     ran &= {n for n in own if own[n].variable is None}  # nothing of a leaf's is freed
     found: dict[str, None] = {}
     for user in own.values():
         for entry in user.next_functions:
             if entry is not None and entry[0] in ran and user.id not in ran:
-                name = evidence.name(evidence.past.output_of(entry[0], evidence.step, entry[1]))
+                name = evidence.name(evidence.history.output_of(entry[0], evidence.step, entry[1]))
                 found |= dict.fromkeys([name] if name else [])
     return tuple(sorted(found))
 
@@ -108,7 +108,7 @@ def _causes(
     if earlier is not None:
         words = f"backward {earlier.number} ran {node.name} and freed what it had saved"
         yield Cause("backward", words, earlier.at)
-    made = evidence.past.made_at(node)
+    made = evidence.history.made_at(node)
     if made is not None and not is_same:
         through = f", and both backwards come to it through {listed(shared)}" if shared else ""
         yield Cause("save", f"{node.name} was made once{through}", made)
@@ -174,7 +174,7 @@ def _possible_cures(
 
 
 def _again(first: Statement | None, earlier: Earlier, evidence: Evidence) -> Cure | None:
-    ran = [e for _, e in evidence.past.events(Freed, earlier.step)]
+    ran = [e for _, e in evidence.history.events(Freed, earlier.step)]
     stale = [event.node for event in ran]
     return cures_backward.compute_again(stale, first, evidence, ": a new graph")
 

@@ -26,27 +26,27 @@ class Earlier:
 
 def freed_by(node: Node, evidence: Evidence) -> Earlier | None:
     """The backward that freed what a node had saved."""
-    past = evidence.past
+    history = evidence.history
     before = evidence.step if evidence.backward is None else evidence.backward[0] - 1
-    freed = [step for step, e in past.events(Freed, before) if e.node == node.id]
+    freed = [step for step, e in history.events(Freed, before) if e.node == node.id]
     number = None if not freed else evidence.recording.facts[freed[-1]].backward
     if number is None:
         number = _would_have_freed(node, before, evidence)
-    started = [(s, e) for s, e in past.events(BackwardStarted, before) if e.number == number]
+    started = [(s, e) for s, e in history.events(BackwardStarted, before) if e.number == number]
     if not started:
         return None
-    ended = [s for s, e in past.events(BackwardEnded, before) if e.number == number]
-    line = None if past.is_summed_up(started[0][0]) else past.line(started[0][0])
+    ended = [s for s, e in history.events(BackwardEnded, before) if e.number == number]
+    line = None if history.is_summed_up(started[0][0]) else history.line(started[0][0])
     step = ended[0] if ended else started[0][0]
     return Earlier(started[0][1].number, step, started[0][1], line and replace(line, step=step))
 
 
 def _would_have_freed(node: Node, before: int, evidence: Evidence) -> int | None:
     """The one backward that was not followed node by node and came to the node."""
-    followed = {event.backward for _, event in evidence.past.events(NodeRan, before)}
+    followed = {event.backward for _, event in evidence.history.events(NodeRan, before)}
     found = [
         event.number
-        for _, event in evidence.past.events(BackwardStarted, before)
+        for _, event in evidence.history.events(BackwardStarted, before)
         if not event.retain_graph
         and not event.inputs
         and event.number not in followed

@@ -30,7 +30,7 @@ def explain_reading(reading: ast.Attribute, evidence: Evidence) -> Explanation:
     assert statement is not None
     slot = reading.attr.removeprefix("_saved_")
     owner, when = _tensor_read(reading, statement, evidence)
-    node = evidence.past.node(_node_of(owner, when, evidence), evidence.step)
+    node = evidence.history.node(_node_of(owner, when, evidence), evidence.step)
     earlier = None if node is None else freed_by(node, evidence)
     what = f"{node.name if node else 'the node'} has freed its saved {slot}"
     if earlier is not None:
@@ -73,7 +73,7 @@ def _tensor_read(
     step = evidence.step
     if isinstance(node, ast.Name):  # f = y.grad_fn, some lines before
         for earlier in range(evidence.step - 1, 0, -1):
-            other = evidence.statement_at(evidence.past.line(earlier))
+            other = evidence.statement_at(evidence.history.line(earlier))
             if other is not None and node.id in names_bound(other):
                 value = getattr(other.node, "value", None)
                 statement, step = other, earlier
@@ -87,7 +87,7 @@ def _tensor_read(
 
 def _node_of(name: str | None, step: int, evidence: Evidence) -> str | None:
     """The node behind the tensor that had a name at a step."""
-    for info in evidence.past.tensors(step):
-        if name is not None and info.name == name and evidence.past.is_alive(info.id, step):
+    for info in evidence.history.tensors(step):
+        if name is not None and info.name == name and evidence.history.is_alive(info.id, step):
             return info.node
     return None

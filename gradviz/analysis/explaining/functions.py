@@ -25,7 +25,7 @@ def wrong_number(evidence: Evidence) -> Explanation:
         what = f"{name}.backward gave {plural(counts[1], 'gradient')}, but forward has {inputs}"
     at = None if returned is None else _line(returned)
     causes = [] if at is None else [Cause("other", f"{name}.backward returns them here", at)]
-    made = None if node is None else evidence.past.made_at(node)
+    made = None if node is None else evidence.history.made_at(node)
     if made is not None:
         causes.append(Cause("save", f"{name}.apply made the node", made))
     return Explanation(

@@ -60,7 +60,7 @@ def _cut_names(trail: Trail, evidence: Evidence) -> Iterator[str | None]:
 def _origins(trail: Trail, evidence: Evidence) -> Iterator[TensorInfo]:
     """Tensors with names that it was computed from."""
     for key in sorted(trail.origins, key=lambda k: int(k[1:])):
-        info = evidence.past.tensor(key, evidence.step) if key.startswith("t") else None
+        info = evidence.history.tensor(key, evidence.step) if key.startswith("t") else None
         if info is not None and evidence.name(key) and info.dtype.startswith(("float", "bf", "co")):
             yield info
 
@@ -102,8 +102,8 @@ def _cut_words(cut: Cut, evidence: Evidence) -> str:
 
 
 def _made(info: TensorInfo, evidence: Evidence) -> CodeLine | None:
-    born = evidence.past.born(info.id)
-    return evidence.past.line(born) if born else None
+    born = evidence.history.born(info.id)
+    return evidence.history.line(born) if born else None
 
 
 def _unknown(

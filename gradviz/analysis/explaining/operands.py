@@ -49,7 +49,7 @@ def given(evidence: Evidence) -> list[Given]:
     found = []
     for place, key in enumerate(refused.reads):
         operand = operands[place] if place < len(operands) else None
-        info = evidence.past.tensor(key, evidence.step) if key.startswith("t") else None
+        info = evidence.history.tensor(key, evidence.step) if key.startswith("t") else None
         name = evidence.name(key) or _target(key, evidence)
         sizes = operand.shape if operand is not None else None
         found.append(Given(key, name, info, sizes, operand.dtype if operand is not None else None))
@@ -66,11 +66,11 @@ def named(name: str, evidence: Evidence) -> Given:
 
 def _target(key: str, evidence: Evidence) -> str | None:
     """What the line that made a tensor binds: an attribute that is looked for in vain."""
-    made = [s for s, e in evidence.past.events(Operation, evidence.step) if key in e.made]
-    statement = evidence.statement_at(evidence.past.line(made[0])) if made else None
+    made = [s for s, e in evidence.history.events(Operation, evidence.step) if key in e.made]
+    statement = evidence.statement_at(evidence.history.line(made[0])) if made else None
     if made and made[0] != evidence.step and statement is not None:
         node = statement.node
-        last = [e for s, e in evidence.past.events(Operation, made[0], made[0])][-1]
+        last = [e for s, e in evidence.history.events(Operation, made[0], made[0])][-1]
         if key in last.made and isinstance(node, ast.Assign) and len(node.targets) == 1:
             text = statement.segment(node.targets[0])
             return text if is_expression(text) else None
@@ -81,7 +81,7 @@ def made_by(key: str | None, evidence: Evidence) -> tuple[int, Operation] | None
     """The call that gave a tensor, with its step."""
     found = [
         (step, event)
-        for step, event in evidence.past.events(Operation, evidence.step)
+        for step, event in evidence.history.events(Operation, evidence.step)
         if key in event.made and not event.recomputed and key not in event.reads
     ]
     return found[-1] if found else None
@@ -91,6 +91,6 @@ def line_of(key: str | None, evidence: Evidence) -> CodeLine | None:
     """The line that made a tensor."""
     made = made_by(key, evidence)
     if made is not None:
-        return evidence.past.line(made[0])
-    born = evidence.past.born(key) if key is not None else None
-    return evidence.past.line(born) if born else None
+        return evidence.history.line(made[0])
+    born = evidence.history.born(key) if key is not None else None
+    return evidence.history.line(born) if born else None

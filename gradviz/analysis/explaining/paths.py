@@ -16,7 +16,7 @@ def reachable(starts: Iterable[str], evidence: Evidence) -> dict[str, Node]:
     todo = list(starts)
     while todo:
         key = todo.pop()
-        node = None if key in found else evidence.past.node(key, evidence.step)
+        node = None if key in found else evidence.history.node(key, evidence.step)
         if node is not None:
             found[key] = node
             todo += [entry[0] for entry in node.next_functions if entry is not None]
@@ -59,10 +59,10 @@ def lines_that_made(
     found: dict[int, Statement] = {}
     fits = True
     for key in sorted(nodes, key=lambda k: int(k[1:])):
-        node = evidence.past.node(key, evidence.step)
+        node = evidence.history.node(key, evidence.step)
         if node is None or node.variable is not None:
             continue
-        statement = evidence.statement_at(evidence.past.made_at(node))
+        statement = evidence.statement_at(evidence.history.made_at(node))
         if statement is None or statement.code != where.code:
             return None
         if not isinstance(statement.node, ast.Assign):

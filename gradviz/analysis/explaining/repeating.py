@@ -17,14 +17,14 @@ _OTHER_EACH_TIME: Final = ("next", "rand", "normal", "bernoulli", "multinomial",
 
 def was_written(since: int, evidence: Evidence) -> bool:
     """Whether anything that the backward's nodes saved was written after a step."""
-    past, until = evidence.past, evidence.step
+    history, until = evidence.history, evidence.step
     nodes = reachable(root_nodes(evidence), evidence)
     leaves = {node.variable for node in nodes.values()}
     storages = {
-        slot.storage for key in nodes for row in past.node_rows(key, until) for slot in row.saved
+        slot.storage for key in nodes for row in history.node_rows(key, until) for slot in row.saved
     }
-    stepped = past.events(OptimizerStepped, until, since + 1)
-    written = past.events(Write, until, since + 1)
+    stepped = history.events(OptimizerStepped, until, since + 1)
+    written = history.events(Write, until, since + 1)
     return any(leaves & set(event.updated) for _, event in stepped) or any(
         event.storage in storages and event.storage is not None for _, event in written
     )
@@ -36,11 +36,11 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], evidence: Evide
     They would not if a line has run several times for them, if it reads what has another value by
     now, or if it draws random numbers.
     """
-    past = evidence.past
+    history = evidence.history
     ran: dict[int, set[int]] = {}
     for key in nodes:
-        node, born = past.node(key, evidence.step), past.born(key)
-        line = None if node is None or node.variable is not None else past.made_at(node)
+        node, born = history.node(key, evidence.step), history.born(key)
+        line = None if node is None or node.variable is not None else history.made_at(node)
         if line is not None and line.line is not None and born is not None:
             ran.setdefault(line.line, set()).add(born)
     bound: set[str] = set()
@@ -65,7 +65,7 @@ def _bound_since(step: int, evidence: Evidence) -> set[str]:
     found: set[str] = set()
     for later in range(step, evidence.step):
         facts = evidence.recording.facts[later]
-        statement = evidence.statement_at(evidence.past.line(later))
+        statement = evidence.statement_at(evidence.history.line(later))
         if facts.kind != "line" or statement is None:
             continue
         is_in_place = any(isinstance(event, Write) for event in facts.events)

@@ -56,7 +56,7 @@ def root_at(index: int, evidence: Evidence) -> Root:
         tensors = [o for o in refused.inputs if o.shape is not None]
         key = refused.reads[index] if index < len(refused.reads) else None
         operand = tensors[index] if index < len(tensors) else None
-        info = evidence.past.tensor(key, evidence.step)
+        info = evidence.history.tensor(key, evidence.step)
         name = evidence.name(key) if info is not None else None
         sizes = operand.shape if operand is not None else None
         dtype = operand.dtype if operand is not None else None

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from gradviz.model.explanation import CodeLine
+from gradviz.model.history import History
+from gradviz.model.history import Place as HistoryPlace
 from gradviz.model.recording import Code, Recording
 
 Place: TypeAlias = "tuple[int, int]"
@@ -93,9 +95,14 @@ class Span(ast.AST):
         self.end_lineno, self.end_col_offset = end
 
 
-def statement_at(recording: Recording, line: CodeLine | None) -> Statement | None:
-    """The one statement that begins at a line; ``None`` if there are several, or no text."""
-    code = code_of(recording, line)
+def statement_of(history: History, when: CodeLine | HistoryPlace | int | None) -> Statement | None:
+    """The one statement that begins at a line, or at that of a step.
+
+    Returns:
+        ``None`` if several begin there, or the text is not known.
+    """
+    line = when if isinstance(when, CodeLine) else history.line(when)
+    code = code_of(history.recording, line)
     if code is None or line is None or line.line is None:
         return None
     found = [s for s in statements_of(code) if s.line == line.line]
@@ -110,11 +117,7 @@ def code_of(recording: Recording, line: CodeLine | None) -> Code | None:
         place = recording.facts[line.step].code
         if 0 <= place < len(recording.codes) and recording.codes[place].name == line.code:
             return recording.codes[place]
-    return next((c for c in recording.codes if c.name == line.code and _has(c, line.line)), None)
-
-
-def _has(code: Code, line: int) -> bool:
-    return code.first_line <= line <= code.first_line + code.text.count("\n")
+    return next((c for c in recording.codes if c.name == line.code and c.has(line.line)), None)
 
 
 @lru_cache(maxsize=64)

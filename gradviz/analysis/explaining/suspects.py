@@ -43,7 +43,7 @@ def all_suspects(found: Suspect, evidence: Evidence) -> list[Suspect]:
 
 def _on_the_way(evidence: Evidence) -> Iterator[tuple[Node, SavedTensor]]:
     nodes = reachable(root_nodes(evidence), evidence)
-    for node in nodes.values() or evidence.past.nodes(evidence.step):
+    for node in nodes.values() or evidence.history.nodes(evidence.step):
         yield from ((node, slot) for slot in node.saved if slot.state == "modified")
 
 
@@ -62,10 +62,10 @@ def _fits(slot: SavedTensor, sizes: tuple[int, ...], saved: int, now: int) -> bo
 
 def _tensor_of(node: Node, slot: SavedTensor, evidence: Evidence) -> str | None:
     """The tensor in a slot, or the one it is a view of, as it was ever known."""
-    for row in evidence.past.node_rows(node.id, evidence.step):
+    for row in evidence.history.node_rows(node.id, evidence.step):
         for other in row.saved:
             if other.name == slot.name and (other.tensor or other.view_of):
                 return other.tensor or other.view_of
     if is_result(slot):
-        return evidence.past.output_of(node.id, evidence.step)
+        return evidence.history.output_of(node.id, evidence.step)
     return None

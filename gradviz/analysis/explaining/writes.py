@@ -46,13 +46,13 @@ def writes_since_save(slot: SavedTensor, node: Node, evidence: Evidence) -> list
 
 
 def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Written]:
-    past, until = evidence.past, evidence.step
+    history, until = evidence.history, evidence.step
     storage, tensors = _memory(slot, node, evidence)
-    since = past.born(node.id) or 0
+    since = history.born(node.id) or 0
     for step in range(since, until + 1):
         version = _version(slot, node, tensors, step - 1, evidence)
         after_it = _version(slot, node, tensors, step, evidence)
-        events = () if past.is_summed_up(step) else evidence.recording.facts[step].events
+        events = () if history.is_summed_up(step) else evidence.recording.facts[step].events
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):
@@ -63,7 +63,7 @@ def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Wri
                 following = _next_write(events[place + 1 :], storage)
                 after = after_it if following is None else following.before
                 if hit and after is not None and after > version:
-                    name, line = evidence.name(hit[0]), past.line(step)
+                    name, line = evidence.name(hit[0]), history.line(step)
                     yield Written(step, f"{event.name}.step", name, version, after, at=line)
                     version = after
 
@@ -84,7 +84,7 @@ def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | No
     """The storage of a slot, and known tensors that share its version counter."""
     storage = slot.storage
     known = [slot.tensor, slot.view_of]
-    for row in evidence.past.node_rows(node.id, evidence.step):
+    for row in evidence.history.node_rows(node.id, evidence.step):
         for other in row.saved:
             if other.name == slot.name:
                 storage = storage or other.storage
@@ -97,9 +97,9 @@ def _version(
 ) -> int | None:
     """Version of the memory after a step: the slot tells, and so do tensors on its counter."""
     told: list[int | None] = []
-    row = evidence.past.node(node.id, step)
+    row = evidence.history.node(node.id, step)
     told += [s.current_version for s in row.saved if s.name == slot.name] if row else []
-    infos = [evidence.past.tensor(key, step) for key in tensors]
+    infos = [evidence.history.tensor(key, step) for key in tensors]
     told += [info.version for info in infos if info is not None]
     known = [version for version in told if version is not None]
     return max(known) if known else None
@@ -120,18 +120,18 @@ def _written(event: Write, step: int, following: tuple[object, ...], evidence: E
         event.after or 0,
         event.through,
         None if called is None else called.module,
-        evidence.past.line(step),
+        evidence.history.line(step),
     )
     named = next(iter(called.outputs), None) if called is not None else None
     if named is not None and named.tensor in (event.tensors or (named.tensor,)) and named.tensor:
-        return replace(written, name=evidence.past.name(named.tensor, step) or event.name)
+        return replace(written, name=evidence.history.name(named.tensor, step) or event.name)
     if named is None or _is_name(event.name, evidence, step):
         return written
     return replace(written, name=None)
 
 
 def _is_name(name: str, evidence: Evidence, step: int) -> bool:
-    return any(info.name == name for info in evidence.past.tensors(step))
+    return any(info.name == name for info in evidence.history.tensors(step))
 
 
 def alias_of(written: Written, saved: TensorInfo | None, evidence: Evidence) -> str | None:

@@ -55,8 +55,8 @@ def several_views(evidence: Evidence) -> Explanation:
     if made is not None:
         of = f" of {source}" if source else ""
         words = f"{made[1].name} gave {written.words} as one of several views{of}"
-        causes.append(Cause("other", words, evidence.past.line(made[0])))
-    node = evidence.past.node(written.info.node if written.info else None, evidence.step)
+        causes.append(Cause("other", words, evidence.history.line(made[0])))
+    node = evidence.history.node(written.info.node if written.info else None, evidence.step)
     return Explanation(
         what=f"{by} would write {written.words}, one of several views that one call gave",
         why="they share one node, which cannot be changed for one of them alone",
@@ -136,13 +136,13 @@ def _leaf_behind(written: Given, evidence: Evidence) -> TensorInfo | None:
     info = written.info
     if info is None or (info.is_leaf and info.requires_grad):
         return info
-    on_it = evidence.past.on_storage(info.storage, evidence.step)
+    on_it = evidence.history.on_storage(info.storage, evidence.step)
     leaves = [other for other in on_it if other.is_leaf and other.requires_grad]
     return leaves[0] if len(leaves) == 1 else None
 
 
 def _node_name(info: TensorInfo | None, evidence: Evidence) -> str | None:
-    node = evidence.past.node(None if info is None else info.node, evidence.step)
+    node = evidence.history.node(None if info is None else info.node, evidence.step)
     return None if node is None else node.name
 
 
@@ -156,10 +156,10 @@ def _registered(evidence: Evidence) -> Iterator[Cause]:
     lines = {}
     for step, facts in enumerate(evidence.recording.facts[: evidence.step]):
         statement = (
-            evidence.statement_at(evidence.past.line(step)) if facts.kind == "line" else None
+            evidence.statement_at(evidence.history.line(step)) if facts.kind == "line" else None
         )
         if statement is not None and calls_in(statement, "register_full_backward_hook"):
-            lines[statement.line] = evidence.past.line(step)
+            lines[statement.line] = evidence.history.line(step)
     if len(lines) == 1:
         yield Cause("other", "the full backward hook was registered", next(iter(lines.values())))
 
@@ -190,8 +190,8 @@ def _without_record(base: TensorInfo | None, evidence: Evidence) -> Iterator[Cur
 
 def _keeper(base: TensorInfo | None, evidence: Evidence) -> str | None:
     """A node that has saved a leaf, or a view of it, and may still be run."""
-    for node in evidence.past.nodes(evidence.step) if base is not None else ():
-        for slot in node.saved if evidence.past.is_alive(node.id, evidence.step) else ():
+    for node in evidence.history.nodes(evidence.step) if base is not None else ():
+        for slot in node.saved if evidence.history.is_alive(node.id, evidence.step) else ():
             is_it = base is not None and base.id in (slot.tensor, slot.view_of)
             same = base is not None and slot.storage is not None and slot.storage == base.storage
             if slot.state == "held" and (is_it or same):

@@ -112,7 +112,7 @@ def _causes(suspect: Suspect, writes: list[Written], evidence: Evidence) -> Iter
     for written in sorted(lines.values(), key=lambda one: one.before)[:2]:
         yield Cause("write", _wrote(written, suspect), written.at)
     node, slot = suspect.node, suspect.slot
-    made = evidence.past.made_at(node)
+    made = evidence.history.made_at(node)
     if made is not None:
         saved = suspect.name or ("its result" if is_result(slot) else "a tensor")
         version = "" if slot.saved_version is None else f" at version {slot.saved_version}"
@@ -153,7 +153,9 @@ def _marks(suspect: Suspect, first: Written | None, evidence: Evidence) -> Itera
         yield Mark(f"{node.id}.saved.{place}", "written", by or "written after it was saved")
     if first is not None and suspect.tensor is not None and not first.is_optimizer:
         made = [
-            n for n in evidence.past.nodes(first.step) if evidence.past.born(n.id) == first.step
+            n
+            for n in evidence.history.nodes(first.step)
+            if evidence.history.born(n.id) == first.step
         ]
         writers = [n for n in made if operation_of(n) + "_" == first.by or n.name == "CopySlices"]
         if len(writers) == 1:

@@ -14,11 +14,12 @@ from gradviz.analysis.explaining.silent.nodeless import nodeless_writes
 from gradviz.analysis.explaining.silent.norms import moving_norms
 from gradviz.analysis.explaining.silent.rebound import rebound_parameters
 from gradviz.analysis.explaining.silent.stale import stale_gradients
-from gradviz.analysis.explaining.silent.trail import Trail
+from gradviz.analysis.explaining.statements import statement_of
 from gradviz.model.explanation import Explanation
+from gradviz.model.history import History
 from gradviz.model.recording import Recording
 
-_FAMILIES: Final[tuple[Callable[[Trail], Iterator[Explanation]], ...]] = (
+_FAMILIES: Final[tuple[Callable[[History], Iterator[Explanation]], ...]] = (
     hidden_writes,
     nodeless_writes,
     broadcasts,
@@ -34,8 +35,8 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
 
     A fault in a loop is told once: the first time it does harm.
     """
-    trail = Trail(recording)
-    found = _merged([one for family in _FAMILIES for one in family(trail)])
+    history = History(recording)
+    found = _merged([one for family in _FAMILIES for one in family(history)])
     told = set()
     for one in sorted(found, key=lambda e: (e.step is None, e.step or 0)):
         culprit, noticed = one.cause.at if one.cause else None, one.noticed
@@ -47,15 +48,15 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
         )
         if key not in told:
             told.add(key)
-            yield _with_unknown(one, trail)
+            yield _with_unknown(one, history)
 
 
-def _with_unknown(one: Explanation, trail: Trail) -> Explanation:
+def _with_unknown(one: Explanation, history: History) -> Explanation:
     """It says so where all of it happened inside a function whose lines were not recorded."""
     culprit, noticed = one.cause.at if one.cause else None, one.noticed
     if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
         return one
-    statement = trail.statement(culprit.step or 0)
+    statement = statement_of(history, culprit.step or 0)
     if statement is None or (culprit.code, culprit.line) != (noticed.code, noticed.line):
         return one
     calls = [node for node in statement.parts if isinstance(node, ast.Call)]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.explaining.silent.trail import Place, Trail
 from gradviz.analysis.explaining.silent.words import at, marked
-from gradviz.analysis.explaining.statements import Statement, end_of, last_name
+from gradviz.analysis.explaining.statements import Statement, end_of, last_name, statement_of
 from gradviz.model.events import Operand, Operation
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import Node
+from gradviz.model.history import History, Place
 from gradviz.model.marks import Mark
 
 _LOSS_NAMES: Final = (
@@ -49,18 +49,22 @@ class Pairs:
         return two[self.column], two[1 - self.column]
 
 
-def broadcasts(trail: Trail) -> Iterator[Explanation]:
+def broadcasts(history: History) -> Iterator[Explanation]:
     """Differences and losses of shape ``(N, N)`` that should have been of shape ``(N,)``."""
     ran: dict[str, Place] = {}
-    for place, run in trail.runs:
+    for place, run in history.runs:
         ran.setdefault(run.node, place)
-    for place, event in trail.events[Operation]:
-        if not isinstance(event, Operation) or event.node not in ran:
+    for place, event in history.told(Operation):
+        if event.node not in ran:
             continue
         column = _column(event)
-        if column is None or not _is_loss(event, trail) or _is_wanted(event, column, place, trail):
+        if (
+            column is None
+            or not _is_loss(event, history)
+            or _is_wanted(event, column, place, history)
+        ):
             continue
-        yield _explanation(Pairs(place, event, column, ran[event.node]), trail)
+        yield _explanation(Pairs(place, event, column, ran[event.node]), history)
 
 
 def _column(event: Operation) -> int | None:
@@ -75,7 +79,7 @@ def _column(event: Operation) -> int | None:
     return None
 
 
-def _is_loss(event: Operation, trail: Trail) -> bool:
+def _is_loss(event: Operation, history: History) -> bool:
     """Whether it is a loss, or a difference whose squares or the like are summed up.
 
     The mean of differences alone is the same, whichever are paired.
@@ -85,7 +89,7 @@ def _is_loss(event: Operation, trail: Trail) -> bool:
     todo = [(event.node or "", False, 0)]
     while todo:
         key, is_distance, depth = todo.pop()
-        for reader in trail.readers(key):
+        for reader in history.readers(key):
             is_square = reader.name == "MulBackward0" and {
                 entry[0] for entry in reader.next_functions if entry is not None
             } == {key}
@@ -97,36 +101,36 @@ def _is_loss(event: Operation, trail: Trail) -> bool:
     return False
 
 
-def _is_wanted(event: Operation, column: int, place: Place, trail: Trail) -> bool:
+def _is_wanted(event: Operation, column: int, place: Place, history: History) -> bool:
     """Whether the column was made on purpose: in this line, or of the vector itself."""
     keys = event.reads[:2]
     if len(keys) < 2:
         return True
-    made = trail.makers.get(keys[column])
+    made = history.makers.get(keys[column])
     if made is None or made[1].name not in _COLUMNS:
         return False
     in_line = made[0][0] == place[0]
-    own = _origin(keys[column], trail) == _origin(keys[1 - column], trail)
+    own = _origin(keys[column], history) == _origin(keys[1 - column], history)
     plain = event.name in _LOSSES and made[1].name in ("view", "reshape")
     return own or (in_line and not plain)
 
 
-def _origin(key: str, trail: Trail) -> str:
+def _origin(key: str, history: History) -> str:
     """The tensor that others were made from without computing."""
-    for _, made in trail.aliases(key):
+    for _, made in history.aliases(key):
         key = next(iter(made.reads), key)
     return key
 
 
-def _explanation(pairs: Pairs, trail: Trail) -> Explanation:
+def _explanation(pairs: Pairs, history: History) -> Explanation:
     event, step = pairs.event, pairs.ran[0]
     column, row = pairs.operands
     size = (row.shape or (0,))[0]
-    node: Node | None = trail.past.node(event.node, step)
-    line = trail.line(pairs.place)
-    names = [name for o in (column, row) if (name := trail.name(o.tensor, pairs.place[0]))]
+    node: Node | None = history.node(event.node, step)
+    line = history.line(pairs.place)
+    names = [name for o in (column, row) if (name := history.name(o.tensor, pairs.place[0]))]
     shapes = " and ".join(
-        f"{trail.name(o.tensor, pairs.place[0]) or 'the other'} of shape {o.shape}"
+        f"{history.name(o.tensor, pairs.place[0]) or 'the other'} of shape {o.shape}"
         for o in event.inputs[:2]
     ).replace("the other of shape", "a tensor of shape")
     what = (
@@ -137,7 +141,7 @@ def _explanation(pairs: Pairs, trail: Trail) -> Explanation:
         "broadcasting stretches both: each element is compared with every element of the other, "
         "so the gradient pulls every prediction towards all targets at once"
     )
-    pairs_words = f"{at(line, trail)}: {size} x {size} pairs"
+    pairs_words = f"{at(line, history)}: {size} x {size} pairs"
     named = "" if node is None else node.name
     return Explanation(
         kind="broadcast",
@@ -147,16 +151,16 @@ def _explanation(pairs: Pairs, trail: Trail) -> Explanation:
         node=event.node,
         node_name=named or None,
         causes=(Cause("other", f"{event.name} compares {size} x {size} pairs", line),),
-        noticed=trail.line(pairs.ran),
-        cures=tuple(_cures(pairs, trail)),
-        marks=marked([Mark(event.node or "", "culprit", pairs_words)], trail, step),
+        noticed=history.line(pairs.ran),
+        cures=tuple(_cures(pairs, history)),
+        marks=marked([Mark(event.node or "", "culprit", pairs_words)], history, step),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )  # fmt: skip
 
 
-def _cures(pairs: Pairs, trail: Trail) -> Iterator[Cure]:
-    line, statement = trail.line(pairs.place), trail.statement(pairs.place)
+def _cures(pairs: Pairs, history: History) -> Iterator[Cure]:
+    line, statement = history.line(pairs.place), statement_of(history, pairs.place)
     two = None if statement is None else _two_sides(statement, pairs.event)
     if statement is None or two is None or line is None:
         yield Cure("makes both of shape (N,)", "prediction = prediction.squeeze(1)", "elsewhere")

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent.words import at, way_of
 from gradviz.analysis.explaining.statements import (
     Statement,
@@ -14,11 +13,12 @@ from gradviz.analysis.explaining.statements import (
     is_expression,
     last_name,
     same_block,
-    statement_at,
+    statement_of,
 )
 from gradviz.analysis.explaining.words import is_result
 from gradviz.model.explanation import Cure
 from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.history import Act, History, Place
 
 _METHODS: Final = (
     "abs add clamp clamp_max clamp_min clip cos cumsum div divide exp fmod index_add index_fill "
@@ -35,7 +35,7 @@ _MODES: Final = {
 
 
 def cures_of_hidden(
-    act: Act, place: Place, name: str, node: Node | None, slot: SavedTensor, trail: Trail
+    act: Act, place: Place, name: str, node: Node | None, slot: SavedTensor, history: History
 ) -> tuple[Cure, ...]:
     """What makes the gradient right where saved memory was written.
 
@@ -45,37 +45,37 @@ def cures_of_hidden(
         name: Variable that was saved.
         node: The node that had saved it, if it is the only one.
         slot: Its slot.
-        trail: The recording.
+        history: The recording.
     """
-    found = [*copied_alias(act, name, trail)]
-    if not _is_leaf(slot.tensor or slot.view_of, act, trail):
-        found += recorded_write(act, name, trail, "; what was saved stays")
+    found = [*copied_alias(act, name, history)]
+    if not _is_leaf(slot.tensor or slot.view_of, act, history):
+        found += recorded_write(act, name, history, "; what was saved stays")
     if len(found) < 2 and node is not None:
-        found += _saved_copy(node, slot, name, trail)
+        found += _saved_copy(node, slot, name, history)
     if len(found) < 2:
-        found += moved(act.place, place, "after", "backward has used it by then", trail)
+        found += moved(act.place, place, "after", "backward has used it by then", history)
     return tuple(found[:2])
 
 
 def moved(
-    place: Place, to: Place, side: Literal["before", "after"], does: str, trail: Trail
+    place: Place, to: Place, side: Literal["before", "after"], does: str, history: History
 ) -> Iterator[Cure]:
     """A line taken to another line of the same block."""
-    line, other = trail.line(place), trail.line(to)
-    one, two = trail.statement(place), trail.statement(to)
+    line, other = history.line(place), history.line(to)
+    one, two = statement_of(history, place), statement_of(history, to)
     if line is None or other is None or one is None or two is None or line.line == other.line:
         return
     if not one.is_compound and not two.is_compound and same_block(one, two):
         gone = Cure("", "", "instead", line.line)
-        words = f"moves {at(line, trail)} {'behind' if side == 'after' else 'before'} "
-        words += f"{at(other, trail)}: {does}"
+        words = f"moves {at(line, history)} {'behind' if side == 'after' else 'before'} "
+        words += f"{at(other, history)}: {does}"
         yield Cure(words, one.text, side, other.line, (gone,))
 
 
-def recorded_write(act: Act, name: str, trail: Trail, price: str = "") -> Iterator[Cure]:
+def recorded_write(act: Act, name: str, history: History, price: str = "") -> Iterator[Cure]:
     """The write as an operation that autograd records, to a new tensor."""
-    line = trail.line(act.place)
-    statement = statement_at(trail.recording, line)
+    line = history.line(act.place)
+    statement = statement_of(history, line)
     if statement is None or line is None or not is_expression(name):
         return
     code = _as_operation(statement, name)
@@ -85,13 +85,13 @@ def recorded_write(act: Act, name: str, trail: Trail, price: str = "") -> Iterat
     yield Cure(does, mode_around(statement) + code, "instead", line.line)
 
 
-def copied_alias(act: Act, name: str, trail: Trail) -> Iterator[Cure]:
+def copied_alias(act: Act, name: str, history: History) -> Iterator[Cure]:
     """A copy where other code got hold of the memory."""
-    way = way_of(act, trail)
-    line = trail.line(act.place)
+    way = way_of(act, history)
+    line = history.line(act.place)
     if way.at is None or line is None or way.at.line == line.line:
         return
-    statement = statement_at(trail.recording, way.at)
+    statement = statement_of(history, way.at)
     calls = [] if statement is None else [
         node
         for node in statement.parts
@@ -103,13 +103,13 @@ def copied_alias(act: Act, name: str, trail: Trail) -> Iterator[Cure]:
         return
     copy = ".copy()" if way.call == "numpy" else ".clone()"
     code = statement.edited([(end_of(calls[0]), copy)])
-    yield Cure(f"{at(line, trail)} writes to a copy; {name} stays", code, "instead", way.at.line)
+    yield Cure(f"{at(line, history)} writes to a copy; {name} stays", code, "instead", way.at.line)
 
 
-def _saved_copy(node: Node, slot: SavedTensor, name: str, trail: Trail) -> Iterator[Cure]:
+def _saved_copy(node: Node, slot: SavedTensor, name: str, history: History) -> Iterator[Cure]:
     """The operation saves a copy that nobody else can write."""
-    line = trail.past.made_at(node)
-    statement = statement_at(trail.recording, line)
+    line = history.made_at(node)
+    statement = statement_of(history, line)
     value = getattr(statement.node, "value", None) if statement is not None else None
     if statement is None or line is None or value is None or not is_expression(name):
         return
@@ -220,8 +220,8 @@ def _normal(name: str) -> str:
         return name
 
 
-def _is_leaf(tensor: str | None, act: Act, trail: Trail) -> bool:
-    info = trail.past.tensor(tensor, act.place[0])
+def _is_leaf(tensor: str | None, act: Act, history: History) -> bool:
+    info = history.tensor(tensor, act.place[0])
     if info is not None and info.requires_grad and info.is_leaf:
         return True
-    return trail.has_leaf_on(act.event.storage, act.place[0])
+    return history.has_leaf_on(act.event.storage, act.place[0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from gradviz.analysis.explaining.silent.trail import ASSIGNED, Act, Trail
-from gradviz.analysis.explaining.statements import last_name
+from gradviz.analysis.explaining.statements import last_name, statement_of
 from gradviz.model.facts import Node
+from gradviz.model.history import ASSIGNED, Act, History
 
 _SUMS: Final = ("add_", "sub_", "__iadd__", "__isub__")
 _FILLS: Final = frozenset({"fill", "sort", "partition", "put", "copyto", "place", "putmask"})
@@ -16,34 +16,34 @@ _HUGE: Final = 1e4
 """A number below minus this that is filled in is a mask for softmax, which hands on 0 there."""
 
 
-def is_harmless(act: Act, trail: Trail) -> bool:
+def is_harmless(act: Act, history: History) -> bool:
     """Whether the gradient is right without a node: a constant was added, or a mask filled in."""
     if not act.is_exact:
-        return not _is_seen(act, trail)
+        return not _is_seen(act, history)
     if act.event.by in _SUMS:
-        return not any(_needs_gradient(key, act, trail) for key in act.event.reads[1:])
-    if act.event.by == "__setitem__" and _is_sum_of_part(act, trail):
+        return not any(_needs_gradient(key, act, history) for key in act.event.reads[1:])
+    if act.event.by == "__setitem__" and _is_sum_of_part(act, history):
         return True
-    return _is_mask(act, trail)
+    return _is_mask(act, history)
 
 
-def is_of_part(act: Act, trail: Trail) -> bool:
+def is_of_part(act: Act, history: History) -> bool:
     """Whether only a part of a memory may have been written."""
-    made = {call.name for _, call in trail.aliases(act.written)}
+    made = {call.name for _, call in history.aliases(act.written)}
     return not act.is_exact or act.event.by == "__setitem__" or "__getitem__" in made
 
 
-def may_be_put_back(acts: list[Act], trail: Trail) -> bool:
+def may_be_put_back(acts: list[Act], history: History) -> bool:
     """Whether the last of several writes may have put back what was there before the first."""
     if len(acts) < 2:
         return False
     if acts[-1].is_exact:
         return acts[-1].event.by in ("copy_", "__setitem__", ASSIGNED)
-    statement = trail.statement(acts[-1].place)
+    statement = statement_of(history, acts[-1].place)
     return statement is None or not isinstance(statement.node, ast.AugAssign)
 
 
-def is_scaled_with(node: Node, act: Act, trail: Trail) -> bool:
+def is_scaled_with(node: Node, act: Act, history: History) -> bool:
     """Whether a node's gradient has the factor by which its result was multiplied.
 
     That of exp is its saved result, so that it follows each factor that is a constant.
@@ -51,26 +51,26 @@ def is_scaled_with(node: Node, act: Act, trail: Trail) -> bool:
     if node.name != "ExpBackward0" or node.saved[0].storage not in (None, act.event.storage):
         return False
     if act.is_exact:
-        constant = not any(_needs_gradient(key, act, trail) for key in act.event.reads[1:])
+        constant = not any(_needs_gradient(key, act, history) for key in act.event.reads[1:])
         return act.event.by in ("mul_", "div_") and constant
-    statement = trail.statement(act.place)
+    statement = statement_of(history, act.place)
     line = None if statement is None else statement.node
     if isinstance(line, ast.AugAssign):
         return isinstance(line.op, (ast.Mult, ast.Div))
     return not isinstance(line, ast.Assign)  # what a call did is not known
 
 
-def _needs_gradient(key: str, act: Act, trail: Trail) -> bool:
+def _needs_gradient(key: str, act: Act, history: History) -> bool:
     """Whether a tensor that was added depends on what requires grad."""
     if act.operation is not None and key in act.operation.required:
         return True
     todo, seen = [key], set()
     while todo:
         key = todo.pop()
-        if key in seen or key not in trail.makers:
+        if key in seen or key not in history.makers:
             continue
         seen.add(key)
-        _, made = trail.makers[key]
+        _, made = history.makers[key]
         if made.reason in ("no_grad", "inference mode") and made.required:
             return True
         if made.reason not in ("detach", ".data", "left torch", "not differentiable"):
@@ -78,18 +78,18 @@ def _needs_gradient(key: str, act: Act, trail: Trail) -> bool:
     return False
 
 
-def _is_sum_of_part(act: Act, trail: Trail) -> bool:
+def _is_sum_of_part(act: Act, history: History) -> bool:
     """Whether it is the second half of ``h[0] += 1``, which assigns what it added to."""
-    for other in trail.acts[act.event.storage]:
+    for other in history.acts[act.event.storage]:
         in_line = other.place[0] == act.place[0] and other.place < act.place
         if in_line and other.event.by in _SUMS and other.written in act.event.reads[1:]:
             return True
     return False
 
 
-def _is_mask(act: Act, trail: Trail) -> bool:
+def _is_mask(act: Act, history: History) -> bool:
     """Whether minus infinity, or nearly so, was filled in."""
-    statement = trail.statement(act.place)
+    statement = statement_of(history, act.place)
     if statement is None:
         return False
     if act.event.by == "__setitem__":
@@ -112,9 +112,9 @@ def _number(node: ast.AST) -> float:
         return 0.0
 
 
-def _is_seen(act: Act, trail: Trail) -> bool:
+def _is_seen(act: Act, history: History) -> bool:
     """Whether the line itself shows a write of numpy that is no sum."""
-    statement = trail.statement(act.place)
+    statement = statement_of(history, act.place)
     if statement is None:
         return False
     node = statement.node

@@ -9,11 +9,11 @@ from math import prod
 from gradviz.analysis.explaining.silent.cures import cures_of_hidden
 from gradviz.analysis.explaining.silent.harmless import is_scaled_with, may_be_put_back
 from gradviz.analysis.explaining.silent.reads import looks_at_pattern, reads_values, same_pattern
-from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent.words import at, marked, write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Explanation
 from gradviz.model.facts import Node, Number, SavedTensor
+from gradviz.model.history import Act, History, Place
 from gradviz.model.marks import Mark
 
 
@@ -36,13 +36,13 @@ class Use:
         return nbytes is not None and whole is not None and nbytes >= whole
 
 
-def hidden_writes(trail: Trail) -> Iterator[Explanation]:
+def hidden_writes(history: History) -> Iterator[Explanation]:
     """Writes to what a node had saved, where the version stood still."""
     first: list[tuple[Use, list[Act], list[Use]]] = []
     by_act: dict[Place, list[Use]] = {}
-    for place, ran in trail.runs:
-        for use in _uses(place, ran, trail):
-            acts = _harmful(use, trail)
+    for place, ran in history.runs:
+        for use in _uses(place, ran, history):
+            acts = _harmful(use, history)
             if not acts:
                 continue
             if acts[0].place not in by_act:
@@ -52,14 +52,14 @@ def hidden_writes(trail: Trail) -> Iterator[Explanation]:
             by_act[acts[0].place].append(use)
     for use, acts, uses in first:
         others = {one.node.id for one in uses} - {use.node.id}
-        yield _explanation(use, acts, not others, trail)
+        yield _explanation(use, acts, not others, history)
 
 
-def _uses(place: Place, ran: NodeRan, trail: Trail) -> Iterator[Use]:
-    held = [slot for slot in ran.used if slot.state == "held" and slot.storage in trail.acts]
+def _uses(place: Place, ran: NodeRan, history: History) -> Iterator[Use]:
+    held = [slot for slot in ran.used if slot.state == "held" and slot.storage in history.acts]
     if not held or _is_zero(ran):
         return
-    node = trail.past.node(ran.node, place[0])
+    node = history.node(ran.node, place[0])
     if node is None:
         return
     names = [slot.name for slot in node.saved]
@@ -75,56 +75,56 @@ def _is_zero(ran: NodeRan) -> bool:
     return bool(norms) and all(norm == 0 for norm in norms)
 
 
-def _harmful(use: Use, trail: Trail) -> list[Act]:
+def _harmful(use: Use, history: History) -> list[Act]:
     """Writes after which the memory is certainly not what it was."""
-    born = trail.birth(use.node.id)
-    on_it = trail.acts[use.slot.storage]
+    born = history.birth(use.node.id)
+    on_it = history.acts[use.slot.storage]
     acts = [act for act in on_it if act.is_after(born) and act.place < use.place]
     moves = [place for place, act in enumerate(acts) if act.is_assignment]
     if moves:  # before that the tensor had other memory
-        acts = acts[moves[-1] :] if _is_move(acts[moves[-1]], use, trail) else []
-    if not acts or _is_made_up_for(use, acts, trail):
+        acts = acts[moves[-1] :] if _is_move(acts[moves[-1]], use, history) else []
+    if not acts or _is_made_up_for(use, acts, history):
         return []
-    before, now = _saved_values(use, born, trail), _used_values(use, acts, trail)
+    before, now = _saved_values(use, born, history), _used_values(use, acts, history)
     if before is not None and now is not None:
         if _same(use, before, now) or (use.slot.tensor is None and not use.covers):
             return []
-        return _last_change(use, before, acts, trail)
+        return _last_change(use, before, acts, history)
     if not use.covers and not any(_is_whole(act, use) for act in acts):
         return []  # it may be another part of the memory
     # Or what it was may be there again, or nothing that counts has changed.
-    return [] if may_be_put_back(acts, trail) or looks_at_pattern(use.node) else acts
+    return [] if may_be_put_back(acts, history) or looks_at_pattern(use.node) else acts
 
 
-def _is_made_up_for(use: Use, acts: list[Act], trail: Trail) -> bool:
+def _is_made_up_for(use: Use, acts: list[Act], history: History) -> bool:
     """Whether exp's result was scaled before anything read it: its gradient is scaled so too."""
-    readers = (trail.birth(reader.id) for reader in trail.readers(use.node.id))
-    return all(is_scaled_with(use.node, act, trail) for act in acts) and all(
+    readers = (history.birth(reader.id) for reader in history.readers(use.node.id))
+    return all(is_scaled_with(use.node, act, history) for act in acts) and all(
         act.is_before(born) for born in readers for act in acts
     )
 
 
-def _is_move(act: Act, use: Use, trail: Trail) -> bool:
+def _is_move(act: Act, use: Use, history: History) -> bool:
     """Whether an assignment to ``.data`` gave the saved tensor the memory it had then."""
-    info = trail.tensor(use.slot.tensor, act.place[0] - 1)
+    info = history.tensor_at(use.slot.tensor, act.place[0] - 1)
     return info is not None and info.name == act.event.name
 
 
-def _saved_values(use: Use, born: Place, trail: Trail) -> tuple[Number, ...] | None:
+def _saved_values(use: Use, born: Place, history: History) -> tuple[Number, ...] | None:
     """Values of the tensor when it was saved."""
-    in_line = [act for act in trail.acts[use.slot.storage] if act.place[0] == born[0]]
+    in_line = [act for act in history.acts[use.slot.storage] if act.place[0] == born[0]]
     if not in_line:
-        return trail.values(use.tensor, born[0])
+        return history.values(use.tensor, born[0])
     if all(act.is_after(born) for act in in_line):
-        return trail.values(use.tensor, born[0] - 1)
+        return history.values(use.tensor, born[0] - 1)
     return None
 
 
-def _used_values(use: Use, acts: list[Act], trail: Trail) -> tuple[Number, ...] | None:
+def _used_values(use: Use, acts: list[Act], history: History) -> tuple[Number, ...] | None:
     """Values of the tensor when backward used it."""
     if acts[-1].place[0] == use.place[0]:
         return None
-    return trail.values(use.tensor, use.place[0])
+    return history.values(use.tensor, use.place[0])
 
 
 def _same(use: Use, before: tuple[Number, ...], now: tuple[Number, ...]) -> bool:
@@ -134,13 +134,15 @@ def _same(use: Use, before: tuple[Number, ...], now: tuple[Number, ...]) -> bool
     return whole and looks_at_pattern(use.node) and same_pattern(use.node, before, now)
 
 
-def _last_change(use: Use, before: tuple[Number, ...], acts: list[Act], trail: Trail) -> list[Act]:
+def _last_change(
+    use: Use, before: tuple[Number, ...], acts: list[Act], history: History
+) -> list[Act]:
     """Writes since the memory was last as it had been saved."""
     first = 0
     for place, act in enumerate(acts[:-1]):
         following = acts[place + 1].place[0]
         if following > act.place[0]:
-            then = trail.values(use.tensor, following - 1)
+            then = history.values(use.tensor, following - 1)
             if then is not None and _same(use, before, then):
                 first = place + 1
     return acts[first:]
@@ -158,13 +160,13 @@ def _is_whole(act: Act, use: Use) -> bool:
     return prod(written) * (nbytes // prod(shape)) >= whole
 
 
-def _explanation(use: Use, acts: list[Act], is_only: bool, trail: Trail) -> Explanation:
+def _explanation(use: Use, acts: list[Act], is_only: bool, history: History) -> Explanation:
     act, step = acts[0], use.place[0]
-    key = trail.name(use.tensor, step)
+    key = history.name(use.tensor, step)
     name = key or f"a tensor of shape {use.slot.shape}"
     node, slot = use.node, use.slot
-    saved = trail.past.made_at(node)
-    causes = [write_cause(one, name, trail) for one in acts[:3]]
+    saved = history.made_at(node)
+    causes = [write_cause(one, name, history) for one in acts[:3]]
     if saved is not None:
         causes.append(Cause("save", f"{node.name} saved {name} as {slot.name}", saved))
     stood = "no version" if slot.saved_version is None else f"version {slot.saved_version}"
@@ -179,7 +181,7 @@ def _explanation(use: Use, acts: list[Act], is_only: bool, trail: Trail) -> Expl
         ),
         why=(
             f"{node.name} keeps the memory of {name}, not a copy. Backward computed with the "
-            f"values that {at(causes[0].at, trail)} had put there, so the gradient is not that "
+            f"values that {at(causes[0].at, history)} had put there, so the gradient is not that "
             f"of what forward computed"
         ),
         variables=() if key is None else (key,),
@@ -189,9 +191,9 @@ def _explanation(use: Use, acts: list[Act], is_only: bool, trail: Trail) -> Expl
         saved_version=slot.saved_version,
         current_version=slot.current_version,
         causes=tuple(causes),
-        noticed=trail.line(step),
-        cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, trail),
-        marks=marked(marks, trail, step),
+        noticed=history.line(step),
+        cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, history),
+        marks=marked(marks, history, step),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )

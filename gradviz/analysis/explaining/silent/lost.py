@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from gradviz.analysis.explaining.silent.cures import moved
 from gradviz.analysis.explaining.silent.rounds import Round, is_empty, rounds
-from gradviz.analysis.explaining.silent.trail import Place, Trail
 from gradviz.analysis.explaining.silent.words import at, few, marked
-from gradviz.analysis.explaining.statements import names_read
+from gradviz.analysis.explaining.statements import names_read, statement_of
 from gradviz.model.events import Clipped
 from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.history import History, Place
 from gradviz.model.marks import Mark
 
 
-def lost_gradients(trail: Trail) -> Iterator[Explanation]:
+def lost_gradients(history: History) -> Iterator[Explanation]:
     """Steps of optimizers before which ``zero_grad()`` took all new gradients away, and steps
     whose gradients came after they had been clipped."""
-    for one in rounds(trail):
+    for one in rounds(history):
         thrown = _thrown_away(one)
         if thrown:
-            yield _thrown(one, thrown, trail)
-        clip = _early_clip(one, trail)
+            yield _thrown(one, thrown, history)
+        clip = _early_clip(one, history)
         if clip is not None:
-            yield _clipped(one, clip, trail)
+            yield _clipped(one, clip, history)
 
 
 # ----------------------------------------------------------------------- thrown away
@@ -60,26 +60,26 @@ def _had_gradient(key: str, gone: Place | None, one: Round) -> bool:
 def _taken(key: str, since: Place, one: Round) -> Place | None:
     """When a ``.grad`` was set to ``None`` or 0 by other means."""
     for step in range(since[0] + 1, one.place[0]):
-        changes = one.trail.recording.facts[step].changes.tensors
+        changes = one.history.recording.facts[step].changes.tensors
         for name, row in changes:
             if name == key and row is not None and is_empty(row.grad):
                 return step, 0
     return None
 
 
-def _thrown(one: Round, gone: dict[str, Place], trail: Trail) -> Explanation:
+def _thrown(one: Round, gone: dict[str, Place], history: History) -> Explanation:
     step = one.place[0]
-    names = _names(gone, step, trail)
+    names = _names(gone, step, history)
     place = min(gone.values())
-    line, noticed = trail.line(place), trail.line(one.place)
+    line, noticed = history.line(place), history.line(one.place)
     came = max((p for p, event in one.accumulated if event.tensor in gone and p < place),
                default=place)  # fmt: skip
-    backward = trail.line(came)
+    backward = history.line(came)
     verb = "gradient" if len(gone) == 1 else "gradients"
     return Explanation(
         kind="gradient thrown away",
         what=(
-            f"the {verb} of {few(names)} that backward gave in {at(backward, trail)} "
+            f"the {verb} of {few(names)} that backward gave in {at(backward, history)} "
             f"{'was' if len(gone) == 1 else 'were'} taken away before {one.label} used "
             f"{'it' if len(gone) == 1 else 'them'}"
         ),
@@ -93,24 +93,24 @@ def _thrown(one: Round, gone: dict[str, Place], trail: Trail) -> Explanation:
             Cause("backward", "backward had just filled it", backward),
         ),
         noticed=noticed,
-        cures=tuple(moved(place, one.place, "after", "it has used the gradient by then", trail)),
+        cures=tuple(moved(place, one.place, "after", "it has used the gradient by then", history)),
         marks=marked(
-            [Mark(key, "unreached", f"{at(line, trail)} took its gradient away") for key in gone],
-            trail,
+            [Mark(key, "unreached", f"{at(line, history)} took its gradient away") for key in gone],
+            history,
             step,
         ),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )
 
 
 # --------------------------------------------------------------------------- clipped
 
 
-def _early_clip(one: Round, trail: Trail) -> tuple[Place, Clipped] | None:
+def _early_clip(one: Round, history: History) -> tuple[Place, Clipped] | None:
     """The last clipping that came before all gradients of a round, if none came after."""
     came = [(p, e) for p, e in one.accumulated if not is_empty(e.gradient)]
-    clips = [(p, e) for p, e in one.clipped if _is_about(p, e, one, trail)]
+    clips = [(p, e) for p, e in one.clipped if _is_about(p, e, one, history)]
     if not came or not clips or clips[-1][0] > came[0][0]:
         return None
     place, clip = clips[-1]
@@ -118,37 +118,42 @@ def _early_clip(one: Round, trail: Trail) -> tuple[Place, Clipped] | None:
         return None
     had = set(clip.tensors) - set(clip.without)
     had -= {key for p, zeroed in one.zeroed if p < came[0][0] for key in zeroed.tensors}
-    if one.start is None and any(not _was_empty(key, place, trail) for key in had):
+    if one.start is None and any(not _was_empty(key, place, history) for key in had):
         return None  # gradients from before the recording may still have been used
     return place, clip
 
 
-def _was_empty(key: str, place: Place, trail: Trail) -> bool:
-    info = trail.tensor(key, place[0] - 1)
+def _was_empty(key: str, place: Place, history: History) -> bool:
+    info = history.tensor_at(key, place[0] - 1)
     return info is not None and is_empty(info.grad)
 
 
-def _is_about(place: Place, clip: Clipped, one: Round, trail: Trail) -> bool:
+def _is_about(place: Place, clip: Clipped, one: Round, history: History) -> bool:
     """Whether a call clips parameters of a round's optimizer."""
     if clip.tensors:
         return bool(set(clip.tensors) & set(one.stepped.parameters))
     # It found no gradient at all, and so did not say whose it looked for.
-    statement = trail.statement(place)
+    statement = statement_of(history, place)
     if statement is None:
         return False
     mine = {
-        name.split(".")[0].split("[")[0] for name in _names(one.stepped.parameters, place[0], trail)
+        name.split(".")[0].split("[")[0]
+        for name in _names(one.stepped.parameters, place[0], history)
     }
     return bool(mine & set(names_read(statement.node)))
 
 
-def _clipped(one: Round, clip: tuple[Place, Clipped], trail: Trail) -> Explanation:
+def _clipped(one: Round, clip: tuple[Place, Clipped], history: History) -> Explanation:
     place, event = clip
     step = one.place[0]
     came = [(p, e) for p, e in one.accumulated if p > place]
     keys = list(dict.fromkeys(e.tensor for _, e in came if e.tensor is not None))
-    names = _names(keys, step, trail)
-    line, noticed, backward = trail.line(place), trail.line(one.place), trail.line(came[-1][0])
+    names = _names(keys, step, history)
+    line, noticed, backward = (
+        history.line(place),
+        history.line(one.place),
+        history.line(came[-1][0]),
+    )
     had = "there was no gradient yet" if set(event.tensors) == set(event.without) else (
         "there were only old gradients")  # fmt: skip
     return Explanation(
@@ -167,20 +172,20 @@ def _clipped(one: Round, clip: tuple[Place, Clipped], trail: Trail) -> Explanati
             Cause("backward", "the gradients came here", backward),
         ),
         noticed=noticed,
-        cures=tuple(moved(place, one.place, "before", "backward has run by then", trail)),
+        cures=tuple(moved(place, one.place, "before", "backward has run by then", history)),
         marks=marked(
             [Mark(key, "written", "stepped with a gradient that was not clipped") for key in keys],
-            trail,
+            history,
             step,
         ),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )
 
 
 # ----------------------------------------------------------------------------- common
 
 
-def _names(keys: object, step: int, trail: Trail) -> list[str]:
-    found = (trail.name(key, step) for key in keys)  # type: ignore[attr-defined]
+def _names(keys: object, step: int, history: History) -> list[str]:
+    found = (history.name(key, step) for key in keys)  # type: ignore[attr-defined]
     return [name for name in found if name]

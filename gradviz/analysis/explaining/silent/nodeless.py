@@ -13,11 +13,12 @@ from gradviz.analysis.explaining.silent.harmless import (
     is_scaled_with,
     may_be_put_back,
 )
-from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
 from gradviz.analysis.explaining.silent.words import at, marked, write_cause
+from gradviz.analysis.explaining.statements import statement_of
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Number, TensorInfo, ValueSummary
+from gradviz.model.history import Act, History, Place
 from gradviz.model.marks import Mark
 
 _PARTS: Final = frozenset(
@@ -29,7 +30,7 @@ _PARTS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Miss:
-    """A write that backward went past."""
+    """A write that backward went history."""
 
     act: Act
     tensor: TensorInfo
@@ -43,55 +44,55 @@ class Miss:
     """When backward went there."""
 
 
-def nodeless_writes(trail: Trail) -> Iterator[Explanation]:
+def nodeless_writes(history: History) -> Iterator[Explanation]:
     """Writes in place to tensors of the graph that no node tells of."""
     ran: _Ran = {}
-    for place, event in trail.runs:
+    for place, event in history.runs:
         ran.setdefault(event.node, {}).setdefault(event.backward, (place, event))
-    for acts in trail.acts.values():
+    for acts in history.acts.values():
         for act in acts:
-            miss = _missed(act, ran, trail)
-            node = None if miss is None else trail.past.node(miss.node, miss.place[0])
-            if miss is None or node is None or is_scaled_with(node, act, trail):
+            miss = _missed(act, ran, history)
+            node = None if miss is None else history.node(miss.node, miss.place[0])
+            if miss is None or node is None or is_scaled_with(node, act, history):
                 continue
-            if not is_harmless(act, trail):
-                yield _explanation(miss, trail)
+            if not is_harmless(act, history):
+                yield _explanation(miss, history)
 
 
 _Ran = dict[str, dict[int, tuple[Place, NodeRan]]]
 """Nodes that ran, by id and number of the backward."""
 
 
-def _missed(act: Act, ran: _Ran, trail: Trail) -> Miss | None:
+def _missed(act: Act, ran: _Ran, history: History) -> Miss | None:
     """The first backward that went past a write."""
-    if trail.has_leaf_on(act.event.storage, act.place[0]):
+    if history.has_leaf_on(act.event.storage, act.place[0]):
         return None  # a leaf's own value counts, and views of it see that
-    if _left_a_node(act, trail):
+    if _left_a_node(act, history):
         return None  # written through a view, it stands in the graph of the base too
-    found = [m for info in _written(act, trail) for m in _misses(act, info, ran, trail)]
+    found = [m for info in _written(act, history) for m in _misses(act, info, ran, history)]
     return min(found, key=lambda m: m.place, default=None)
 
 
-def _left_a_node(act: Act, trail: Trail) -> bool:
+def _left_a_node(act: Act, history: History) -> bool:
     """Whether the call that wrote was recorded with a node of its own.
 
     Under no_grad what it returns has the node that it had before.
     """
     node = None if act.operation is None else act.operation.node
-    return node is not None and trail.birth(node)[0] == act.place[0]
+    return node is not None and history.birth(node)[0] == act.place[0]
 
 
-def _written(act: Act, trail: Trail) -> Iterator[TensorInfo]:
+def _written(act: Act, history: History) -> Iterator[TensorInfo]:
     """Tensors with a node whose values a write changed, that which was named first."""
     step = act.place[0]
     keys = act.event.tensors
     if act.is_assignment:
-        keys = tuple(i.id for i in trail.past.tensors(step) if i.name == act.event.name)
-    rows = [info for key in keys if (info := trail.tensor(key, step - 1)) is not None]
+        keys = tuple(i.id for i in history.tensors(step) if i.name == act.event.name)
+    rows = [info for key in keys if (info := history.tensor_at(key, step - 1)) is not None]
     for info in sorted(rows, key=lambda i: i.name != act.event.name):
         if info.node is None or not info.requires_grad or info.is_leaf is not False:
             continue
-        before, after = info.values, trail.values(info.id, step)
+        before, after = info.values, history.values(info.id, step)
         if before is not None and before == after:
             continue
         if info.is_view and info.id != act.written and (before is None or after is None):
@@ -99,19 +100,19 @@ def _written(act: Act, trail: Trail) -> Iterator[TensorInfo]:
         yield info
 
 
-def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Miss]:
+def _misses(act: Act, info: TensorInfo, ran: _Ran, history: History) -> Iterator[Miss]:
     node = info.node or ""
-    own = {row.node for row in trail.past.tensor_rows(info.id, len(trail.recording.facts))}
+    own = {row.node for row in history.tensor_rows(info.id, len(history.recording.facts))}
     # A write that is recorded makes a node of the tensor's own.
-    readers = [r for r in trail.readers(node) if r.id in ran and r.id not in own]
-    after = [r for r in readers if act.is_before(trail.birth(r.id)) and trail.is_made_then(r)]
-    after = [r for r in after if not _is_put_back(act, info, r.id, trail)]
+    readers = [r for r in history.readers(node) if r.id in ran and r.id not in own]
+    after = [r for r in readers if act.is_before(history.birth(r.id)) and history.is_made_then(r)]
+    after = [r for r in after if not _is_put_back(act, info, r.id, history)]
     if info.values is None:  # it may be another part that was read
-        after = [r for r in after if r.name not in _PARTS or not is_of_part(act, trail)]
+        after = [r for r in after if r.name not in _PARTS or not is_of_part(act, history)]
     for backward, (place, run) in ran.get(node, {}).items():
         if place < act.place:
             continue
-        if after == readers and not _arrives(act, info, run.grad_outputs, info.output_nr, trail):
+        if after == readers and not _arrives(act, info, run.grad_outputs, info.output_nr, history):
             continue
         for reader in after:
             by = ran[reader.id].get(backward)
@@ -120,39 +121,39 @@ def _misses(act: Act, info: TensorInfo, ran: _Ran, trail: Trail) -> Iterator[Mis
                 if (
                     by is not None
                     and is_read
-                    and _arrives(act, info, by[1].grad_inputs, slot, trail)
+                    and _arrives(act, info, by[1].grad_inputs, slot, history)
                 ):
                     yield Miss(act, info, node, reader.id, slot, place)
-        if _is_root(act, info, backward, trail):
+        if _is_root(act, info, backward, history):
             yield Miss(act, info, node, None, 0, place)
 
 
-def _is_put_back(act: Act, info: TensorInfo, reader: str, trail: Trail) -> bool:
+def _is_put_back(act: Act, info: TensorInfo, reader: str, history: History) -> bool:
     """Whether a node read values that the tensor had before it was written."""
-    born = trail.birth(reader)
-    read = trail.values(info.id, max(act.place[0], born[0] - 1))
+    born = history.birth(reader)
+    read = history.values(info.id, max(act.place[0], born[0] - 1))
     if read is None:
-        made = trail.birth(info.node or "")
-        acts = [a for a in trail.acts[act.event.storage] if made < a.place < born]
-        return may_be_put_back(acts, trail)
-    rows = trail.past.tensor_rows(info.id, act.place[0] - 1)
+        made = history.birth(info.node or "")
+        acts = [a for a in history.acts[act.event.storage] if made < a.place < born]
+        return may_be_put_back(acts, history)
+    rows = history.tensor_rows(info.id, act.place[0] - 1)
     return any(row.values == read for row in rows if row.node == info.node)
 
 
-def _is_root(act: Act, info: TensorInfo, backward: int, trail: Trail) -> bool:
+def _is_root(act: Act, info: TensorInfo, backward: int, history: History) -> bool:
     """Whether backward began at what was written through its own name."""
-    if backward not in trail.started:
+    if backward not in history.started:
         return False
-    place, started = trail.started[backward]
+    place, started = history.started[backward]
     own = act.written == info.id or any(
-        info.id in made.reads for _, made in trail.aliases(act.written)
+        info.id in made.reads for _, made in history.aliases(act.written)
     )
-    in_line = own and all(p[0] == act.place[0] for p, _ in trail.aliases(act.written))
+    in_line = own and all(p[0] == act.place[0] for p, _ in history.aliases(act.written))
     return in_line and act.place < place and (info.node, info.output_nr) in started.roots
 
 
 def _arrives(
-    act: Act, info: TensorInfo, grads: tuple[ValueSummary | None, ...], at: int, trail: Trail
+    act: Act, info: TensorInfo, grads: tuple[ValueSummary | None, ...], at: int, history: History
 ) -> bool:
     """Whether a gradient other than 0 came back for values that were changed."""
     if not grads:
@@ -160,47 +161,49 @@ def _arrives(
     grad = grads[at] if at < len(grads) else None
     if grad is None or grad.norm == 0:
         return False
-    before, after = info.values, trail.values(info.id, act.place[0])
+    before, after = info.values, history.values(info.id, act.place[0])
     if before is None or after is None or grad.values is None or len(grad.values) != len(before):
         return True
     changed: list[tuple[Number, Number, Number]] = [*zip(before, after, grad.values)]
     return any(old != new and g != 0 for old, new, g in changed)
 
 
-def _mode(miss: Miss, trail: Trail) -> str:
+def _mode(miss: Miss, history: History) -> str:
     """Under which mode nothing is recorded, if it is seen around the line."""
-    statement = trail.statement(miss.act.place)
+    statement = statement_of(history, miss.act.place)
     if statement is None or not mode_around(statement):
         return ""
     return " in inference mode" if "inference" in mode_around(statement) else " under no_grad"
 
 
-def _explanation(miss: Miss, trail: Trail) -> Explanation:
+def _explanation(miss: Miss, history: History) -> Explanation:
     act, info, step = miss.act, miss.tensor, miss.place[0]
-    name = trail.name(info.id, act.place[0]) or act.event.name
-    cause = write_cause(act, name, trail)
-    node = trail.past.node(miss.node, step)
+    name = history.name(info.id, act.place[0]) or act.event.name
+    cause = write_cause(act, name, history)
+    node = history.node(miss.node, step)
     node_name = "its node" if node is None else node.name
-    reader = trail.past.node(miss.reader, step)
+    reader = history.node(miss.reader, step)
     came = "it began there" if reader is None else f"it came from {reader.name}"
     edge = [] if reader is None else [
         Mark(f"{reader.id}.{miss.slot}", "culprit", f"{act.event.by} is missing here")
     ]  # fmt: skip
     why = (
         f"backward went through {name} as if it still were what {node_name} gave: {came} and "
-        f"went on to {node_name}, and no node tells it what {at(cause.at, trail)} did"
+        f"went on to {node_name}, and no node tells it what {at(cause.at, history)} did"
     )
     return Explanation(
         kind="write without a node",
-        what=f"{cause.what}{_mode(miss, trail)} without leaving a node, so the gradient ignores it",
+        what=(
+            f"{cause.what}{_mode(miss, history)} without leaving a node, so the gradient ignores it"
+        ),
         why=why,
         variables=(name,),
         node=miss.node,
         node_name=None if node is None else node.name,
         causes=(cause,),
-        noticed=trail.line(step),
-        cures=(*recorded_write(act, name, trail), *copied_alias(act, name, trail))[:2],
-        marks=marked([*edge, Mark(info.id, "written", cause.what)], trail, step),
+        noticed=history.line(step),
+        cures=(*recorded_write(act, name, history), *copied_alias(act, name, history))[:2],
+        marks=marked([*edge, Mark(info.id, "written", cause.what)], history, step),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )

@@ -7,25 +7,30 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from gradviz.analysis.explaining.silent.rounds import frozen_at
-from gradviz.analysis.explaining.silent.trail import Place, Trail
 from gradviz.analysis.explaining.silent.words import few, marked
-from gradviz.analysis.explaining.statements import expression_of, is_expression, last_name
+from gradviz.analysis.explaining.statements import (
+    expression_of,
+    is_expression,
+    last_name,
+    statement_of,
+)
 from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.history import History, Place
 from gradviz.model.marks import Mark
 
 
-def moving_norms(trail: Trail) -> Iterator[Explanation]:
+def moving_norms(history: History) -> Iterator[Explanation]:
     """Batch norms whose parameters are frozen and whose statistics a forward wrote."""
     lines: dict[int, list[tuple[Place, Operation]]] = defaultdict(list)
-    for place, event in trail.events[Operation]:
-        if isinstance(event, Operation) and _moves(event, place, trail):
+    for place, event in history.told(Operation):
+        if _moves(event, place, history):
             lines[place[0]].append((place, event))
     for found in lines.values():
-        yield _moving(found, trail)
+        yield _moving(found, history)
 
 
-def _moves(event: Operation, place: Place, trail: Trail) -> bool:
+def _moves(event: Operation, place: Place, history: History) -> bool:
     """Whether a call is a batch norm in training mode with frozen parameters."""
     if event.name != "batch_norm" or event.recomputed or len(event.inputs) < 7:
         return False
@@ -33,30 +38,30 @@ def _moves(event: Operation, place: Place, trail: Trail) -> bool:
     if mean.shape is None or training.text != "True" or momentum.text in ("0", "0.0"):
         return False
     keys = [o.tensor for o in event.inputs[3:5] if o.shape is not None]
-    if not keys or None in keys or trail.name(mean.tensor, place[0]) is None:
+    if not keys or None in keys or history.name(mean.tensor, place[0]) is None:
         return False
     return (
         not set(keys) & set(event.required)
-        and _is_recorded(event, place, trail)
-        and not any(_is_still_trained(key or "", place, trail) for key in keys)
-        and _has_changed(mean.tensor, place, trail)
+        and _is_recorded(event, place, history)
+        and not any(_is_still_trained(key or "", place, history) for key in keys)
+        and _has_changed(mean.tensor, place, history)
     )
 
 
-def _has_changed(mean: str | None, place: Place, trail: Trail) -> bool:
-    before, after = trail.values(mean, place[0] - 1), trail.values(mean, place[0])
+def _has_changed(mean: str | None, place: Place, history: History) -> bool:
+    before, after = history.values(mean, place[0] - 1), history.values(mean, place[0])
     return before is None or after is None or before != after
 
 
-def _is_still_trained(key: str, place: Place, trail: Trail) -> bool:
+def _is_still_trained(key: str, place: Place, history: History) -> bool:
     """Whether it is frozen only for a while, as a discriminator is while the generator learns."""
-    for later, event in trail.events[FlagChanged]:
-        if not isinstance(event, FlagChanged) or later < place:
+    for later, event in history.told(FlagChanged):
+        if later < place:
             continue
         if (event.tensor, event.flag, event.after) == (key, "requires_grad", True):
             return True
-    frozen = frozen_at(key, place, trail)
-    steps = [(p, e) for p, e in trail.events[OptimizerStepped] if isinstance(e, OptimizerStepped)]
+    frozen = frozen_at(key, place, history)
+    steps = list(history.told(OptimizerStepped))
     if frozen is None:
         return any(key in e.updated for _, e in steps)
     since = [e for p, e in steps if p > frozen]
@@ -64,18 +69,18 @@ def _is_still_trained(key: str, place: Place, trail: Trail) -> bool:
     return was_trained and bool(since) and not any(key in e.parameters for e in since)
 
 
-def _is_recorded(event: Operation, place: Place, trail: Trail) -> bool:
+def _is_recorded(event: Operation, place: Place, history: History) -> bool:
     """Whether the forward is known to be no evaluation under ``no_grad``."""
     if event.recorded:
         return True
     if event.reason != "no input requires grad":
         return False
     root = (event.module or "").split(".")[0]
-    events = trail.recording.facts[place[0]].events
+    events = history.recording.facts[place[0]].events
     if any(isinstance(e, Operation) and e.recorded and (e.module or "").split(".")[0] == root
            for e in events if root):  # fmt: skip
         return True
-    statement = trail.statement(place)
+    statement = statement_of(history, place)
     if statement is None or any(_stops_recording(around) for around in statement.around):
         return False
     calls = [node for node in statement.parts if isinstance(node, ast.Call)]
@@ -89,19 +94,19 @@ def _stops_recording(around: ast.stmt) -> bool:
     return bool(names & {"no_grad", "inference_mode", "set_grad_enabled"})
 
 
-def _moving(found: list[tuple[Place, Operation]], trail: Trail) -> Explanation:
+def _moving(found: list[tuple[Place, Operation]], history: History) -> Explanation:
     place, event = found[0]
     step = place[0]
     modules = list(dict.fromkeys(e.module or "batch_norm" for _, e in found))
     keys = [o.tensor for _, e in found for o in e.inputs[1:3] if o.tensor is not None]
-    names = list(dict.fromkeys(trail.name(key, step) or key for key in keys))
-    line = trail.line(step)
+    names = list(dict.fromkeys(history.name(key, step) or key for key in keys))
+    line = history.line(step)
     causes = [Cause("write", f"batch_norm wrote {few(names)} in training mode", line)]
     weight = next((o.tensor for o in event.inputs[3:5] if o.tensor is not None), None)
-    frozen = None if weight is None else frozen_at(weight, place, trail)
+    frozen = None if weight is None else frozen_at(weight, place, history)
     if frozen is not None:
-        causes.append(Cause("other", "its parameters are frozen since then", trail.line(frozen)))
-    node = trail.past.node(event.node, step)
+        causes.append(Cause("other", "its parameters are frozen since then", history.line(frozen)))
+    node = history.node(event.node, step)
     many = len(modules) > 1
     return Explanation(
         kind="frozen batch norm moves",
@@ -119,9 +124,9 @@ def _moving(found: list[tuple[Place, Operation]], trail: Trail) -> Explanation:
         causes=tuple(causes),
         noticed=line,
         cures=tuple(_in_eval(modules, line)),
-        marks=marked([Mark(k, "written", "the forward updated it") for k in keys], trail, step),
+        marks=marked([Mark(k, "written", "the forward updated it") for k in keys], history, step),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )
 
 

@@ -6,30 +6,30 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.silent.trail import Place, Trail
+from gradviz.analysis.explaining.statements import statement_of
 from gradviz.model.events import (
     Accumulated,
     Clipped,
-    Event,
     FlagChanged,
     OptimizerStepped,
     ZeroedGrad,
 )
 from gradviz.model.facts import TensorInfo, ValueSummary
+from gradviz.model.history import History, Kind, Place
 
 
 @dataclass(frozen=True)
 class Round:
     """A step of an optimizer, and what came between it and the one before."""
 
-    trail: Trail
+    history: History
     start: Place | None
     """The step before; ``None`` if the recording does not know one."""
     place: Place
     stepped: OptimizerStepped
 
-    def _between(self, kind: type[Event]) -> Iterator[tuple[Place, Event]]:
-        for place, event in self.trail.events[kind]:
+    def _between(self, kind: type[Kind]) -> Iterator[tuple[Place, Kind]]:
+        for place, event in self.history.told(kind):
             if (self.start is None or place > self.start) and place < self.place:
                 yield place, event
 
@@ -40,7 +40,7 @@ class Round:
         return [
             (place, event)
             for place, event in self._between(Accumulated)
-            if isinstance(event, Accumulated) and event.tensor in mine and not event.retained
+            if event.tensor in mine and not event.retained
         ]
 
     @property
@@ -50,31 +50,29 @@ class Round:
         return [
             (place, event)
             for place, event in self._between(ZeroedGrad)
-            if isinstance(event, ZeroedGrad) and mine & set(event.tensors)
+            if mine & set(event.tensors)
         ]
 
     @property
     def clipped(self) -> list[tuple[Place, Clipped]]:
         """Calls that clipped gradients, of whichever parameters."""
         return [
-            (place, event)
-            for place, event in self._between(Clipped)
-            if isinstance(event, Clipped) and not event.only_measures
+            (place, event) for place, event in self._between(Clipped) if not event.only_measures
         ]
 
     def before(self, tensor: str) -> TensorInfo | None:
         """A parameter as it was before the line that stepped."""
-        return self.trail.tensor(tensor, self.place[0] - 1)
+        return self.history.tensor_at(tensor, self.place[0] - 1)
 
     @property
     def variable(self) -> str | None:
         """How to type the optimizer: ``opt`` of ``opt.step()``."""
-        return receiver(self.trail, self.place, "step")
+        return receiver(self.history, self.place, "step")
 
     @property
     def line(self) -> int | None:
         """Number of the line that stepped."""
-        line = self.trail.line(self.place)
+        line = self.history.line(self.place)
         return None if line is None else line.line
 
     @property
@@ -83,20 +81,20 @@ class Round:
         return f"{self.stepped.name}.step"
 
 
-def rounds(trail: Trail) -> Iterator[Round]:
+def rounds(history: History) -> Iterator[Round]:
     """All rounds, the first one first."""
     last: dict[tuple[str, ...], Place] = {}
-    for place, event in trail.events[OptimizerStepped]:
-        if isinstance(event, OptimizerStepped) and event.parameters:
-            yield Round(trail, last.get(event.parameters), place, event)
+    for place, event in history.told(OptimizerStepped):
+        if event.parameters:
+            yield Round(history, last.get(event.parameters), place, event)
             last[event.parameters] = place
 
 
-def frozen_at(tensor: str, until: Place, trail: Trail) -> Place | None:
+def frozen_at(tensor: str, until: Place, history: History) -> Place | None:
     """When ``requires_grad`` was last switched off; ``None`` if the recording did not see it."""
     found = None
-    for place, event in trail.events[FlagChanged]:
-        if not isinstance(event, FlagChanged) or place > until:
+    for place, event in history.told(FlagChanged):
+        if place > until:
             continue
         if (event.tensor, event.flag) == (tensor, "requires_grad"):
             found = place if event.after is False else None
@@ -108,9 +106,9 @@ def is_empty(grad: ValueSummary | None) -> bool:
     return grad is None or grad.norm == 0
 
 
-def receiver(trail: Trail, place: Place, method: str) -> str | None:
+def receiver(history: History, place: Place, method: str) -> str | None:
     """What a method is called on in a line: ``model.head`` of ``model.head.eval()``."""
-    statement = trail.statement(place)
+    statement = statement_of(history, place)
     if statement is None:
         return None
     found = [

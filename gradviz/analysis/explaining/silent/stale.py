@@ -6,62 +6,64 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from gradviz.analysis.explaining.silent.rounds import Round, frozen_at, is_empty, rounds
-from gradviz.analysis.explaining.silent.trail import Place, Trail
 from gradviz.analysis.explaining.silent.words import few, marked
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.analysis.explaining.words import summary
 from gradviz.model.events import Accumulated
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.facts import TensorInfo
+from gradviz.model.history import History, Place
 from gradviz.model.marks import Mark
 
 
-def stale_gradients(trail: Trail) -> Iterator[Explanation]:
+def stale_gradients(history: History) -> Iterator[Explanation]:
     """Frozen parameters that an optimizer moved by the gradient they still had."""
-    for one in rounds(trail):
+    for one in rounds(history):
         groups: dict[object, list[tuple[Place | None, TensorInfo]]] = defaultdict(list)
         for key in one.stepped.updated:
             info = one.before(key)
             if info is None or info.requires_grad or info.is_leaf is False:
                 continue
-            frozen = frozen_at(key, one.place, trail)
-            if _has_moved(info, one) and _is_old(info, frozen, one, trail):
-                line = None if frozen is None else trail.line(frozen)
+            frozen = frozen_at(key, one.place, history)
+            if _has_moved(info, one) and _is_old(info, frozen, one, history):
+                line = None if frozen is None else history.line(frozen)
                 groups[line and (line.code, line.line)].append((frozen, info))
         for found in groups.values():
-            yield _stale(one, found[0][0], [info for _, info in found], trail)
+            yield _stale(one, found[0][0], [info for _, info in found], history)
 
 
 def _has_moved(info: TensorInfo, one: Round) -> bool:
-    after = one.trail.values(info.id, one.place[0])
+    after = one.history.values(info.id, one.place[0])
     if info.values is not None and after is not None:
         return info.values != after
     return not is_empty(info.grad)
 
 
-def _is_old(info: TensorInfo, frozen: Place | None, one: Round, trail: Trail) -> bool:
+def _is_old(info: TensorInfo, frozen: Place | None, one: Round, history: History) -> bool:
     """Whether its ``.grad`` is one that a backward gave before it was frozen."""
     if info.grad is None or info.grad.norm is None:
         return False
     came = [
         place
-        for place, event in trail.events[Accumulated]
-        if isinstance(event, Accumulated) and event.tensor == info.id and place < one.place
+        for place, event in history.told(Accumulated)
+        if event.tensor == info.id and place < one.place
     ]
     if frozen is not None:
-        then = trail.tensor(info.id, frozen[0])
+        then = history.tensor_at(info.id, frozen[0])
         same = then is not None and then.grad == info.grad
         return bool(came) and came[-1] < frozen and (same or is_empty(info.grad))
     # Frozen before the recording: it is old if it is still as it was, though a backward ran.
-    rows = trail.past.tensor_rows(info.id, one.place[0] - 1)
+    rows = history.tensor_rows(info.id, one.place[0] - 1)
     same = all(row.grad == info.grad and not row.requires_grad for row in rows)
     return same and not came and bool(one.accumulated)
 
 
-def _stale(one: Round, place: Place | None, infos: list[TensorInfo], trail: Trail) -> Explanation:
+def _stale(
+    one: Round, place: Place | None, infos: list[TensorInfo], history: History
+) -> Explanation:
     step = one.place[0]
-    names = [name for info in infos if (name := trail.name(info.id, step))]
-    line = None if place is None else trail.line(place)
+    names = [name for info in infos if (name := history.name(info.id, step))]
+    line = None if place is None else history.line(place)
     first = infos[0]
     its, was = ("its", "was") if len(infos) == 1 else ("their", "were")
     old = f"by {its} old .grad"
@@ -73,12 +75,10 @@ def _stale(one: Round, place: Place | None, infos: list[TensorInfo], trail: Trai
         Cause("other", f"requires_grad of {few(names)} is False since then; .grad stays", line)
     ]
     came = [
-        p
-        for p, event in trail.events[Accumulated]
-        if isinstance(event, Accumulated) and event.tensor == first.id and p < one.place
+        p for p, event in history.told(Accumulated) if event.tensor == first.id and p < one.place
     ]
     if came:
-        causes.append(Cause("backward", "the old gradient came from here", trail.line(came[-1])))
+        causes.append(Cause("backward", "the old gradient came from here", history.line(came[-1])))
     return Explanation(
         kind="stale gradient",
         what=f"{one.label} moved {few(names)} though frozen, {old}",
@@ -89,22 +89,22 @@ def _stale(one: Round, place: Place | None, infos: list[TensorInfo], trail: Trai
         ),
         variables=tuple(names),
         causes=tuple(causes),
-        noticed=trail.line(one.place),
-        cures=tuple(_without_gradient(names, one, trail)),
+        noticed=history.line(one.place),
+        cures=tuple(_without_gradient(names, one, history)),
         unknown=() if line is not None else (
             f"where {its} requires_grad {was} set to False: before the recording began",
         ),
         marks=marked(
             [Mark(i.id, "written", f"{one.label} moved it though it is frozen") for i in infos],
-            trail,
+            history,
             step,
         ),
         step=step,
-        recording=trail.recording,
+        recording=history.recording,
     )  # fmt: skip
 
 
-def _without_gradient(names: list[str], one: Round, trail: Trail) -> Iterator[Cure]:
+def _without_gradient(names: list[str], one: Round, history: History) -> Iterator[Cure]:
     line = one.line
     typed = [expression_of(name) for name in names]
     does = "an optimizer passes over a parameter whose .grad is None"

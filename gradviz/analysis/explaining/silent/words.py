@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.silent.trail import Act, Place, Trail
 from gradviz.analysis.explaining.words import line_words, listed
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cause, CodeLine
+from gradviz.model.history import Act, History, Place
 from gradviz.model.marks import Mark
 
 
@@ -24,38 +24,38 @@ class Way:
     """Line of that call."""
 
 
-def way_of(act: Act, trail: Trail) -> Way:
+def way_of(act: Act, history: History) -> Way:
     """By which way a write came to the memory."""
     if act.is_assignment:
         return Way("")
     if not act.is_exact:
-        found = _array_of(act, trail)
+        found = _array_of(act, history)
         return Way("numpy()", "numpy", found) if found is not None else Way("")
-    for place, made in trail.aliases(act.written):
+    for place, made in history.aliases(act.written):
         if made.name in ("data", "detach"):
             words = ".data" if made.name == "data" else "detach()"
-            return Way(words, made.name, trail.line(place))
+            return Way(words, made.name, history.line(place))
     return Way("")
 
 
-def _array_of(act: Act, trail: Trail) -> CodeLine | None:
+def _array_of(act: Act, history: History) -> CodeLine | None:
     """The line that gave the memory to numpy."""
     found: Place | None = None
-    for place, event in trail.events[Operation]:
-        if not isinstance(event, Operation) or event.name not in ("numpy", "__array__"):
+    for place, event in history.told(Operation):
+        if event.name not in ("numpy", "__array__"):
             continue
         if place[0] > act.place[0]:
             break
         key = next(iter(event.reads), None)
-        roots = {key, *(k for _, made in trail.aliases(key) for k in made.reads)}
+        roots = {key, *(k for _, made in history.aliases(key) for k in made.reads)}
         if roots & set(act.event.tensors):
             found = place
-    return None if found is None else trail.line(found)
+    return None if found is None else history.line(found)
 
 
-def write_words(act: Act, name: str, trail: Trail) -> str:
+def write_words(act: Act, name: str, history: History) -> str:
     """Who wrote what, and by which way."""
-    way = way_of(act, trail).words
+    way = way_of(act, history).words
     through = f" through {way}" if way else ""
     if act.is_assignment:
         return f"an assignment to {name}.data gave it other memory"
@@ -67,20 +67,20 @@ def write_words(act: Act, name: str, trail: Trail) -> str:
     return f"a write that torch did not see changed {name}{through}"
 
 
-def write_cause(act: Act, name: str, trail: Trail) -> Cause:
+def write_cause(act: Act, name: str, history: History) -> Cause:
     """A write as a cause."""
-    return Cause("write", write_words(act, name, trail), trail.line(act.place))
+    return Cause("write", write_words(act, name, history), history.line(act.place))
 
 
-def at(line: CodeLine | None, trail: Trail) -> str:
+def at(line: CodeLine | None, history: History) -> str:
     """``line 4``."""
-    codes = trail.recording.codes
+    codes = history.recording.codes
     return line_words(line, codes[0].name if codes else "")
 
 
-def marked(marks: Iterable[Mark], trail: Trail, step: int) -> tuple[Mark, ...]:
+def marked(marks: Iterable[Mark], history: History, step: int) -> tuple[Mark, ...]:
     """Those marks whose things are in the graph at a step, each once."""
-    graph = trail.recording.graph_at(step)
+    graph = history.recording.graph_at(step)
     tensors = {info.id for info in graph.tensors}
     edges = {f"{edge.source}.{edge.slot}" for edge in graph.edges}
     found: dict[str, Mark] = {}

@@ -1,0 +1,321 @@
+"""A recording asked about its past: what was written, read, made, freed and bound, and when."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from gradviz.model.events import (
+    BackwardEnded,
+    BackwardStarted,
+    Event,
+    NodeRan,
+    Note,
+    NoteKind,
+    Operation,
+    Write,
+)
+from gradviz.model.explanation import CodeLine
+from gradviz.model.facts import Node
+from gradviz.model.rows import Rows
+from gradviz.model.sentence import Sentence, Term
+
+if TYPE_CHECKING:
+    pass
+
+Kind = TypeVar("Kind", bound=Event)
+Place: TypeAlias = "tuple[int, int]"
+"""Step, and place among its events."""
+UNKNOWN: Final = 1 << 30
+"""Place of what happened at some time during its step."""
+ASSIGNED: Final = "an assignment to .data"
+"""Who wrote, if a tensor was given other memory."""
+_SAME_MEMORY: Final = (
+    "detach data alias view view_as reshape reshape_as flatten unflatten ravel expand expand_as "
+    "squeeze unsqueeze t T mT H mH transpose permute movedim swapaxes swapdims adjoint "
+    "__getitem__ select narrow diagonal unfold chunk split tensor_split unbind as_strided real "
+    "imag"
+)
+ALIASES: Final = frozenset(_SAME_MEMORY.split())
+"""Operations that give the same memory again, or a part of it."""
+_SOURCE: Final = re.compile(
+    r"(?:(?P<file>[^:]*?)(?: line |:))?(?:line )?(?P<line>\d+)(?:: (?P<text>.*))?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A write in place."""
+
+    place: Place
+    event: Write
+    operation: Operation | None = None
+    """The call that wrote, if the recording saw one."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known where in its line it happened."""
+        return bool(self.event.reads) or self.is_assignment
+
+    @property
+    def is_assignment(self) -> bool:
+        """Whether a tensor was given other memory: ``h.data = x``."""
+        return self.event.by == ASSIGNED
+
+    @property
+    def written(self) -> str | None:
+        """Key of the tensor object that was written, if it is known."""
+        by, made = self.event.by, self.event.made
+        if by == "__setitem__" or (by.endswith("_") and not by.startswith("_")):
+            return next(iter(self.event.reads), None)
+        return made[0] if len(made) == 1 else None
+
+    def is_after(self, place: Place) -> bool:
+        """Whether it certainly happened after something else."""
+        if self.is_exact and place[1] != UNKNOWN:
+            return self.place > place
+        return self.place[0] > place[0]
+
+    def is_before(self, place: Place) -> bool:
+        """Whether it certainly happened before something else."""
+        if place[0] == self.place[0] and (not self.is_exact or place[1] == UNKNOWN):
+            return False
+        return self.place < place
+
+
+class History(Rows):
+    """Everything a recording knows, indexed once; ``recording.history`` is the one of a recording.
+
+    Steps are places in ``recording.steps``; a :data:`Place` is more exact and names an event of a
+    step. What is asked for is found when it is first asked for, and kept.
+
+    Args:
+        recording: What is looked into.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     out = a * a
+        ...     out.backward()
+        >>> history = recording.history
+        >>> history.born("n0"), history.node("n0", 1).state, history.node("n0", 9).state
+        (1, 'holds', 'freed')
+    """
+
+    # ----------------------------------------------------------------- events
+
+    @cached_property
+    def _placed(self) -> dict[type[Event], list[tuple[Place, Event]]]:
+        found: dict[type[Event], list[tuple[Place, Event]]] = defaultdict(list)
+        for step, facts in enumerate(self.recording.facts):
+            for at, event in enumerate(facts.events):
+                found[type(event)].append(((step, at), event))
+        return found
+
+    def events(self, kind: type[Kind], until: int, since: int = 0) -> Iterator[tuple[int, Kind]]:
+        """Events of a kind with their steps, ``until`` included."""
+        for (step, _), event in self._placed.get(kind, ()):
+            if since <= step <= until and isinstance(event, kind):
+                yield step, event
+
+    def told(self, kind: type[Kind]) -> Iterator[tuple[Place, Kind]]:
+        """Events of a kind with their places, up to where the recording tells everything."""
+        for place, event in self._placed.get(kind, ()):
+            if place[0] >= self._told_until:
+                return
+            if isinstance(event, kind):
+                yield place, event
+
+    @cached_property
+    def _told_until(self) -> int:
+        """Step from which on only some events are told."""
+        left_out = (s for s in range(len(self.recording.facts)) if self.is_summed_up(s))
+        return next(left_out, len(self.recording.facts))
+
+    def notes(self, step: int) -> Iterator[NoteKind]:
+        """What the notes of a step are about."""
+        events = self.recording.facts[step].events
+        return (event.about for event in events if isinstance(event, Note))
+
+    def is_summed_up(self, step: int) -> bool:
+        """Whether a step stands for others that were left out: its line did not do all of it."""
+        return "steps left out" in self.notes(step)
+
+    def is_partial(self, step: int) -> bool:
+        """Whether not all calls of a step were noted."""
+        return not {"steps left out", "operations left out"}.isdisjoint(self.notes(step))
+
+    # ------------------------------------------------------------------ lines
+
+    def line(self, when: Place | int | None) -> CodeLine | None:
+        """The line that ran, or runs, at a step."""
+        if when is None:
+            return None
+        step = when if isinstance(when, int) else when[0]
+        facts, codes = self.recording.facts[step], self.recording.codes
+        if facts.line is None:
+            return None
+        if not 0 <= facts.code < len(codes):
+            return CodeLine(facts.line, step=step)
+        code = codes[facts.code]
+        return CodeLine(facts.line, code.line(facts.line), code.name, step)
+
+    def made_at(self, node: Node) -> CodeLine | None:
+        """The line that made a node."""
+        step = self.born(node.id)
+        line = self.line(step) if step else None
+        found = None if node.source is None else _SOURCE.match(node.source)
+        if found is None:
+            return line
+        number, text = int(found["line"]), found["text"] or ""
+        if line is not None and line.line == number:
+            return line
+        file, codes = found["file"] or "cell", self.recording.codes
+        for code in codes:
+            if code.name.partition(":")[0] == file and code.has(number):
+                return CodeLine(number, text, code.name)
+        if found["file"] is None:
+            same = {code.name for code in codes if code.line(number) == text}
+            if text and len(same) == 1:
+                return CodeLine(number, text, same.pop())
+        return CodeLine(number, text, found["file"] or "")
+
+    def is_made_then(self, node: Node) -> bool:
+        """Whether the line that torch's numbers tell is that in which a node was first seen."""
+        made, seen = self.made_at(node), self.line(self.birth(node.id))
+        return made is not None and seen is not None and made.line == seen.line
+
+    def code_place(self, line: CodeLine | None) -> int | None:
+        """Place in ``recording.codes`` of the source text that a line belongs to."""
+        recording = self.recording
+        if line is None or line.line is None:
+            return None
+        if line.step is not None and 0 <= line.step < len(recording.facts):
+            facts = recording.facts[line.step]
+            if facts.line == line.line and 0 <= facts.code < len(recording.codes):
+                return facts.code
+        for place, code in enumerate(recording.codes):
+            if line.code in ("", code.name) and code.has(line.line):
+                return place
+        return None
+
+    # ---------------------------------------------------------------- writing
+
+    @cached_property
+    def acts(self) -> dict[str | None, list[Act]]:
+        """Writes by storage, those that gave a tensor the memory it has left out."""
+        found: dict[str | None, list[Act]] = defaultdict(list)
+        for place, event in self.told(Write):
+            if not self._is_idle(event, place[0]):
+                found[event.storage].append(Act(place, event, self.call_of(place, event)))
+        return found
+
+    def call_of(self, place: Place, write: Write) -> Operation | None:
+        """The operation that a write was part of, which stands behind it."""
+        for event in self.recording.facts[place[0]].events[place[1] + 1 :]:
+            if isinstance(event, Operation):
+                return event if event.name == write.by and write.reads == event.reads else None
+            if not isinstance(event, Write):
+                return None
+        return None
+
+    def _is_idle(self, write: Write, step: int) -> bool:
+        """Whether an assignment gave a tensor the memory it has, as ``h.data *= 2`` does."""
+        if write.by != ASSIGNED:
+            return False
+        rows = (self.tensor_at(key, step - 1) for key in write.tensors)
+        return any(
+            row is not None and row.name == write.name and row.storage == write.storage
+            for row in rows
+        )
+
+    # ------------------------------------------------------------------ order
+
+    @cached_property
+    def births(self) -> dict[str, Place]:
+        """When each node was made: by the first call that gave it or leads to it."""
+        first = {key: history.rows[0] for key, history in self._nodes.items()}
+        seen = {key: history.steps[0] for key, history in self._nodes.items()}
+        found = {key: (0, 0) for key, step in seen.items() if step == 0}
+        for place, event in self.told(Operation):
+            todo = [event.node] if event.node is not None else []
+            while todo:
+                key = todo.pop()
+                if key not in found:
+                    found[key] = place
+                    row = first.get(key)
+                    entries = () if row is None else row.next_functions
+                    todo += [entry[0] for entry in entries if entry is not None]
+        for key, step in seen.items():  # calls beyond the first few hundred of a line are not told
+            if key not in found or step < found[key][0]:
+                found[key] = (step, UNKNOWN)
+        return found
+
+    def birth(self, node: str) -> Place:
+        """When a node was made."""
+        return self.births.get(node, (0, UNKNOWN))
+
+    @cached_property
+    def makers(self) -> dict[str, tuple[Place, Operation]]:
+        """The call that made a tensor object, by its key."""
+        found: dict[str, tuple[Place, Operation]] = {}
+        for place, event in self.told(Operation):
+            for key in event.made:
+                if key not in event.reads:
+                    found.setdefault(key, (place, event))
+        return found
+
+    def aliases(self, key: str | None) -> Iterator[tuple[Place, Operation]]:
+        """Calls by which a tensor object was made from another with the same memory, the last
+        one first; they end at a tensor that something else made."""
+        while key is not None and key in self.makers:
+            place, made = self.makers[key]
+            if made.name not in ALIASES:
+                return
+            yield place, made
+            key = next(iter(made.reads), None)
+
+    # --------------------------------------------------------------- backward
+
+    @cached_property
+    def _raised(self) -> frozenset[int]:
+        """Numbers of the backwards that raised."""
+        steps = self.recording.facts[: self._told_until + 1]
+        ended = (e for facts in steps for e in facts.events if isinstance(e, BackwardEnded))
+        return frozenset(event.number for event in ended if event.raised)
+
+    @cached_property
+    def runs(self) -> list[tuple[Place, NodeRan]]:
+        """Nodes that backwards ran, without those of backwards that raised."""
+        return [(p, ran) for p, ran in self.told(NodeRan) if ran.backward not in self._raised]
+
+    @cached_property
+    def started(self) -> dict[int, tuple[Place, BackwardStarted]]:
+        """Backwards by number, without those that raised."""
+        found = {event.number: (place, event) for place, event in self.told(BackwardStarted)}
+        return {number: pair for number, pair in found.items() if number not in self._raised}
+
+    # ------------------------------------------------------------------ words
+
+    def tensor_term(self, key: str | None, step: int, otherwise: str = "a tensor") -> Sentence:
+        """A tensor in a sentence: by its name, else by its id; ``otherwise`` if it is not known."""
+        if key is None or self.tensor(key, step) is None:
+            return Sentence(otherwise)
+        return Sentence(Term(key, self.name(key, step) or key))
+
+    def line_term(self, line: CodeLine | None) -> Sentence:
+        """``line 4`` in a sentence; of other code than the recorded one with its name."""
+        if line is None or line.line is None:
+            return Sentence("a line that is not known")
+        place, codes = self.code_place(line), self.recording.codes
+        own = codes[0].name if codes else ""
+        where = f" of {line.code}" if line.code not in ("", own) else ""
+        words = f"line {line.line}"
+        if place is None or self.recording.kind == "post-mortem":
+            return Sentence(words + where)
+        return Sentence(Term(f"line:{place}:{line.line}", words, line.step), where)
