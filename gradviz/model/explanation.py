@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence
 
 if TYPE_CHECKING:
     from gradviz.model.recording import Recording
@@ -57,6 +58,10 @@ SILENT: Final[frozenset[str]] = frozenset(
 """Kinds in which torch raises nothing."""
 
 
+CauseKind: TypeAlias = Literal["write", "backward", "cut", "save", "other"]
+_NOTHING: Final = Sentence()
+
+
 @dataclass(frozen=True, slots=True)
 class CodeLine:
     """A line of the user's code."""
@@ -75,10 +80,10 @@ class CodeLine:
 class Cause:
     """Something the code did that led there."""
 
-    kind: Literal["write", "backward", "cut", "save", "other"]
+    kind: CauseKind
     """A write in place, an earlier backward, a call that cut the graph, the operation that saved
     (told when the order matters), or something else that ``what`` says."""
-    what: str
+    what: Sentence
     """In a sentence without a full stop: ``"add_ wrote h: version 0 became 1"``."""
     at: CodeLine | None = None
     """Where; ``None`` if it is not known."""
@@ -113,9 +118,9 @@ class Explanation:
     """``""`` as long as nothing has happened."""
     raised: str | None = None
     """Class of the exception; ``None`` if torch raised nothing."""
-    what: str = ""
+    what: Sentence = _NOTHING
     """What happened, in one sentence."""
-    why: str = ""
+    why: Sentence = _NOTHING
     """Why that is an error, or a wrong gradient, in autograd's terms."""
     variables: tuple[str, ...] = ()
     """Names of the variables it is about, the most important first."""
@@ -133,11 +138,11 @@ class Explanation:
     """What led there; the first is the culprit."""
     noticed: CodeLine | None = None
     """Line at which torch noticed; for a silent one the line at which it does its harm."""
-    already: tuple[str, ...] = ()
+    already: tuple[Sentence, ...] = ()
     """What had been changed before it was raised: ``"d.grad was None and is [1.0]"``."""
     cures: tuple[Cure, ...] = ()
     """One or two changes that are known to work."""
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Sentence, ...] = ()
     """What is not known, and what would tell it."""
     marks: tuple[Mark, ...] = ()
     """What to mark in a picture of the graph."""

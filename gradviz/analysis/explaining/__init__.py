@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 
 from gradviz.analysis.explaining.errors import errors_in
-from gradviz.analysis.explaining.silent import silent_in
+from gradviz.analysis.explaining.silent_faults import silent_in
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording
 

@@ -3,193 +3,283 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
 
 from gradviz.analysis.explaining import cures_calls
 from gradviz.analysis.explaining.cures_cut import cures_of
 from gradviz.analysis.explaining.cuts import Cut, follow
 from gradviz.analysis.explaining.evidence import Evidence
-from gradviz.analysis.explaining.kinds import index_in
+from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.kinds import index_in, wants_a_real_number
 from gradviz.analysis.explaining.operands import Given, given, line_of
 from gradviz.analysis.explaining.paths import reachable, root_nodes
 from gradviz.analysis.explaining.roots import Root, count_of_roots, root_at
-from gradviz.analysis.explaining.words import plural, shape
-from gradviz.model.explanation import Cause, Cure, Explanation
-from gradviz.model.facts import TensorInfo
-from gradviz.model.marks import Mark, MarkKind
+from gradviz.analysis.explaining.words import shape
+from gradviz.model.explanation import Cause, Cure
+from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.words import plural
+
+_NOTHING = Given(None, None, None)
 
 
-def not_a_scalar(evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class OperandRefused(Finding):
+    """A tensor that a call was given and refused."""
+
+    evidence: Evidence
+    operand: Given
+
+
+def _first(evidence: Evidence) -> Given:
+    return next(iter(given(evidence)), _NOTHING)
+
+
+# --- where backward starts -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootRefused(Finding):
+    """A root at which backward could not start, with the gradient it was given."""
+
+    evidence: Evidence
+    root: Root
+    gradient: Given | None = None
+
+    @property
+    def is_complex_number(self) -> bool:
+        """Whether it is a single number, and a complex one."""
+        sizes = self.root.sizes
+        is_one = sizes is not None and prod(sizes) == 1
+        return is_one and _is_complex(self.root, self.evidence)
+
+
+def not_a_scalar(evidence: Evidence) -> Iterator[RootRefused]:
     """Backward was to start at what is no single real number, and no gradient was given."""
     found = _bad_root(evidence)
-    is_complex = "real" in evidence.raised.message or (found.dtype or "").startswith("complex")
-    is_one = found.sizes is not None and _count(found.sizes) == 1
+    is_one = found.sizes is not None and prod(found.sizes) == 1
     count = "more than one element"
     if found.sizes is not None:
-        count = f"{plural(_count(found.sizes), 'element')} (shape {shape(found.sizes)})"
+        count = f"{plural(prod(found.sizes), 'element')} (shape {shape(found.sizes)})"
+    is_complex = _is_complex(found, evidence)
     what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
-    info = found.info
-    return Explanation(
-        what=f"{found.words} {what}, and no gradient was given",
-        why="backward starts with the gradient 1 of a single real number; of others it must be "
-        "told how much each counts",
-        variables=tuple(filter(None, (found.name,))),
-        node=None if info is None else info.node,
-        node_name=_node_name(info, evidence),
-        causes=(Cause("backward", f"backward was to start at {found.words}", evidence.noticed),),
-        cures=tuple(cures_calls.of_non_scalar(is_complex and is_one, evidence)),
-        marks=_marks(info, "refused", f"it {what}"),
+    cause = say("backward was to start at {}", found.words)
+    yield RootRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={"it": found.words, "what": what},
+        variables=(found.name,),
+        node=_node(found.info, evidence),
+        causes=(Cause("backward", cause, evidence.noticed),),
+        targets=_target(found.info),
+        evidence=evidence,
+        root=found,
     )
+
+
+def _is_complex(root: Root, evidence: Evidence) -> bool:
+    is_said = wants_a_real_number(evidence.raised.message)
+    return is_said or (root.dtype or "").startswith("complex")
 
 
 def _bad_root(evidence: Evidence) -> Root:
     """The first root at which backward cannot start by itself."""
     roots = [root_at(place, evidence) for place in range(count_of_roots(evidence))]
-    bad = [r for r in roots if r.sizes is not None and _count(r.sizes) != 1]
+    bad = [r for r in roots if r.sizes is not None and prod(r.sizes) != 1]
     bad += [r for r in roots if (r.dtype or "").startswith("complex")]
     return next(iter((*bad, *roots)), root_at(0, evidence))
 
 
-def _count(sizes: tuple[int, ...]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
+def summed(found: RootRefused) -> Iterator[Cure]:
+    """A sum of the root, or its real part, or a gradient for it."""
+    yield from cures_calls.of_non_scalar(found.is_complex_number, found.evidence)
 
 
-def no_derivative(evidence: Evidence) -> Explanation:
-    """``requires_grad`` of a tensor of integers."""
-    tensors = given(evidence)
-    found = tensors[0] if tensors else None
-    target = cures_calls.bound_name(evidence) if found is None else found.name
-    words = target or "the tensor"
-    dtype = f"is {found.dtype}" if found is not None and found.dtype else "has integers or booleans"
-    made = None if found is None else line_of(found.key, evidence)
-    made = made if found is not None else evidence.noticed
-    causes = [Cause("other", f"{words} {dtype}", made)] if made is not None else []
-    return Explanation(
-        what=f"{words} {dtype}, and cannot require grad",
-        why="a derivative tells what a small change does; only floating point and complex numbers "
-        "can change a little",
-        variables=tuple(filter(None, (target,))),
-        causes=tuple(causes),
-        cures=tuple(cures_calls.of_integers(target, evidence)),
-        marks=_marks(found.info if found else None, "refused", f"it {dtype}"),
-    )
-
-
-def non_leaf_flag(evidence: Evidence) -> Explanation:
-    """``requires_grad`` of a tensor that an operation has made."""
-    found = next(iter(given(evidence)), Given(None, None, None))
-    name = _node_name(found.info, evidence)
-    made = line_of(found.key, evidence)
-    by = f": {name} made it" if name else ""
-    causes = [Cause("other", f"{found.words} was made by an operation", made)] if made else []
-    return Explanation(
-        what=f"{found.words} is not a leaf{by}, so its requires_grad cannot be set",
-        why="whether the result of an operation requires grad follows from what went in",
-        variables=tuple(filter(None, (found.name,))),
-        node=found.info.node if found.info else None,
-        node_name=name,
-        causes=tuple(causes),
-        cures=tuple(cures_calls.of_flag(found.name, evidence)),
-        marks=_marks(found.info, "refused", "it is not a leaf"),
-    )
-
-
-def numpy(evidence: Evidence) -> Explanation:
-    """A tensor that requires grad was to become an array."""
-    found = next(iter(given(evidence)), Given(None, None, None))
-    is_on_device = evidence.raised.type == "TypeError"
-    if is_on_device and found.info is not None and not found.info.requires_grad:
-        return Explanation(
-            kind="other",
-            what=f"{found.words} is not in the memory of the host, where arrays of numpy are",
-            variables=tuple(filter(None, (found.name,))),
-        )
-    name = _node_name(found.info, evidence)
-    return Explanation(
-        what=f"{found.words} requires grad, and an array of numpy cannot",
-        why="numpy records nothing: the graph would end there without a word",
-        variables=tuple(filter(None, (found.name,))),
-        node=found.info.node if found.info else None,
-        node_name=name,
-        causes=(Cause("other", f"{found.words} was to become an array", evidence.noticed),),
-        cures=tuple(cures_calls.of_numpy(found, is_on_device, evidence)),
-        marks=_marks(found.info, "refused", "it requires grad"),
-    )
-
-
-def deepcopy(evidence: Evidence) -> Explanation:
-    """A tensor that an operation has made was to be copied with its history."""
-    found = next(iter(given(evidence)), Given(None, None, None))
-    name = _node_name(found.info, evidence)
-    made = line_of(found.key, evidence)
-    by = f": {name} made it" if name else ""
-    causes = [Cause("other", f"{found.words} was made by an operation", made)] if made else []
-    return Explanation(
-        what=f"{found.words} is not a leaf{by}, so deepcopy cannot copy it",
-        why="its graph would have to be copied too, up to the leaves",
-        variables=tuple(filter(None, (found.name,))),
-        node=found.info.node if found.info else None,
-        node_name=name,
-        causes=tuple(causes),
-        cures=tuple(cures_calls.of_deepcopy(found.name, evidence)),
-        marks=_marks(found.info, "refused", "it is not a leaf"),
-    )
-
-
-def other_shape(evidence: Evidence) -> Explanation:
+def other_shape(evidence: Evidence) -> Iterator[RootRefused]:
     """The gradient given to backward has another shape than the root."""
     place = index_in(evidence.raised.message) or 0
     root = root_at(place, evidence)
     tensors = given(evidence)
     count = len(tensors) // 2
     gradient = tensors[count + place] if len(tensors) == 2 * count and count else None
-    if gradient is None or gradient.sizes is None or root.sizes is None:
-        what = f"the gradient given for {root.words} has another shape than {root.words}"
-    else:
-        what = (
-            f"the gradient given for {root.words} has shape {shape(gradient.sizes)}, "
-            f"but {root.words} has shape {shape(root.sizes)}"
-        )
-    names = (gradient.name if gradient is not None else None, root.name)
-    info = root.info
-    return Explanation(
-        what=what,
-        why="each element of the root needs its own gradient to start with",
-        variables=tuple(filter(None, names)),
-        node=None if info is None else info.node,
-        node_name=_node_name(info, evidence),
-        causes=(Cause("backward", "the gradient was given here", evidence.noticed),),
-        cures=tuple(cures_calls.of_gradient(root, gradient, evidence)),
-        marks=_marks(info, "refused", "its gradient must have its shape"),
+    is_known = gradient is not None and gradient.sizes is not None and root.sizes is not None
+    yield RootRefused(
+        history=evidence.history,
+        step=evidence.step,
+        case="" if is_known else "shapes not known",
+        words={
+            "root": root.words,
+            "given": shape((gradient.sizes if gradient else None) or ()),
+            "wanted": shape(root.sizes or ()),
+        },
+        variables=(gradient.name if gradient is not None else None, root.name),
+        node=_node(root.info, evidence),
+        causes=(Cause("backward", say("the gradient was given here"), evidence.noticed),),
+        targets=_target(root.info),
+        evidence=evidence,
+        root=root,
+        gradient=gradient,
     )
 
 
-def unused(evidence: Evidence) -> Explanation:
+def gradient_of_its_shape(found: RootRefused) -> Iterator[Cure]:
+    """A gradient of the shape of the root."""
+    yield from cures_calls.of_gradient(found.root, found.gradient, found.evidence)
+
+
+# --- what a tensor cannot do -----------------------------------------------------------------
+
+
+def no_derivative(evidence: Evidence) -> Iterator[OperandRefused]:
+    """``requires_grad`` of a tensor of integers."""
+    tensors = given(evidence)
+    found = tensors[0] if tensors else Given(None, cures_calls.bound_name(evidence), None)
+    words = found.words if found.name else Sentence("the tensor")
+    dtype = f"is {found.dtype}" if found.dtype else "has integers or booleans"
+    made = line_of(found.key, evidence) if tensors else evidence.noticed
+    causes = () if made is None else (Cause("other", say("{} {}", words, dtype), made),)
+    yield OperandRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={"it": words, "is_it": dtype},
+        variables=(found.name,),
+        causes=causes,
+        targets=_target(found.info),
+        evidence=evidence,
+        operand=found,
+    )
+
+
+def as_floats(found: OperandRefused) -> Iterator[Cure]:
+    """Numbers with a point."""
+    yield from cures_calls.of_integers(found.operand.name, found.evidence)
+
+
+def non_leaf(evidence: Evidence) -> Iterator[OperandRefused]:
+    """What only a leaf can do was asked of a tensor that an operation has made."""
+    found = _first(evidence)
+    node = _node(found.info, evidence)
+    made = line_of(found.key, evidence)
+    cause = say("{} was made by an operation", found.words)
+    yield OperandRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={
+            "it": found.words,
+            "made": "" if node is None else say(": {} made it", Term(node.id, node.name)),
+        },
+        variables=(found.name,),
+        node=node,
+        causes=() if made is None else (Cause("other", cause, made),),
+        targets=_target(found.info),
+        evidence=evidence,
+        operand=found,
+    )
+
+
+def without_flag(found: OperandRefused) -> Iterator[Cure]:
+    """A tensor outside of the graph in place of the flag."""
+    yield from cures_calls.of_flag(found.operand.name, found.evidence)
+
+
+def cloned(found: OperandRefused) -> Iterator[Cure]:
+    """``clone``, inside or outside of the graph."""
+    yield from cures_calls.of_deepcopy(found.operand.name, found.evidence)
+
+
+def numpy(evidence: Evidence) -> Iterator[OperandRefused]:
+    """A tensor that requires grad was to become an array."""
+    found = _first(evidence)
+    if _is_only_on_device(found, evidence):
+        return
+    cause = say("{} was to become an array", found.words)
+    yield OperandRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={"it": found.words},
+        variables=(found.name,),
+        node=_node(found.info, evidence),
+        causes=(Cause("other", cause, evidence.noticed),),
+        targets=_target(found.info),
+        evidence=evidence,
+        operand=found,
+    )
+
+
+def _is_on_device(evidence: Evidence) -> bool:
+    return evidence.raised.type == "TypeError"
+
+
+def _is_only_on_device(found: Given, evidence: Evidence) -> bool:
+    """Whether autograd would let it become an array, if it were in the memory of the host."""
+    info = found.info
+    return _is_on_device(evidence) and info is not None and not info.requires_grad
+
+
+def numpy_of_device(evidence: Evidence) -> Iterator[OperandRefused]:
+    """A tensor that does not require grad was to become an array, and lies on a device."""
+    found = _first(evidence)
+    if _is_only_on_device(found, evidence):
+        yield OperandRefused(
+            history=evidence.history,
+            step=evidence.step,
+            words={"it": found.words},
+            variables=(found.name,),
+            evidence=evidence,
+            operand=found,
+        )
+
+
+def detached(found: OperandRefused) -> Iterator[Cure]:
+    """``detach()`` before it becomes an array."""
+    evidence = found.evidence
+    yield from cures_calls.of_numpy(found.operand, _is_on_device(evidence), evidence)
+
+
+# --- what does not depend on it --------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unused(Finding):
+    """An input that the root does not depend on, and the calls that cut it off."""
+
+    evidence: Evidence
+    operand: Given | None
+    cuts: tuple[Cut, ...]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it does not require grad."""
+        info = None if self.operand is None else self.operand.info
+        return info is not None and not info.requires_grad
+
+
+def unused(evidence: Evidence) -> Iterator[Unused]:
     """``autograd.grad`` was asked for the gradient of something the root does not depend on."""
     root = root_at(0, evidence)
     found = _unreached(evidence)
-    words = "an input" if found is None else found.words
-    no_flag = found is not None and found.info is not None and not found.info.requires_grad
-    what = f"{root.words} does not depend on {words}: no way leads there in the graph"
-    if no_flag:
-        what = f"{words} does not require grad, so it has no gradient"
+    words = Sentence("an input") if found is None else found.words
+    is_frozen = found is not None and found.info is not None and not found.info.requires_grad
     key = None if found is None else found.key
     trail = follow(root.keys, evidence) if evidence.is_recorded else None
-    cuts = [cut for cut in (trail.cuts if trail is not None else ()) if key in cut.tensors]
-    causes = [Cause("cut", f"{cut.call} cut {words} off", cut.at) for cut in cuts]
+    cuts = tuple(cut for cut in (trail.cuts if trail is not None else ()) if key in cut.tensors)
+    causes = [Cause("cut", say("{} cut {} off", cut.call, words), cut.at) for cut in cuts]
     if found is not None and not causes and (made := line_of(key, evidence)) is not None:
-        what_of = f"{words} was made here, and nothing that {root.words} depends on used it"
-        causes.append(Cause("other", what_of, made))
-    return Explanation(
-        what=what,
-        why="grad() gives a gradient for every input it is asked for, unless told otherwise",
-        variables=tuple(filter(None, (found.name if found else None, root.name))),
+        what = "{} was made here, and nothing that {} depends on used it"
+        causes.append(Cause("other", say(what, words, root.words), made))
+    yield Unused(
+        history=evidence.history,
+        step=evidence.step,
+        case="frozen" if is_frozen else "",
+        words={"root": root.words, "it": words},
+        variables=(found.name if found else None, root.name),
         causes=tuple(causes),
-        cures=tuple(_of_unused(found, no_flag, cuts, evidence))[:2],
-        unknown=() if found is not None else ("which of the inputs it is",),
-        marks=_marks(found.info if found else None, "unreached", "no way leads here"),
+        targets=_target(None if found is None else found.info),
+        unknown=() if found is not None else (say("which of the inputs it is"),),
+        evidence=evidence,
+        operand=found,
+        cuts=cuts,
     )
 
 
@@ -210,21 +300,20 @@ def _unreached(evidence: Evidence) -> Given | None:
     return missed[0] if missed else None
 
 
-def _of_unused(
-    found: Given | None, no_flag: bool, cuts: list[Cut], evidence: Evidence
-) -> Iterator[Cure]:
-    if no_flag and found is not None and found.name is not None:
-        yield from cures_calls.ask_for(found.name, line_of(found.key, evidence), evidence)
+def asked_for(found: Unused) -> Iterator[Cure]:
+    """A gradient for it, the way to it again, or leave to be unused."""
+    one, evidence = found.operand, found.evidence
+    if found.is_frozen and one is not None and one.name is not None:
+        yield from cures_calls.ask_for(one.name, line_of(one.key, evidence), evidence)
         return
-    for cut in cuts:
+    for cut in found.cuts:
         yield from cures_of(cut, evidence)
     yield from cures_calls.of_unused(evidence)
 
 
-def _node_name(info: TensorInfo | None, evidence: Evidence) -> str | None:
-    node = evidence.history.node(None if info is None else info.node, evidence.step)
-    return None if node is None else node.name
+def _node(info: TensorInfo | None, evidence: Evidence) -> Node | None:
+    return evidence.history.node(None if info is None else info.node, evidence.step)
 
 
-def _marks(info: TensorInfo | None, kind: MarkKind, words: str) -> tuple[Mark, ...]:
-    return () if info is None else (Mark(info.id, kind, words),)
+def _target(info: TensorInfo | None) -> dict[str, list[str | None]]:
+    return {"it": [None if info is None else info.id]}

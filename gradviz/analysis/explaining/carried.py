@@ -17,11 +17,13 @@ class Carried:
 
     Args:
         names: The variables.
+        tensors: The tensors that they are, in the same order.
         users: Ids of the nodes.
         is_complete: Whether everything that is carried has a name.
     """
 
     names: tuple[str, ...]
+    tensors: tuple[str, ...]
     users: tuple[str, ...]
     is_complete: bool
 
@@ -47,17 +49,20 @@ def carried_by(node: str, evidence: Evidence) -> Carried | None:
     old = {k for k, n in own.items() if n.variable is None and (history.born(k) or 0) <= ended}
     if old >= {key for key in own if own[key].variable is None}:
         return None  # nothing of it was made in this pass: the loss itself is an old one
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     users: dict[str, None] = {}
     is_complete = True
     for user in own.values():
         for entry in user.next_functions if user.id not in old else ():
             if entry is not None and entry[0] in old:
-                name = evidence.name(history.output_of(entry[0], evidence.step, entry[1]))
+                key = history.output_of(entry[0], evidence.step, entry[1])
+                name = evidence.name(key)
                 is_complete &= name is not None
-                found |= dict.fromkeys([name] if name else [])
+                if key is not None and name is not None:
+                    found.setdefault(name, key)
                 users[user.id] = None
-    return Carried(tuple(sorted(found)), tuple(users), is_complete)
+    names = sorted(found)
+    return Carried(tuple(names), tuple(found[n] for n in names), tuple(users), is_complete)
 
 
 def _is_in_loop(node: str, evidence: Evidence) -> bool:

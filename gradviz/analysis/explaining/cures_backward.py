@@ -21,9 +21,9 @@ from gradviz.analysis.explaining.statements import (
     same_block,
     statements_of,
 )
-from gradviz.analysis.explaining.words import listed
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import listed
 
 
 def keep_graph(first: Statement | None, since: int, evidence: Evidence) -> Cure | None:
@@ -98,7 +98,7 @@ def compute_again(
         place = _next(after, noticed)
     targets = [t for one in lines if isinstance(one.node, ast.Assign) for t in one.node.targets]
     names = dict.fromkeys(ast.unparse(target) for target in targets)
-    does = f"computes {listed(names)} once more{why}"
+    does = f"computes {listed(list(names))} once more{why}"
     code = "\n".join(line.text for line in lines)
     if not fits:
         return Cure(does, code, "elsewhere", noticed.line)

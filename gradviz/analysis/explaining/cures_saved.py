@@ -19,10 +19,11 @@ from gradviz.analysis.explaining.statements import (
     names_bound,
 )
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
-from gradviz.analysis.explaining.words import is_result, listed, operation_of
+from gradviz.analysis.explaining.words import is_result, operation_of
 from gradviz.analysis.explaining.writes import Written, writes_since_save
 from gradviz.model.events import BackwardStarted, OptimizerStepped
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import listed
 
 _MOST = 6
 """Places that a cure changes at most."""
@@ -92,7 +93,7 @@ def _at_saves(
 
 def _saving(suspects: Sequence[Suspect]) -> str:
     first = suspects[0]
-    operations = listed(dict.fromkeys(operation_of(one.node) for one in suspects))
+    operations = listed(list(dict.fromkeys(operation_of(one.node) for one in suspects)))
     if len({one.node.id for one in suspects}) > 1:
         return f"{operations} save copies, so what is written is another tensor"
     if is_result(first.slot):

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.analysis.explaining.statements import Statement, statement_of
-from gradviz.analysis.explaining.words import line_words, summary
+from gradviz.analysis.explaining.words import summary
 from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
@@ -22,6 +22,7 @@ from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.history import History
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence, say
 
 _BAD: Final = ("modified", "freed")
 """States of saved tensors with which a node cannot run."""
@@ -63,10 +64,9 @@ class Evidence:
         """The line that raised, as syntax."""
         return statement_of(self.history, self.noticed)
 
-    def at(self, line: CodeLine | None) -> str:
+    def at(self, line: CodeLine | None) -> Sentence:
         """``line 4``, with the name of the code unless it is the recorded code itself."""
-        codes = self.recording.codes
-        return line_words(line, codes[0].name if codes else "")
+        return self.history.line_term(line)
 
     def statement_at(self, line: CodeLine | None) -> Statement | None:
         """Another line, as syntax."""
@@ -129,7 +129,7 @@ class Evidence:
         return self.history.tensor(key, self.step) if self.history.name(key, self.step) else None
 
     @cached_property
-    def already(self) -> tuple[str, ...]:
+    def already(self) -> tuple[Sentence, ...]:
         """What a backward that failed had changed before it did."""
         if self.backward is None:
             return ()
@@ -141,11 +141,9 @@ class Evidence:
                 changed[event.tensor] = first, event
         found = []
         for key, (first, last) in changed.items():
-            name = self.history.name(key, self.step) or key
             how = ", kept by retain_grad" if last.retained else ""
-            found.append(
-                f"{name}.grad was {summary(first.before)} and is {summary(last.after)}{how}"
-            )
+            before, after = summary(first.before), summary(last.after)
+            found.append(say("{}.grad was {} and is {}{}", self.term(key), before, after, how))
         return tuple(found)
 
     # --------------------------------------------------------------- operands
@@ -173,3 +171,7 @@ class Evidence:
     def name(self, key: str | None) -> str | None:
         """Name of a tensor, the last one it had."""
         return self.history.name(key, self.step)
+
+    def term(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
+        """A tensor in a sentence: by its name, else by its id; ``otherwise`` if not known."""
+        return self.history.tensor_term(key, self.step, otherwise)

@@ -10,7 +10,7 @@ from gradviz.analysis.explaining.paths import reachable
 from gradviz.model.events import BackwardEnded, BackwardStarted, Freed, NodeRan
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +55,24 @@ def _would_have_freed(node: Node, before: int, evidence: Evidence) -> int | None
     return found[0] if len(found) == 1 else None
 
 
-def unknown_of(earlier: Earlier | None, evidence: Evidence) -> Iterator[str]:
+def unknown_of(earlier: Earlier | None, evidence: Evidence) -> Iterator[Sentence]:
     """What is not known if the backward that freed it is not."""
     if earlier is not None:
         return
     if not evidence.is_recorded:
-        yield "which backward freed it; gradviz.record() around the code would tell"
+        yield say("which backward freed it; gradviz.record() around the code would tell")
     else:
-        yield "which backward freed it: it ran before the recording, or was not followed"
+        yield say("which backward freed it: it ran before the recording, or was not followed")
 
 
-def marks_of(node: Node, earlier: Earlier | None, evidence: Evidence) -> Iterator[Mark]:
+def targets_of(node: Node) -> dict[str, list[str | None]]:
     """The node, and what it has lost."""
-    by = (
-        ""
-        if earlier is None
-        else f"backward {earlier.number} in {evidence.at(earlier.at)} freed it"
-    )
-    yield Mark(node.id, "refused", "it needs what it has saved")
-    for place, slot in enumerate(node.saved):
-        if slot.state == "freed":
-            yield Mark(f"{node.id}.saved.{place}", "culprit", by)
+    lost = [place for place, slot in enumerate(node.saved) if slot.state == "freed"]
+    return {"node": [node.id], "slot": [f"{node.id}.saved.{place}" for place in lost]}
+
+
+def by_words(earlier: Earlier | None, evidence: Evidence) -> str:
+    """Which backward freed it."""
+    if earlier is None:
+        return ""
+    return say("backward {} in {} freed it", earlier.number, evidence.at(earlier.at))

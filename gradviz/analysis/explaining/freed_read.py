@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradviz.analysis.explaining import cures_backward
 from gradviz.analysis.explaining.evidence import Evidence
-from gradviz.analysis.explaining.freed_by import Earlier, freed_by, marks_of, unknown_of
+from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.freed_by import (
+    Earlier,
+    by_words,
+    freed_by,
+    targets_of,
+    unknown_of,
+)
 from gradviz.analysis.explaining.statements import Statement, is_expression, names_bound
-from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node
+from gradviz.model.sentence import Sentence, Term, say
 
 
 def reading_of(evidence: Evidence) -> ast.Attribute | None:
@@ -24,45 +34,72 @@ def reading_of(evidence: Evidence) -> ast.Attribute | None:
     return found[0] if len(found) == 1 else None
 
 
-def explain_reading(reading: ast.Attribute, evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class SavedRead(Finding):
+    """A line that read what a node had saved, and the backward that had freed it."""
+
+    evidence: Evidence
+    earlier: Earlier | None
+
+
+def saved_read(evidence: Evidence) -> Iterator[SavedRead]:
     """Code read a saved tensor of a node that backward had run."""
-    statement = evidence.statement
-    assert statement is not None
+    reading = reading_of(evidence) if evidence.backward is None else None
+    if reading is None or evidence.statement is None:
+        return
     slot = reading.attr.removeprefix("_saved_")
-    owner, when = _tensor_read(reading, statement, evidence)
+    owner, when = _tensor_read(reading, evidence.statement, evidence)
     node = evidence.history.node(_node_of(owner, when, evidence), evidence.step)
     earlier = None if node is None else freed_by(node, evidence)
-    what = f"{node.name if node else 'the node'} has freed its saved {slot}"
-    if earlier is not None:
-        what += f" in backward {earlier.number}, {evidence.at(earlier.at)}"
-    first = None if earlier is None else evidence.statement_at(earlier.at)
-    cures = [None if earlier is None else cures_backward.keep_graph(first, earlier.step, evidence)]
-    if first is not None and first.line < statement.line and not statement.is_compound:
-        gone = Cure("", "", "instead", statement.line)
-        does = "reads it while it is still there"
-        cures.append(Cure(does, statement.text, "before", first.line, (gone,)))
-    return Explanation(
-        kind="saved tensor read after freeing",
-        what=what,
-        why="backward() frees what the nodes it runs have saved, unless told retain_graph=True",
-        variables=() if owner is None else (owner,),
-        node=None if node is None else node.id,
-        node_name=None if node is None else node.name,
+    where = "" if earlier is None else say(
+        " in backward {}, {}", earlier.number, evidence.at(earlier.at)
+    )  # fmt: skip
+    causes = () if earlier is None else (
+        Cause("backward", say("backward {} freed it", earlier.number), earlier.at),
+    )  # fmt: skip
+    yield SavedRead(
+        history=evidence.history,
+        step=evidence.step,
+        words={
+            "node": "the node" if node is None else Term(node.id, node.name),
+            "slot": slot,
+            "where": where,
+            "by": by_words(earlier, evidence),
+        },
+        variables=(owner,),
+        node=node,
         saved=slot,
-        causes=()
-        if earlier is None or node is None
-        else (Cause("backward", f"backward {earlier.number} freed it", earlier.at),),
-        cures=tuple(cure for cure in cures if cure is not None),
+        causes=causes,
+        targets={} if node is None else targets_of(node),
         unknown=_unknown(node, earlier, evidence),
-        marks=() if node is None else tuple(marks_of(node, earlier, evidence)),
+        evidence=evidence,
+        earlier=earlier,
     )
 
 
-def _unknown(node: Node | None, earlier: Earlier | None, evidence: Evidence) -> tuple[str, ...]:
+def fixes(found: SavedRead) -> Iterator[Cure]:
+    """Keep the graph, or read before the backward."""
+    evidence, earlier, statement = found.evidence, found.earlier, found.evidence.statement
+    first = None if earlier is None else evidence.statement_at(earlier.at)
+    if earlier is None or first is None or statement is None:
+        return
+    keep = cures_backward.keep_graph(first, earlier.step, evidence)
+    if keep is not None:
+        yield keep
+    if first.line < statement.line and not statement.is_compound:
+        gone = Cure("", "", "instead", statement.line)
+        yield Cure(
+            "reads it while it is still there", statement.text, "before", first.line, (gone,)
+        )
+
+
+def _unknown(
+    node: Node | None, earlier: Earlier | None, evidence: Evidence
+) -> tuple[Sentence, ...]:
     if node is not None:
         return tuple(unknown_of(earlier, evidence))
     told = "" if evidence.is_recorded else "; gradviz.record() around the code would tell"
-    return (f"which node it was{told}",)
+    return (say("which node it was{}", told),)
 
 
 def _tensor_read(

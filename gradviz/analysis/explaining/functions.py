@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.kinds import gradients_in
 from gradviz.analysis.explaining.statements import Statement, end_of, statements_of
-from gradviz.analysis.explaining.words import plural
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, CodeLine, Cure
 from gradviz.model.facts import Node
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
+from gradviz.model.words import plural
 
 
-def wrong_number(evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class WrongNumber(Finding):
+    """How many gradients a custom Function owed and gave, and the line that returns them."""
+
+    counts: tuple[int, int] | None
+    returned: Statement | None
+
+
+def wrong_number(evidence: Evidence) -> Iterator[WrongNumber]:
     """What backward owed, what it gave, and the line that returns it."""
     node, counts = evidence.node, gradients_in(evidence.raised.message)
     name = _class_of(node, evidence.raised.message)
+    function = name if node is None else Term(node.id, name)
     returned = _return_of(name, evidence)
-    what = f"{name}.backward gave the wrong number of gradients"
-    if counts is not None:
-        inputs = plural(counts[0], "input")
-        what = f"{name}.backward gave {plural(counts[1], 'gradient')}, but forward has {inputs}"
-    at = None if returned is None else _line(returned)
-    causes = [] if at is None else [Cause("other", f"{name}.backward returns them here", at)]
+    causes = []
+    if returned is not None:
+        words = say("{}.backward returns them here", function)
+        causes.append(Cause("other", words, _line(returned)))
     made = None if node is None else evidence.history.made_at(node)
     if made is not None:
-        causes.append(Cause("save", f"{name}.apply made the node", made))
-    return Explanation(
-        what=what,
-        why="backward owes one gradient for every argument of forward, in their order; None for "
-        "those that need none",
-        node=None if node is None else node.id,
-        node_name=None if node is None else node.name,
+        causes.append(Cause("save", say("{}.apply made the node", function), made))
+    which = say("which line of {}.backward returns them", function)
+    yield WrongNumber(
+        history=evidence.history,
+        step=evidence.step,
+        case="" if counts is not None else "numbers not known",
+        words={
+            "function": function,
+            "gave": "" if counts is None else plural(counts[1], "gradient"),
+            "owed": "" if counts is None else plural(counts[0], "input"),
+        },
+        node=node,
         causes=tuple(causes),
-        cures=tuple(_cures(node, counts, returned)),
-        unknown=() if returned is not None else (f"which line of {name}.backward returns them",),
-        marks=() if node is None else (Mark(node.id, "refused", what),),
+        targets={"node": [None if node is None else node.id]},
+        unknown=() if returned is not None else (which,),
+        counts=counts,
+        returned=returned,
     )
 
 
@@ -74,10 +89,9 @@ def _line(statement: Statement) -> CodeLine:
     return CodeLine(statement.line, statement.text, statement.code.name)
 
 
-def _cures(
-    node: Node | None, counts: tuple[int, int] | None, returned: Statement | None
-) -> Iterator[Cure]:
+def fixes(found: WrongNumber) -> Iterator[Cure]:
     """``None`` for arguments that need no gradient; a missing gradient is not made up."""
+    node, counts, returned = found.node, found.counts, found.returned
     value = returned.node.value if returned and isinstance(returned.node, ast.Return) else None
     if node is None or counts is None or returned is None or value is None:
         return

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradviz.analysis.explaining import cures_cut
 from gradviz.analysis.explaining.cuts import Cut, Trail, follow
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.kinds import index_in
 from gradviz.analysis.explaining.roots import Root, root_at
-from gradviz.analysis.explaining.words import listed
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, CodeLine, Cure
 from gradviz.model.facts import TensorInfo
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence, listed
 
 _WHY = {
     "left torch": "the value left torch: numbers and copies do not remember how they were computed",
@@ -26,21 +27,35 @@ _WHY = {
 }
 
 
-def explain(evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class NoGraph(Finding):
+    """A root without a graph, and the way back from it."""
+
+    evidence: Evidence
+    trail: Trail
+    origins: tuple[TensorInfo, ...]
+
+
+def no_graph(evidence: Evidence) -> Iterator[NoGraph]:
     """Which root has no graph, and which line cut it off."""
     root = root_at(index_in(evidence.raised.message) or 0, evidence)
     trail = follow(root.keys, evidence) if evidence.is_recorded else Trail(is_lost=True)
     first = trail.cuts[0] if trail.cuts else None
     origins = list(_origins(trail, evidence)) if first is None else []
     names = [*root.names, *_cut_names(trail, evidence), *(i.name for i in origins)]
-    return Explanation(
-        what=f"{root.words} does not require grad and has no grad_fn: there is no graph behind it",
-        why=_why(first, trail),
-        variables=tuple(dict.fromkeys(name for name in names if name)),
+    cut_off = dict(_cut_off(trail, evidence))
+    yield NoGraph(
+        history=evidence.history,
+        step=evidence.step,
+        words={"root": root.words, "why": _why(first, trail)},
+        variables=tuple(names),
         causes=tuple(_causes(trail, origins, evidence)),
-        cures=tuple(_cures(trail, origins, evidence))[:2],
+        targets={"cut": list(cut_off)},
+        target_words=cut_off,
         unknown=tuple(_unknown(root, trail, origins, evidence)),
-        marks=tuple(_marks(trail, evidence)),
+        evidence=evidence,
+        trail=trail,
+        origins=tuple(origins),
     )
 
 
@@ -70,16 +85,17 @@ def _origins(trail: Trail, evidence: Evidence) -> Iterator[TensorInfo]:
 
 def _causes(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cause]:
     for cut in trail.cuts[:3]:
-        yield Cause("cut", _cut_words(cut, evidence), cut.at)
+        yield Cause("cut", Sentence(_cut_words(cut, evidence)), cut.at)
     if not trail.cuts and len(origins) == 1 and not trail.is_lost:
         made = _made(origins[0], evidence)
         if made is not None:
             name = evidence.name(origins[0].id)
-            yield Cause("other", f"{name} was made here and does not require grad", made)
+            words = Sentence(f"{name} was made here and does not require grad")
+            yield Cause("other", words, made)
 
 
 def _cut_words(cut: Cut, evidence: Evidence) -> str:
-    name = listed(filter(None, map(evidence.name, cut.tensors)))
+    name = listed([name for key in cut.tensors if (name := evidence.name(key))])
     value = "a value"
     if name:
         value = f"the value of {name}" if cut.node is None else f"a value computed from {name}"
@@ -108,29 +124,32 @@ def _made(info: TensorInfo, evidence: Evidence) -> CodeLine | None:
 
 def _unknown(
     root: Root, trail: Trail, origins: list[TensorInfo], evidence: Evidence
-) -> Iterator[str]:
+) -> Iterator[Sentence]:
     if not evidence.is_recorded:
-        yield "where the graph was cut; gradviz.record() around the code would tell"
+        yield Sentence("where the graph was cut; gradviz.record() around the code would tell")
     elif trail.cuts:
         return
     elif trail.is_lost or not root.keys:
-        yield "where the graph was cut: the way of the value could not be followed"
+        yield Sentence("where the graph was cut: the way of the value could not be followed")
     elif len(origins) > 1:
-        names = listed(evidence.name(info.id) or info.id for info in origins)
-        yield f"which of {names} should require grad: none of them does"
+        names = listed([evidence.name(info.id) or info.id for info in origins])
+        yield Sentence(f"which of {names} should require grad: none of them does")
 
 
-def _marks(trail: Trail, evidence: Evidence) -> Iterator[Mark]:
-    for cut in trail.cuts:
+def _cut_off(trail: Trail, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """What lost its way to the root, and by which call."""
+    for cut in reversed(trail.cuts):
         words = f"{_cut_words(cut, evidence)} in {evidence.at(cut.at)}"
         for key in (cut.node,) if cut.node is not None else cut.tensors:
-            yield Mark(key, "cut", words)
+            yield key, words
 
 
 # --- cures -----------------------------------------------------------------------------------
 
 
-def _cures(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cure]:
+def fixes(found: NoGraph) -> Iterator[Cure]:
+    """Stay in the graph where it was cut, or let what it was computed from require grad."""
+    trail, origins, evidence = found.trail, found.origins, found.evidence
     for cut in trail.cuts:
         yield from cures_cut.cures_of(cut, evidence)
     if not trail.cuts and not trail.is_lost and len(origins) == 1:

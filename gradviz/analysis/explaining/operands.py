@@ -11,6 +11,7 @@ from gradviz.analysis.explaining.words import shape
 from gradviz.model.events import Operation
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
+from gradviz.model.sentence import Sentence, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ class Given:
     dtype: str | None = None
 
     @property
-    def words(self) -> str:
+    def words(self) -> Sentence:
         """The tensor in a sentence."""
         if self.name is not None:
-            return self.name
+            return Sentence(self.name if self.info is None else Term(self.info.id, self.name))
         sizes = "" if self.sizes is None else f" of shape {shape(self.sizes)}"
-        return f"a tensor{sizes}"
+        return Sentence(f"a tensor{sizes}")
 
 
 def given(evidence: Evidence) -> list[Given]:

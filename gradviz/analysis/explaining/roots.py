@@ -9,6 +9,7 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.statements import calls_in, is_expression, names_read
 from gradviz.analysis.explaining.words import shape
 from gradviz.model.facts import TensorInfo
+from gradviz.model.sentence import Sentence, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,14 @@ class Root:
     dtype: str | None = None
 
     @property
-    def words(self) -> str:
+    def words(self) -> Sentence:
         """The tensor in a sentence."""
-        if self.name is not None or self.text is not None:
-            return self.name or self.text or ""
-        return "the root" if self.sizes is None else f"a tensor of shape {shape(self.sizes)}"
+        if self.name is not None:
+            return Sentence(self.name if self.info is None else Term(self.info.id, self.name))
+        if self.text is not None:
+            return Sentence(self.text)
+        sizes = "the root" if self.sizes is None else f"a tensor of shape {shape(self.sizes)}"
+        return Sentence(sizes)
 
     @property
     def names(self) -> list[str]:

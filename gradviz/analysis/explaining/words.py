@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node, Number, SavedTensor, ValueSummary
 
 
@@ -30,24 +29,6 @@ def summary(found: ValueSummary | None) -> str:
 def shape(sizes: Sequence[int]) -> str:
     """A shape as a tuple."""
     return str(tuple(sizes))
-
-
-def listed(items: Iterable[str]) -> str:
-    """``a, b and c``."""
-    found = list(items)
-    return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
-
-
-def plural(count: int, thing: str) -> str:
-    """``1 gradient``, ``2 gradients``."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
-def line_words(line: CodeLine | None, own: str) -> str:
-    """``line 4``; of other code than ``own`` with its name."""
-    if line is None or line.line is None:
-        return "a line that is not known"
-    return f"line {line.line}" + (f" of {line.code}" if line.code not in ("", own) else "")
 
 
 def operation_of(node: Node | str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradviz.analysis.explaining.evidence import Evidence
-from gradviz.model.events import Operation, OptimizerStepped, Write
+from gradviz.model.events import OptimizerStepped, Write
 from gradviz.model.explanation import CodeLine
-from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.history import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Written:
     """``"view"``, ``"detach"`` or ``""``."""
     module: str | None = None
     at: CodeLine | None = None
+    tensor: str | None = None
+    """Id of the tensor that has the name."""
 
     @property
     def is_optimizer(self) -> bool:
@@ -57,14 +60,15 @@ def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Wri
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):
                     version = event.after
-                    yield _written(event, step, events[place:], evidence)
+                    yield _written(event, (step, place), evidence)
             elif isinstance(event, OptimizerStepped) and version is not None:
                 hit = [t for t in tensors if t in event.updated]
                 following = _next_write(events[place + 1 :], storage)
                 after = after_it if following is None else following.before
                 if hit and after is not None and after > version:
                     name, line = evidence.name(hit[0]), history.line(step)
-                    yield Written(step, f"{event.name}.step", name, version, after, at=line)
+                    by = f"{event.name}.step"
+                    yield Written(step, by, name, version, after, at=line, tensor=hit[0])
                     version = after
 
 
@@ -110,8 +114,10 @@ def _next_write(events: tuple[object, ...], storage: str | None) -> Write | None
     return next(found, None)
 
 
-def _written(event: Write, step: int, following: tuple[object, ...], evidence: Evidence) -> Written:
-    called = next((e for e in following if isinstance(e, Operation) and e.name == event.by), None)
+def _written(event: Write, place: Place, evidence: Evidence) -> Written:
+    history, step = evidence.history, place[0]
+    called = history.call_of(place, event)
+    infos = [info for info in history.tensors(step) if info.name == event.name]
     written = Written(
         step,
         event.by,
@@ -120,22 +126,11 @@ def _written(event: Write, step: int, following: tuple[object, ...], evidence: E
         event.after or 0,
         event.through,
         None if called is None else called.module,
-        evidence.history.line(step),
+        history.line(step),
+        infos[0].id if infos else None,
     )
     named = next(iter(called.outputs), None) if called is not None else None
     if named is not None and named.tensor in (event.tensors or (named.tensor,)) and named.tensor:
-        return replace(written, name=evidence.history.name(named.tensor, step) or event.name)
-    if named is None or _is_name(event.name, evidence, step):
-        return written
-    return replace(written, name=None)
-
-
-def _is_name(name: str, evidence: Evidence, step: int) -> bool:
-    return any(info.name == name for info in evidence.history.tensors(step))
-
-
-def alias_of(written: Written, saved: TensorInfo | None, evidence: Evidence) -> str | None:
-    """Variable through which it was written, if it is another one than the saved tensor's."""
-    if written.name is None or saved is None:
-        return written.name
-    return None if written.name == evidence.name(saved.id) else written.name
+        name = history.name(named.tensor, step) or event.name
+        return replace(written, name=name, tensor=named.tensor)
+    return written if named is None or infos else replace(written, name=None)

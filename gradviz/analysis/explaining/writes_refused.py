@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradviz.analysis.explaining import cures_writes
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.in_place_modules import not_in_place
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
 from gradviz.analysis.explaining.statements import (
@@ -16,99 +18,126 @@ from gradviz.analysis.explaining.statements import (
     is_read_later,
     names_read,
 )
-from gradviz.model.explanation import Cause, Cure, Explanation
-from gradviz.model.facts import TensorInfo
-from gradviz.model.marks import Mark
+from gradviz.model.explanation import Cause, Cure
+from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.sentence import say
 
 
-def leaf(evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class WriteRefused(Finding):
+    """A tensor that was to be written, and what it belongs to."""
+
+    evidence: Evidence
+    written: Given
+    base: TensorInfo | None = None
+    """The leaf that it is, or is a part of."""
+    source: str | None = None
+    """Variable of which it is one of several views."""
+    module: str | None = None
+    """The module whose output it is."""
+
+
+def leaf(evidence: Evidence) -> Iterator[WriteRefused]:
     """A leaf that requires grad was to be written, or a part of it."""
     written = _written(evidence)
     base = _leaf_behind(written, evidence)
     name = evidence.name(base.id) if base is not None else None
-    part = f"{written.words}, a part of {name}" if name not in (None, written.name) else name
-    names = dict.fromkeys(n for n in (name, written.name) if n)
+    whole = written.words if base is None or name is None else evidence.term(base.id)
+    is_part = name not in (None, written.name)
     by = _by(evidence)
-    return Explanation(
-        what=f"{by} would write {part or written.words}, a leaf that requires grad, in place",
-        why="gradients are collected at leaves; a recorded write would make it the result of an "
-        "operation, and no leaf any more",
-        variables=tuple(names),
-        node=None if base is None else base.node,
-        node_name=_node_name(base, evidence),
-        current_version=None if base is None else base.version,
-        causes=(Cause("write", f"{by} was to write {written.words}", evidence.noticed),),
-        cures=tuple(_without_record(base, evidence)),
-        marks=() if base is None else (Mark(base.id, "written", f"{by} was to write it"),),
+    yield WriteRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={
+            "by": by,
+            "it": say("{}, a part of {}", written.words, whole) if is_part else whole,
+        },
+        variables=(name, written.name),
+        node=_node(base, evidence),
+        versions=(None, None if base is None else base.version),
+        causes=(_was_to_write(by, "", written, evidence),),
+        targets={"it": [None if base is None else base.id]},
+        evidence=evidence,
+        written=written,
+        base=base,
     )
 
 
-def several_views(evidence: Evidence) -> Explanation:
+def several_views(evidence: Evidence) -> Iterator[WriteRefused]:
     """One of several views that one call gave was to be written."""
     written = _written(evidence)
     made = made_by(written.key, evidence)
-    source = None
-    if made is not None:
-        source = next(filter(None, map(evidence.name, made[1].reads)), None)
+    key = None if made is None else next(filter(evidence.name, made[1].reads), None)
     by = _by(evidence)
-    causes = [Cause("write", f"{by} was to write {written.words}", evidence.noticed)]
+    causes = [_was_to_write(by, "", written, evidence)]
     if made is not None:
-        of = f" of {source}" if source else ""
-        words = f"{made[1].name} gave {written.words} as one of several views{of}"
+        of = say(" of {}", evidence.term(key)) if key is not None else ""
+        words = say("{} gave {} as one of several views{}", made[1].name, written.words, of)
         causes.append(Cause("other", words, evidence.history.line(made[0])))
-    node = evidence.history.node(written.info.node if written.info else None, evidence.step)
-    return Explanation(
-        what=f"{by} would write {written.words}, one of several views that one call gave",
-        why="they share one node, which cannot be changed for one of them alone",
-        variables=tuple(filter(None, (written.name, source))),
-        node=None if node is None else node.id,
-        node_name=None if node is None else node.name,
+    yield WriteRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={"by": by, "it": written.words},
+        variables=(written.name, evidence.name(key)),
+        node=_node(written.info, evidence),
         causes=tuple(causes),
-        cures=tuple(_of_view(written, source, evidence)),
-        marks=_mark(written, by),
+        targets=_target(written),
+        evidence=evidence,
+        written=written,
+        source=evidence.name(key),
     )
 
 
-def behind_hook(evidence: Evidence) -> Explanation:
+def behind_hook(evidence: Evidence) -> Iterator[WriteRefused]:
     """The output of a module with a full backward hook was to be written."""
     written = _written(evidence)
     by, module = _by(evidence), None if evidence.refused is None else evidence.refused.module
     where = f" in {module}" if module else ""
-    causes = [Cause("write", f"{by}{where} was to write {written.words}", evidence.noticed)]
-    causes += [*_registered(evidence)]
-    return Explanation(
-        what=f"{by}{where} would write the output of a module that has a full backward hook",
-        why="the hook's node stands behind that output, and a write in place would go around it",
-        variables=tuple(filter(None, (written.name,))),
+    yield WriteRefused(
+        history=evidence.history,
+        step=evidence.step,
+        words={"by": by, "where": where},
+        variables=(written.name,),
         node_name="BackwardHookFunctionBackward",
-        causes=tuple(causes),
-        cures=tuple(_of_written(written, evidence, module)),
-        marks=_mark(written, by),
+        causes=(_was_to_write(by, where, written, evidence), *_registered(evidence)),
+        targets=_target(written),
+        evidence=evidence,
+        written=written,
+        module=module,
     )
 
 
-def inference(evidence: Evidence) -> Explanation:
+@dataclass(frozen=True, kw_only=True)
+class InferenceSaved(Finding):
+    """The tensor of inference mode that was to be saved, if it is known."""
+
+    evidence: Evidence
+    saved_tensor: Given | None
+
+
+def inference(evidence: Evidence) -> Iterator[InferenceSaved]:
     """An operation that is recorded was to save a tensor of inference mode."""
     tensors = given(evidence) or [named(name, evidence) for name in _read_by(evidence)]
     tensors = [one for one in tensors if one.info is not None and one.info.is_inference]
     found = tensors[0] if tensors else None
-    by = _by(evidence)
-    words = "a tensor that was made in inference mode" if found is None else found.words
-    is_it = "" if found is None else ", which was made in inference mode"
+    words = say("a tensor that was made in inference mode") if found is None else found.words
     made = None if found is None else line_of(found.key, evidence)
-    causes = [Cause("other", f"{words} was made in inference mode", made)] if made else []
-    unknown = () if made or not evidence.is_recorded else (f"which line made {words}",)
-    return Explanation(
-        what=f"{by} would save {words}{is_it}",
-        why="tensors of inference mode have no version counter, so autograd could not notice "
-        "that one was written after it was saved",
-        variables=tuple(one.name for one in tensors if one.name),
+    causes = [Cause("other", say("{} was made in inference mode", words), made)] if made else []
+    unknown = () if made or not evidence.is_recorded else (say("which line made {}", words),)
+    yield InferenceSaved(
+        history=evidence.history,
+        step=evidence.step,
+        words={
+            "by": _by(evidence),
+            "it": words,
+            "which": "" if found is None else ", which was made in inference mode",
+        },
+        variables=tuple(one.name for one in tensors),
         causes=tuple(causes),
-        cures=tuple(_of_inference(found, evidence)),
-        unknown=unknown if found is not None else ("which tensor it is",),
-        marks=()
-        if found is None or found.info is None
-        else (Mark(found.info.id, "refused", words),),
+        targets={} if found is None else _target(found),
+        unknown=unknown if found is not None else (say("which tensor it is"),),
+        evidence=evidence,
+        saved_tensor=found,
     )
 
 
@@ -141,9 +170,12 @@ def _leaf_behind(written: Given, evidence: Evidence) -> TensorInfo | None:
     return leaves[0] if len(leaves) == 1 else None
 
 
-def _node_name(info: TensorInfo | None, evidence: Evidence) -> str | None:
-    node = evidence.history.node(None if info is None else info.node, evidence.step)
-    return None if node is None else node.name
+def _node(info: TensorInfo | None, evidence: Evidence) -> Node | None:
+    return evidence.history.node(None if info is None else info.node, evidence.step)
+
+
+def _was_to_write(by: str, where: str, written: Given, evidence: Evidence) -> Cause:
+    return Cause("write", say("{}{} was to write {}", by, where, written.words), evidence.noticed)
 
 
 def _by(evidence: Evidence) -> str:
@@ -161,19 +193,20 @@ def _registered(evidence: Evidence) -> Iterator[Cause]:
         if statement is not None and calls_in(statement, "register_full_backward_hook"):
             lines[statement.line] = evidence.history.line(step)
     if len(lines) == 1:
-        yield Cause("other", "the full backward hook was registered", next(iter(lines.values())))
+        words = say("the full backward hook was registered")
+        yield Cause("other", words, next(iter(lines.values())))
 
 
-def _mark(written: Given, by: str) -> tuple[Mark, ...]:
-    if written.info is None:
-        return ()
-    return (Mark(written.info.id, "written", f"{by} was to write it"),)
+def _target(written: Given) -> dict[str, list[str | None]]:
+    return {"it": [None if written.info is None else written.info.id]}
 
 
 # --- cures -----------------------------------------------------------------------------------
 
 
-def _without_record(base: TensorInfo | None, evidence: Evidence) -> Iterator[Cure]:
+def without_record(found: WriteRefused) -> Iterator[Cure]:
+    """The write under ``no_grad``, where nothing needs the old values."""
+    base, evidence = found.base, found.evidence
     statement = evidence.statement
     if statement is None or statement.is_compound:
         return
@@ -199,7 +232,9 @@ def _keeper(base: TensorInfo | None, evidence: Evidence) -> str | None:
     return None
 
 
-def _of_written(written: Given, evidence: Evidence, module: str | None = None) -> Iterator[Cure]:
+def out_of_place(found: WriteRefused) -> Iterator[Cure]:
+    """A new tensor, or a copy that may be written."""
+    written, evidence, module = found.written, found.evidence, found.module
     statement = evidence.statement
     if statement is None or statement.is_compound:
         return
@@ -215,8 +250,9 @@ def _of_written(written: Given, evidence: Evidence, module: str | None = None) -
         yield cures_writes.clone_before(written.name, statement.line, does)
 
 
-def _of_view(written: Given, source: str | None, evidence: Evidence) -> Iterator[Cure]:
+def one_by_one(found: WriteRefused) -> Iterator[Cure]:
     """Views taken one by one may be written; else what is written is not seen by the source."""
+    written, source, evidence = found.written, found.source, found.evidence
     statement = evidence.statement
     if statement is None or source is None:
         return
@@ -230,10 +266,12 @@ def _of_view(written: Given, source: str | None, evidence: Evidence) -> Iterator
             yield Cure(does, code, "instead", head.line)
         return
     if not is_read_later(source, statement):
-        yield from _of_written(written, evidence)
+        yield from out_of_place(found)
 
 
-def _of_inference(found: Given | None, evidence: Evidence) -> Iterator[Cure]:
+def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
+    """A copy, or ``no_grad`` in place of inference mode."""
+    found, evidence = finding.saved_tensor, finding.evidence
     statement = evidence.statement
     if found is None or statement is None:
         return

@@ -2,109 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gradviz.analysis.explaining.cures_saved import cures_of
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.kinds import versions_in
 from gradviz.analysis.explaining.suspects import Suspect, suspects_of
-from gradviz.analysis.explaining.words import is_result, listed, operation_of, shape
+from gradviz.analysis.explaining.words import is_result, operation_of, shape
 from gradviz.analysis.explaining.writes import Written, writes_since_save
-from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import SavedTensor
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence, Term, listed, say
 
 
-def explain(evidence: Evidence) -> Explanation:
-    """Which tensor, which node saved it, who wrote it first, and how to go on."""
+@dataclass(frozen=True, kw_only=True)
+class SavedWritten(Finding):
+    """The saved tensor that was written, or several of which torch meant one."""
+
+    evidence: Evidence
+    suspect: Suspect | None = None
+
+
+def saved_written(evidence: Evidence) -> Iterator[SavedWritten]:
+    """Which tensor, which node saved it, and who wrote it first."""
     found = suspects_of(evidence)
-    if len(found) != 1:
-        return _several(found, evidence)
-    suspect = found[0]
+    yield _of_one(found[0], evidence) if len(found) == 1 else _of_several(found, evidence)
+
+
+def fixes(found: SavedWritten) -> Iterator[Cure]:
+    """Changes after which what is saved is as it was."""
+    if found.suspect is not None:
+        yield from cures_of(found.suspect, found.evidence)
+
+
+def _of_one(suspect: Suspect, evidence: Evidence) -> SavedWritten:
     node, slot = suspect.node, suspect.slot
     writes = writes_since_save(slot, node, evidence)
     first = writes[0] if writes else None
-    return Explanation(
-        what=_what(suspect, evidence),
-        why=_why(suspect, first),
-        variables=_variables(suspect, first, evidence),
-        node=node.id,
-        node_name=node.name,
-        saved=slot.name,
-        saved_version=slot.saved_version,
-        current_version=slot.current_version,
+    is_view = suspect.name is not None and slot.view_of is not None
+    name = _name(suspect)
+    saved = say("a view of {}", name) if is_view else name or Sentence(_anonymous(slot))
+    at = "" if first is None else say("{} in {}", first.by, evidence.at(first.at))
+    case = "the optimizer wrote" if first is not None and first.is_optimizer else ""
+    return SavedWritten(
+        history=evidence.history,
+        step=evidence.step,
+        case="version not known" if slot.saved_version is None else case,
+        words={
+            "node": Term(node.id, node.name),
+            "saved": saved,
+            "it": "it" if name is None or is_view else name,
+            "then": slot.saved_version,
+            "now": slot.current_version,
+            "operation": operation_of(node),
+            "source": "its result" if is_result(slot) else "what it saved",
+            "by": say("{} wrote it", at) if at else "written after it was saved",
+        },
+        variables=(suspect.name, None if first is None else first.name),
+        node=node,
+        slot=slot,
         causes=tuple(_causes(suspect, writes, evidence)),
-        cures=tuple(cures_of(suspect, evidence))[:2],
-        unknown=tuple(_unknown(first, evidence)),
-        marks=tuple(_marks(suspect, first, evidence)),
+        targets=_targets(suspect, first, evidence),
+        unknown=() if first is not None else (_unknown(evidence),),
+        inside=None if first is None else first.module,
+        by="" if first is None else first.by,
+        evidence=evidence,
+        suspect=suspect,
     )
 
 
-def _several(found: list[Suspect], evidence: Evidence) -> Explanation:
+def _of_several(found: Sequence[Suspect], evidence: Evidence) -> SavedWritten:
     """torch names no node, and none or several fit what it says."""
     names = list(dict.fromkeys(s.name for s in found if s.name))
     told = versions_in(evidence.raised.message)
-    which = [f"{s.slot.name} of {s.node.name}" + (f" ({s.name})" if s.name else "") for s in found]
-    unknown = (
-        f"which of them torch was about to read: {listed(which)}"
-        if found
-        else "which node had saved it",
-        *_unknown(None, evidence),
-    )
-    sizes = "" if told is None else f" of shape {shape(told[0])}"
-    versions = "" if told is None else f" at version {told[1]}, and it is at version {told[2]}"
     node_names = {s.node.name for s in found}
-    return Explanation(
-        what=f"a tensor{sizes} was saved{versions} when backward needs it",
-        why="a gradient from changed values would be wrong, so torch refuses",
+    which = listed([_which(one) for one in found])
+    return SavedWritten(
+        history=evidence.history,
+        step=evidence.step,
+        case="tensor not known",
+        words={
+            "of_shape": "" if told is None else f" of shape {shape(told[0])}",
+            "versions": ""
+            if told is None
+            else f" at version {told[1]}, and it is at version {told[2]}",
+        },
         variables=tuple(names) if len(names) == 1 else (),
         node_name=node_names.pop() if len(node_names) == 1 else None,
-        saved_version=None if told is None else told[1],
-        current_version=None if told is None else told[2],
-        unknown=unknown,
-        marks=tuple(
-            Mark(s.node.id, "written", "it may have saved what was written") for s in found
+        versions=None if told is None else (told[1], told[2]),
+        targets={"candidate": [one.node.id for one in found]},
+        unknown=(
+            say("which of them torch was about to read: {}", which)
+            if found
+            else Sentence("which node had saved it"),
+            _unknown(evidence),
         ),
+        evidence=evidence,
     )
 
 
-# --- words -----------------------------------------------------------------------------------
+def _which(one: Suspect) -> Sentence:
+    name = _name(one)
+    whose = say(" ({})", name) if name is not None else ""
+    return say("{} of {}{}", one.slot.name, Term(one.node.id, one.node.name), whose)
 
 
-def _what(suspect: Suspect, evidence: Evidence) -> str:
-    node, slot = suspect.node, suspect.slot
-    is_view = suspect.name is not None and slot.view_of is not None
-    saved = f"a view of {suspect.name}" if is_view else suspect.name or _anonymous(slot)
-    it = "it" if suspect.name is None or is_view else suspect.name
-    if slot.saved_version is None:
-        return f"{node.name} saved {saved}, which was written before backward needs it"
-    return (
-        f"{node.name} saved {saved} at version {slot.saved_version}, "
-        f"but {it} is at version {slot.current_version} when backward needs it"
-    )
+def _name(suspect: Suspect) -> Sentence | None:
+    if suspect.name is None:
+        return None
+    return Sentence(suspect.name if suspect.tensor is None else Term(suspect.tensor, suspect.name))
 
 
 def _anonymous(slot: SavedTensor) -> str:
     whose = "its result" if is_result(slot) else "a tensor"
     return f"{whose} ({slot.dtype} {shape(slot.shape or ())})"
-
-
-def _why(suspect: Suspect, first: Written | None) -> str:
-    if first is not None and first.is_optimizer:
-        return (
-            "backward goes on with the weights that this loss was computed with; the optimizer "
-            "has overwritten them, so the gradient would be wrong and torch refuses"
-        )
-    source = "its result" if is_result(suspect.slot) else "what it saved"
-    return (
-        f"the gradient of {operation_of(suspect.node)} is computed from {source}; from changed "
-        "values it would be wrong, so torch refuses"
-    )
-
-
-def _variables(suspect: Suspect, first: Written | None, evidence: Evidence) -> tuple[str, ...]:
-    names = [suspect.name, None if first is None else first.name]
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _causes(suspect: Suspect, writes: list[Written], evidence: Evidence) -> Iterator[Cause]:
@@ -114,49 +127,56 @@ def _causes(suspect: Suspect, writes: list[Written], evidence: Evidence) -> Iter
     node, slot = suspect.node, suspect.slot
     made = evidence.history.made_at(node)
     if made is not None:
-        saved = suspect.name or ("its result" if is_result(slot) else "a tensor")
+        saved = _name(suspect) or ("its result" if is_result(slot) else "a tensor")
         version = "" if slot.saved_version is None else f" at version {slot.saved_version}"
-        yield Cause("save", f"{node.name} saved {saved} as {slot.name}{version}", made)
+        words = say("{} saved {} as {}{}", Term(node.id, node.name), saved, slot.name, version)
+        yield Cause("save", words, made)
 
 
-def _wrote(written: Written, suspect: Suspect) -> str:
+def _wrote(written: Written, suspect: Suspect) -> Sentence:
     versions = f"version {written.before} became {written.after}"
+    name = (
+        None
+        if written.name is None
+        else Sentence(
+            written.name if written.tensor is None else Term(written.tensor, written.name)
+        )
+    )
     if written.is_optimizer:
-        return f"{written.by}() updated {written.name}: {versions}"
+        return say("{}() updated {}: {}", written.by, name, versions)
     where = f" in {written.module}" if written.module else ""
     by = "the assignment" if written.by == "__setitem__" else written.by
-    if written.name is None:
-        return f"{by}{where} wrote {suspect.name or 'it'} in place: {versions}"
-    whose = ""
+    if name is None:
+        return say("{}{} wrote {} in place: {}", by, where, _name(suspect) or "it", versions)
+    whose: str = ""
     if suspect.name not in (None, written.name):
-        whose = f", which shares the memory of {suspect.name}"
+        shares = ", which shares the memory of {}"
         if written.through == "view":
-            whose = f", a view of the memory of {suspect.name}"
-    return f"{by}{where} wrote {written.name}{whose}: {versions}"
+            shares = ", a view of the memory of {}"
+        whose = say(shares, _name(suspect))
+    return say("{}{} wrote {}{}: {}", by, where, name, whose, versions)
 
 
-def _unknown(first: Written | None, evidence: Evidence) -> Iterator[str]:
-    if first is not None:
-        return
+def _unknown(evidence: Evidence) -> Sentence:
     if evidence.is_recorded:
-        yield "which line wrote it first: the recording did not see that write"
-    else:
-        yield "which line wrote it; gradviz.record() around the code would tell"
+        return Sentence("which line wrote it first: the recording did not see that write")
+    return Sentence("which line wrote it; gradviz.record() around the code would tell")
 
 
-def _marks(suspect: Suspect, first: Written | None, evidence: Evidence) -> Iterator[Mark]:
+def _targets(
+    suspect: Suspect, first: Written | None, evidence: Evidence
+) -> dict[str, list[str | None]]:
     node = suspect.node
-    place = next((i for i, s in enumerate(node.saved) if s.name == suspect.slot.name), None)
-    by = "" if first is None else f"{first.by} in {evidence.at(first.at)} wrote it"
-    yield Mark(node.id, "refused", "it saved what was written afterwards")
-    if place is not None:
-        yield Mark(f"{node.id}.saved.{place}", "written", by or "written after it was saved")
+    slots = [i for i, slot in enumerate(node.saved) if slot.name == suspect.slot.name]
+    writers: list[str | None] = []
     if first is not None and suspect.tensor is not None and not first.is_optimizer:
-        made = [
-            n
-            for n in evidence.history.nodes(first.step)
-            if evidence.history.born(n.id) == first.step
+        history, step = evidence.history, first.step
+        made = [node for node in history.nodes(step) if history.born(node.id) == step]
+        writers += [
+            n.id for n in made if operation_of(n) + "_" == first.by or n.name == "CopySlices"
         ]
-        writers = [n for n in made if operation_of(n) + "_" == first.by or n.name == "CopySlices"]
-        if len(writers) == 1:
-            yield Mark(writers[0].id, "culprit", by)
+    return {
+        "node": [node.id],
+        "slot": [f"{node.id}.saved.{place}" for place in slots[:1]],
+        "writer": writers if len(writers) == 1 else [],
+    }

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.explaining.silent.words import at, marked
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.statements import Statement, end_of, last_name, statement_of
 from gradviz.model.events import Operand, Operation
-from gradviz.model.explanation import Cause, Cure, Explanation
-from gradviz.model.facts import Node
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence, Term, listed, say
 
 _LOSS_NAMES: Final = (
     "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss "
@@ -49,7 +48,14 @@ class Pairs:
         return two[self.column], two[1 - self.column]
 
 
-def broadcasts(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class Broadcast(Finding):
+    """A loss of all pairs."""
+
+    compared: Pairs
+
+
+def broadcasts(history: History) -> Iterator[Broadcast]:
     """Differences and losses of shape ``(N, N)`` that should have been of shape ``(N,)``."""
     ran: dict[str, Place] = {}
     for place, run in history.runs:
@@ -64,7 +70,7 @@ def broadcasts(history: History) -> Iterator[Explanation]:
             or _is_wanted(event, column, place, history)
         ):
             continue
-        yield _explanation(Pairs(place, event, column, ran[event.node]), history)
+        yield _finding(Pairs(place, event, column, ran[event.node]), history)
 
 
 def _column(event: Operation) -> int | None:
@@ -122,44 +128,41 @@ def _origin(key: str, history: History) -> str:
     return key
 
 
-def _explanation(pairs: Pairs, history: History) -> Explanation:
+def _finding(pairs: Pairs, history: History) -> Broadcast:
     event, step = pairs.event, pairs.ran[0]
     column, row = pairs.operands
     size = (row.shape or (0,))[0]
-    node: Node | None = history.node(event.node, step)
     line = history.line(pairs.place)
-    names = [name for o in (column, row) if (name := history.name(o.tensor, pairs.place[0]))]
-    shapes = " and ".join(
-        f"{history.name(o.tensor, pairs.place[0]) or 'the other'} of shape {o.shape}"
-        for o in event.inputs[:2]
-    ).replace("the other of shape", "a tensor of shape")
-    what = (
-        f"{event.name} got {shapes}, and broadcast them to ({size}, {size}): {size * size} pairs "
-        f"where {size} were meant"
-    )
-    why = (
-        "broadcasting stretches both: each element is compared with every element of the other, "
-        "so the gradient pulls every prediction towards all targets at once"
-    )
-    pairs_words = f"{at(line, history)}: {size} x {size} pairs"
-    named = "" if node is None else node.name
-    return Explanation(
-        kind="broadcast",
-        what=what,
-        why=why,
-        variables=tuple(names),
-        node=event.node,
-        node_name=named or None,
-        causes=(Cause("other", f"{event.name} compares {size} x {size} pairs", line),),
-        noticed=history.line(pairs.ran),
-        cures=tuple(_cures(pairs, history)),
-        marks=marked([Mark(event.node or "", "culprit", pairs_words)], history, step),
+    names = [history.name(operand.tensor, pairs.place[0]) for operand in (column, row)]
+    cause = say("{} compares {} x {} pairs", event.name, size, size)
+    return Broadcast(
+        history=history,
         step=step,
-        recording=history.recording,
-    )  # fmt: skip
+        noticed=history.line(pairs.ran),
+        words={
+            "call": event.name,
+            "operands": listed([_shaped(o, pairs.place[0], history) for o in event.inputs[:2]]),
+            "size": size,
+            "pairs": size * size,
+            "line": history.line_term(line),
+        },
+        variables=tuple(names),
+        node=history.node(event.node, step),
+        causes=(Cause("other", cause, line),),
+        targets={"node": [event.node]},
+        compared=pairs,
+    )
 
 
-def _cures(pairs: Pairs, history: History) -> Iterator[Cure]:
+def _shaped(operand: Operand, step: int, history: History) -> Sentence:
+    name = history.name(operand.tensor, step)
+    thing = "a tensor" if name is None or operand.tensor is None else Term(operand.tensor, name)
+    return say("{} of shape {}", thing, operand.shape)
+
+
+def fixes(found: Broadcast) -> Iterator[Cure]:
+    """Both of one shape."""
+    pairs, history = found.compared, found.history
     line, statement = history.line(pairs.place), statement_of(history, pairs.place)
     two = None if statement is None else _two_sides(statement, pairs.event)
     if statement is None or two is None or line is None:

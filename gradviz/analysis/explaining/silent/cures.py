@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from gradviz.analysis.explaining.silent.words import at, way_of
+from gradviz.analysis.explaining.silent.words import way_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     end_of,
@@ -67,8 +67,8 @@ def moved(
         return
     if not one.is_compound and not two.is_compound and same_block(one, two):
         gone = Cure("", "", "instead", line.line)
-        words = f"moves {at(line, history)} {'behind' if side == 'after' else 'before'} "
-        words += f"{at(other, history)}: {does}"
+        words = f"moves {history.line_term(line)} {'behind' if side == 'after' else 'before'} "
+        words += f"{history.line_term(other)}: {does}"
         yield Cure(words, one.text, side, other.line, (gone,))
 
 
@@ -103,7 +103,9 @@ def copied_alias(act: Act, name: str, history: History) -> Iterator[Cure]:
         return
     copy = ".copy()" if way.call == "numpy" else ".clone()"
     code = statement.edited([(end_of(calls[0]), copy)])
-    yield Cure(f"{at(line, history)} writes to a copy; {name} stays", code, "instead", way.at.line)
+    yield Cure(
+        f"{history.line_term(line)} writes to a copy; {name} stays", code, "instead", way.at.line
+    )
 
 
 def _saved_copy(node: Node, slot: SavedTensor, name: str, history: History) -> Iterator[Cure]:

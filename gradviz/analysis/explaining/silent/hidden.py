@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.cures import cures_of_hidden
 from gradviz.analysis.explaining.silent.harmless import is_scaled_with, may_be_put_back
 from gradviz.analysis.explaining.silent.reads import looks_at_pattern, reads_values, same_pattern
-from gradviz.analysis.explaining.silent.words import at, marked, write_cause
+from gradviz.analysis.explaining.silent.words import write_cause
 from gradviz.model.events import NodeRan
-from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node, Number, SavedTensor
 from gradviz.model.history import Act, History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,19 @@ class Use:
         return nbytes is not None and whole is not None and nbytes >= whole
 
 
-def hidden_writes(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class HiddenWrite(Finding):
+    """A write to saved memory, and the first use of it."""
+
+    act: Act
+    use: Use
+    name: str
+    """Variable that was saved, or a description."""
+    is_only: bool
+    """Whether no other node used what was written."""
+
+
+def hidden_writes(history: History) -> Iterator[HiddenWrite]:
     """Writes to what a node had saved, where the version stood still."""
     first: list[tuple[Use, list[Act], list[Use]]] = []
     by_act: dict[Place, list[Use]] = {}
@@ -52,7 +65,7 @@ def hidden_writes(history: History) -> Iterator[Explanation]:
             by_act[acts[0].place].append(use)
     for use, acts, uses in first:
         others = {one.node.id for one in uses} - {use.node.id}
-        yield _explanation(use, acts, not others, history)
+        yield _finding(use, acts, not others, history)
 
 
 def _uses(place: Place, ran: NodeRan, history: History) -> Iterator[Use]:
@@ -160,40 +173,46 @@ def _is_whole(act: Act, use: Use) -> bool:
     return prod(written) * (nbytes // prod(shape)) >= whole
 
 
-def _explanation(use: Use, acts: list[Act], is_only: bool, history: History) -> Explanation:
-    act, step = acts[0], use.place[0]
-    key = history.name(use.tensor, step)
-    name = key or f"a tensor of shape {use.slot.shape}"
+def _finding(use: Use, acts: list[Act], is_only: bool, history: History) -> HiddenWrite:
+    step = use.place[0]
+    name = history.name(use.tensor, step)
+    words = name or f"a tensor of shape {use.slot.shape}"
+    key = None if name is None else use.tensor
+    thing = words if key is None else Term(key, words)
     node, slot = use.node, use.slot
+    term = Term(node.id, node.name)
     saved = history.made_at(node)
-    causes = [write_cause(one, name, history) for one in acts[:3]]
+    causes = [write_cause(one, words, key, history) for one in acts[:3]]
     if saved is not None:
-        causes.append(Cause("save", f"{node.name} saved {name} as {slot.name}", saved))
-    stood = "no version" if slot.saved_version is None else f"version {slot.saved_version}"
-    marks = [Mark(f"{node.id}.saved.{use.at}", "written", f"{causes[0].what} after it was saved")]
-    if use.tensor is not None:
-        marks.append(Mark(use.tensor, "written", causes[0].what))
-    return Explanation(
-        kind="hidden write",
-        what=(
-            f"{causes[0].what} after {node.name} had saved it, and {stood} did not change, so "
-            f"backward did not notice"
-        ),
-        why=(
-            f"{node.name} keeps the memory of {name}, not a copy. Backward computed with the "
-            f"values that {at(causes[0].at, history)} had put there, so the gradient is not that "
-            f"of what forward computed"
-        ),
-        variables=() if key is None else (key,),
-        node=node.id,
-        node_name=node.name,
-        saved=slot.name,
-        saved_version=slot.saved_version,
-        current_version=slot.current_version,
-        causes=tuple(causes),
-        noticed=history.line(step),
-        cures=cures_of_hidden(act, use.place, name, node if is_only else None, slot, history),
-        marks=marked(marks, history, step),
+        causes.append(Cause("save", say("{} saved {} as {}", term, thing, slot.name), saved))
+    return HiddenWrite(
+        history=history,
         step=step,
-        recording=history.recording,
+        noticed=history.line(step),
+        words={
+            "wrote": causes[0].what,
+            "node": term,
+            "stood": "no version"
+            if slot.saved_version is None
+            else f"version {slot.saved_version}",
+            "it": thing,
+            "line": history.line_term(causes[0].at),
+        },
+        variables=(name,),
+        node=node,
+        slot=slot,
+        causes=tuple(causes),
+        targets={"slot": [f"{node.id}.saved.{use.at}"], "it": [use.tensor]},
+        act=acts[0],
+        use=use,
+        name=words,
+        is_only=is_only,
+    )
+
+
+def fixes(found: HiddenWrite) -> Iterator[Cure]:
+    """What makes the gradient right where saved memory was written."""
+    node = found.use.node if found.is_only else None
+    yield from cures_of_hidden(
+        found.act, found.use.place, found.name, node, found.use.slot, found.history
     )

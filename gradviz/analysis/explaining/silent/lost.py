@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.cures import moved
 from gradviz.analysis.explaining.silent.rounds import Round, is_empty, rounds
-from gradviz.analysis.explaining.silent.words import at, few, marked
+from gradviz.analysis.explaining.silent.words import few_of
 from gradviz.analysis.explaining.statements import names_read, statement_of
 from gradviz.model.events import Clipped
-from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import say
 
 
-def lost_gradients(history: History) -> Iterator[Explanation]:
-    """Steps of optimizers before which ``zero_grad()`` took all new gradients away, and steps
-    whose gradients came after they had been clipped."""
+@dataclass(frozen=True, kw_only=True)
+class LostGradient(Finding):
+    """What was done at the wrong time, and the step of the optimizer that it harmed."""
+
+    place: Place
+    one: Round
+
+
+def thrown_away(history: History) -> Iterator[LostGradient]:
+    """Steps of optimizers before which ``zero_grad()`` took all new gradients away."""
     for one in rounds(history):
-        thrown = _thrown_away(one)
-        if thrown:
-            yield _thrown(one, thrown, history)
+        gone = _thrown_away(one)
+        if gone:
+            yield _thrown(one, gone, history)
+
+
+def clipped_early(history: History) -> Iterator[LostGradient]:
+    """Steps of optimizers whose gradients came after they had been clipped."""
+    for one in rounds(history):
         clip = _early_clip(one, history)
         if clip is not None:
             yield _clipped(one, clip, history)
+
+
+def after_the_step(found: LostGradient) -> Iterator[Cure]:
+    """Take them away when they have been used."""
+    does = "it has used the gradient by then"
+    yield from moved(found.place, found.one.place, "after", does, found.history)
+
+
+def before_the_step(found: LostGradient) -> Iterator[Cure]:
+    """Clip what backward has given."""
+    does = "backward has run by then"
+    yield from moved(found.place, found.one.place, "before", does, found.history)
 
 
 # ----------------------------------------------------------------------- thrown away
@@ -67,40 +93,34 @@ def _taken(key: str, since: Place, one: Round) -> Place | None:
     return None
 
 
-def _thrown(one: Round, gone: dict[str, Place], history: History) -> Explanation:
+def _thrown(one: Round, gone: dict[str, Place], history: History) -> LostGradient:
     step = one.place[0]
-    names = _names(gone, step, history)
+    names = few_of(gone, step, history)
     place = min(gone.values())
-    line, noticed = history.line(place), history.line(one.place)
-    came = max((p for p, event in one.accumulated if event.tensor in gone and p < place),
-               default=place)  # fmt: skip
-    backward = history.line(came)
-    verb = "gradient" if len(gone) == 1 else "gradients"
-    return Explanation(
-        kind="gradient thrown away",
-        what=(
-            f"the {verb} of {few(names)} that backward gave in {at(backward, history)} "
-            f"{'was' if len(gone) == 1 else 'were'} taken away before {one.label} used "
-            f"{'it' if len(gone) == 1 else 'them'}"
-        ),
-        why=(
-            "a step of an optimizer uses what .grad holds at that moment; taken away after "
-            "backward, nothing is left of what backward computed"
-        ),
-        variables=tuple(names),
-        causes=(
-            Cause("other", f"it took away what .grad of {few(names)} held", line),
-            Cause("backward", "backward had just filled it", backward),
-        ),
-        noticed=noticed,
-        cures=tuple(moved(place, one.place, "after", "it has used the gradient by then", history)),
-        marks=marked(
-            [Mark(key, "unreached", f"{at(line, history)} took its gradient away") for key in gone],
-            history,
-            step,
-        ),
+    came = [p for p, event in one.accumulated if event.tensor in gone and p < place]
+    backward = history.line(max(came, default=place))
+    is_one = len(gone) == 1
+    return LostGradient(
+        history=history,
         step=step,
-        recording=history.recording,
+        noticed=history.line(one.place),
+        words={
+            "gradients": "gradient" if is_one else "gradients",
+            "names": names,
+            "backward": history.line_term(backward),
+            "were": "was" if is_one else "were",
+            "label": one.label,
+            "them": "it" if is_one else "them",
+            "line": history.line_term(history.line(place)),
+        },
+        variables=tuple(history.name(key, step) for key in gone),
+        causes=(
+            Cause("other", say("it took away what .grad of {} held", names), history.line(place)),
+            Cause("backward", say("backward had just filled it"), backward),
+        ),
+        targets={"thrown": list(gone)},
+        place=place,
+        one=one,
     )
 
 
@@ -136,56 +156,35 @@ def _is_about(place: Place, clip: Clipped, one: Round, history: History) -> bool
     statement = statement_of(history, place)
     if statement is None:
         return False
-    mine = {
-        name.split(".")[0].split("[")[0]
-        for name in _names(one.stepped.parameters, place[0], history)
-    }
+    names = filter(None, (history.name(key, place[0]) for key in one.stepped.parameters))
+    mine = {name.split(".")[0].split("[")[0] for name in names}
     return bool(mine & set(names_read(statement.node)))
 
 
-def _clipped(one: Round, clip: tuple[Place, Clipped], history: History) -> Explanation:
+def _clipped(one: Round, clip: tuple[Place, Clipped], history: History) -> LostGradient:
     place, event = clip
     step = one.place[0]
     came = [(p, e) for p, e in one.accumulated if p > place]
     keys = list(dict.fromkeys(e.tensor for _, e in came if e.tensor is not None))
-    names = _names(keys, step, history)
-    line, noticed, backward = (
-        history.line(place),
-        history.line(one.place),
-        history.line(came[-1][0]),
-    )
-    had = "there was no gradient yet" if set(event.tensors) == set(event.without) else (
-        "there were only old gradients")  # fmt: skip
-    return Explanation(
-        kind="clipped before backward",
-        what=(
-            f"{event.name} ran when {had}; {one.label} used the gradients of {few(names)} that "
-            f"backward gave afterwards, not clipped"
-        ),
-        why=(
-            f"{event.name} changes the .grad that are there when it runs, once; it has to run "
-            f"between backward and the step"
-        ),
-        variables=tuple(names),
-        causes=(
-            Cause("other", f"{event.name} ran before backward", line),
-            Cause("backward", "the gradients came here", backward),
-        ),
-        noticed=noticed,
-        cures=tuple(moved(place, one.place, "before", "backward has run by then", history)),
-        marks=marked(
-            [Mark(key, "written", "stepped with a gradient that was not clipped") for key in keys],
-            history,
-            step,
-        ),
+    had = "there was no gradient yet"
+    if set(event.tensors) != set(event.without):
+        had = "there were only old gradients"
+    return LostGradient(
+        history=history,
         step=step,
-        recording=history.recording,
+        noticed=history.line(one.place),
+        words={
+            "call": event.name,
+            "had": had,
+            "label": one.label,
+            "names": few_of(keys, step, history),
+        },
+        variables=tuple(history.name(key, step) for key in keys),
+        causes=(
+            Cause("other", say("{} ran before backward", event.name), history.line(place)),
+            Cause("backward", say("the gradients came here"), history.line(came[-1][0])),
+        ),
+        targets={"stepped": keys},
+        place=place,
+        one=one,
     )
-
-
-# ----------------------------------------------------------------------------- common
-
-
-def _names(keys: object, step: int, history: History) -> list[str]:
-    found = (history.name(key, step) for key in keys)  # type: ignore[attr-defined]
-    return [name for name in found if name]

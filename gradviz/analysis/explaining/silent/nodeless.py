@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.cures import copied_alias, mode_around, recorded_write
 from gradviz.analysis.explaining.silent.harmless import (
     is_harmless,
@@ -13,13 +14,13 @@ from gradviz.analysis.explaining.silent.harmless import (
     is_scaled_with,
     may_be_put_back,
 )
-from gradviz.analysis.explaining.silent.words import at, marked, write_cause
+from gradviz.analysis.explaining.silent.words import write_cause
 from gradviz.analysis.explaining.statements import statement_of
 from gradviz.model.events import NodeRan
-from gradviz.model.explanation import Explanation
+from gradviz.model.explanation import Cure
 from gradviz.model.facts import Number, TensorInfo, ValueSummary
 from gradviz.model.history import Act, History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
 
 _PARTS: Final = frozenset(
     f"{name}Backward0"
@@ -44,7 +45,16 @@ class Miss:
     """When backward went there."""
 
 
-def nodeless_writes(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class MissedWrite(Finding):
+    """A write that backward went past."""
+
+    act: Act
+    name: str
+    """Variable that was written."""
+
+
+def nodeless_writes(history: History) -> Iterator[MissedWrite]:
     """Writes in place to tensors of the graph that no node tells of."""
     ran: _Ran = {}
     for place, event in history.runs:
@@ -56,7 +66,7 @@ def nodeless_writes(history: History) -> Iterator[Explanation]:
             if miss is None or node is None or is_scaled_with(node, act, history):
                 continue
             if not is_harmless(act, history):
-                yield _explanation(miss, history)
+                yield _finding(miss, history)
 
 
 _Ran = dict[str, dict[int, tuple[Place, NodeRan]]]
@@ -176,34 +186,40 @@ def _mode(miss: Miss, history: History) -> str:
     return " in inference mode" if "inference" in mode_around(statement) else " under no_grad"
 
 
-def _explanation(miss: Miss, history: History) -> Explanation:
+def _finding(miss: Miss, history: History) -> MissedWrite:
     act, info, step = miss.act, miss.tensor, miss.place[0]
-    name = history.name(info.id, act.place[0]) or act.event.name
-    cause = write_cause(act, name, history)
+    known = history.name(info.id, act.place[0])
+    name = known or act.event.name
+    cause = write_cause(act, name, None if known is None else info.id, history)
     node = history.node(miss.node, step)
-    node_name = "its node" if node is None else node.name
     reader = history.node(miss.reader, step)
-    came = "it began there" if reader is None else f"it came from {reader.name}"
-    edge = [] if reader is None else [
-        Mark(f"{reader.id}.{miss.slot}", "culprit", f"{act.event.by} is missing here")
-    ]  # fmt: skip
-    why = (
-        f"backward went through {name} as if it still were what {node_name} gave: {came} and "
-        f"went on to {node_name}, and no node tells it what {at(cause.at, history)} did"
-    )
-    return Explanation(
-        kind="write without a node",
-        what=(
-            f"{cause.what}{_mode(miss, history)} without leaving a node, so the gradient ignores it"
-        ),
-        why=why,
-        variables=(name,),
-        node=miss.node,
-        node_name=None if node is None else node.name,
-        causes=(cause,),
-        noticed=history.line(step),
-        cures=(*recorded_write(act, name, history), *copied_alias(act, name, history))[:2],
-        marks=marked([*edge, Mark(info.id, "written", cause.what)], history, step),
+    came = say("it came from {}", Term(reader.id, reader.name)) if reader else "it began there"
+    return MissedWrite(
+        history=history,
         step=step,
-        recording=history.recording,
+        noticed=history.line(step),
+        words={
+            "wrote": cause.what,
+            "mode": _mode(miss, history),
+            "it": name if known is None else Term(info.id, name),
+            "node": "its node" if node is None else Term(node.id, node.name),
+            "came": came,
+            "line": history.line_term(cause.at),
+            "by": act.event.by,
+        },
+        variables=(name,),
+        node=node,
+        causes=(cause,),
+        targets={
+            "edge": [None if reader is None else f"{reader.id}.{miss.slot}"],
+            "it": [info.id],
+        },
+        act=act,
+        name=name,
     )
+
+
+def fixes(found: MissedWrite) -> Iterator[Cure]:
+    """The write as an operation that is recorded, or to a copy."""
+    yield from recorded_write(found.act, found.name, found.history)
+    yield from copied_alias(found.act, found.name, found.history)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.rounds import frozen_at
-from gradviz.analysis.explaining.silent.words import few, marked
+from gradviz.analysis.explaining.silent.words import few
 from gradviz.analysis.explaining.statements import (
     expression_of,
     is_expression,
@@ -15,12 +17,19 @@ from gradviz.analysis.explaining.statements import (
     statement_of,
 )
 from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
 
 
-def moving_norms(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class MovingNorm(Finding):
+    """Batch norms that moved, by their paths."""
+
+    modules: tuple[str, ...]
+
+
+def moving_norms(history: History) -> Iterator[MovingNorm]:
     """Batch norms whose parameters are frozen and whose statistics a forward wrote."""
     lines: dict[int, list[tuple[Place, Operation]]] = defaultdict(list)
     for place, event in history.told(Operation):
@@ -94,43 +103,41 @@ def _stops_recording(around: ast.stmt) -> bool:
     return bool(names & {"no_grad", "inference_mode", "set_grad_enabled"})
 
 
-def _moving(found: list[tuple[Place, Operation]], history: History) -> Explanation:
+def _moving(found: list[tuple[Place, Operation]], history: History) -> MovingNorm:
     place, event = found[0]
     step = place[0]
     modules = list(dict.fromkeys(e.module or "batch_norm" for _, e in found))
     keys = [o.tensor for _, e in found for o in e.inputs[1:3] if o.tensor is not None]
-    names = list(dict.fromkeys(history.name(key, step) or key for key in keys))
+    statistics = few([Term(key, history.name(key, step) or key) for key in dict.fromkeys(keys)])
     line = history.line(step)
-    causes = [Cause("write", f"batch_norm wrote {few(names)} in training mode", line)]
+    causes = [Cause("write", say("batch_norm wrote {} in training mode", statistics), line)]
     weight = next((o.tensor for o in event.inputs[3:5] if o.tensor is not None), None)
     frozen = None if weight is None else frozen_at(weight, place, history)
     if frozen is not None:
-        causes.append(Cause("other", "its parameters are frozen since then", history.line(frozen)))
-    node = history.node(event.node, step)
+        words = say("its parameters are frozen since then")
+        causes.append(Cause("other", words, history.line(frozen)))
     many = len(modules) > 1
-    return Explanation(
-        kind="frozen batch norm moves",
-        what=(
-            f"{few(modules)} {'have' if many else 'has'} frozen parameters, and "
-            f"{'their' if many else 'its'} forward still wrote {few(names)}"
-        ),
-        why=(
-            "requires_grad=False stops gradients only. Running statistics are buffers that a "
-            "forward in training mode updates, under no_grad too; eval() stops that"
-        ),
-        variables=tuple(names),
-        node=event.node,
-        node_name=None if node is None else node.name,
-        causes=tuple(causes),
-        noticed=line,
-        cures=tuple(_in_eval(modules, line)),
-        marks=marked([Mark(k, "written", "the forward updated it") for k in keys], history, step),
+    return MovingNorm(
+        history=history,
         step=step,
-        recording=history.recording,
+        noticed=line,
+        words={
+            "modules": few(modules),
+            "have": "have" if many else "has",
+            "their": "their" if many else "its",
+            "statistics": statistics,
+        },
+        variables=tuple(history.name(key, step) or key for key in keys),
+        node=history.node(event.node, step),
+        causes=tuple(causes),
+        targets={"statistics": keys},
+        modules=tuple(modules),
     )
 
 
-def _in_eval(modules: list[str], line: CodeLine | None) -> Iterator[Cure]:
+def fixes(found: MovingNorm) -> Iterator[Cure]:
+    """Evaluation mode for the modules."""
+    modules, line = found.modules, found.noticed
     does = "the statistics stay, and are used as they are"
     typed = [expression_of(name) for name in modules]
     if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.rounds import Round, rounds
-from gradviz.analysis.explaining.silent.words import at, few, marked
+from gradviz.analysis.explaining.silent.words import few
 from gradviz.analysis.explaining.statements import (
     expression_of,
     is_expression,
@@ -15,9 +16,9 @@ from gradviz.analysis.explaining.statements import (
     statement_of,
 )
 from gradviz.model.events import Accumulated, OptimizerStepped
-from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,15 @@ class Swap:
     step: int
 
 
-def rebound_parameters(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class Rebound(Finding):
+    """Names that moved to new parameters, and the step that moved the old ones."""
+
+    one: Round
+    swaps: tuple[Swap, ...]
+
+
+def rebound_parameters(history: History) -> Iterator[Rebound]:
     """Parameters that get gradients while the optimizer steps with those they replaced."""
     everywhere = {key for _, event in history.told(OptimizerStepped) for key in event.parameters}
     for one in rounds(history):
@@ -41,7 +50,7 @@ def rebound_parameters(history: History) -> Iterator[Explanation]:
                 groups[swap.step].append(swap)
         for swaps in groups.values():
             swaps.sort(key=lambda swap: one.stepped.parameters.index(swap.old))
-            yield _explanation(one, swaps, history)
+            yield _finding(one, swaps, history)
 
 
 def _strangers(one: Round, everywhere: set[str], history: History) -> Iterator[str]:
@@ -85,38 +94,31 @@ def _binds(name: str, step: int, history: History) -> bool:
     return statement is not None and not statement.is_compound and name in names_bound(statement)
 
 
-def _explanation(one: Round, swaps: list[Swap], history: History) -> Explanation:
-    step = one.place[0]
-    names = [swap.name for swap in swaps]
+def _finding(one: Round, swaps: list[Swap], history: History) -> Rebound:
     line = history.line(swaps[0].step)
-    many = len(swaps) > 1
-    what = (
-        f"{few(names)} {'are other tensors' if many else 'is another tensor'} since "
-        f"{at(line, history)}: backward fills the .grad of the new, {one.label} works on the old"
-    )
-    marks = [
-        *(Mark(s.new, "culprit", f"no optimizer has this {s.name}") for s in swaps),
-        *(Mark(s.old, "unreached", "the optimizer has it, backward does not come here")
-          for s in swaps),
-    ]  # fmt: skip
-    return Explanation(
-        kind="parameter rebound",
-        what=what,
-        why=(
-            "an optimizer keeps the tensors it was made with, not their names. A name that is "
-            "bound again means a new tensor, which this optimizer never updates"
-        ),
-        variables=tuple(names),
-        causes=(Cause("other", f"bound {few(names)} to a new parameter", line),),
+    names = few([Term(swap.new, swap.name) for swap in swaps])
+    return Rebound(
+        history=history,
+        step=one.place[0],
         noticed=history.line(one.place),
-        cures=tuple(_cures(one, swaps, history)),
-        marks=marked(marks, history, step),
-        step=step,
-        recording=history.recording,
+        words={
+            "names": names,
+            "are_others": "are other tensors" if len(swaps) > 1 else "is another tensor",
+            "line": history.line_term(line),
+            "label": one.label,
+        },
+        variables=tuple(swap.name for swap in swaps),
+        causes=(Cause("other", say("bound {} to a new parameter", names), line),),
+        targets={"new": [swap.new for swap in swaps], "old": [swap.old for swap in swaps]},
+        target_words={swap.new: swap.name for swap in swaps},
+        one=one,
+        swaps=tuple(swaps),
     )
 
 
-def _cures(one: Round, swaps: list[Swap], history: History) -> Iterator[Cure]:
+def fixes(found: Rebound) -> Iterator[Cure]:
+    """The optimizer gets the new parameter."""
+    one, swaps, history = found.one, found.swaps, found.history
     line = history.line(swaps[0].step)
     typed = [expression_of(swap.name) for swap in swaps]
     optimizer = one.variable

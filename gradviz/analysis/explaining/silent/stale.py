@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.silent.rounds import Round, frozen_at, is_empty, rounds
-from gradviz.analysis.explaining.silent.words import few, marked
+from gradviz.analysis.explaining.silent.words import few_of
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.analysis.explaining.words import summary
 from gradviz.model.events import Accumulated
-from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import TensorInfo
 from gradviz.model.history import History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import say
 
 
-def stale_gradients(history: History) -> Iterator[Explanation]:
+@dataclass(frozen=True, kw_only=True)
+class StaleGradient(Finding):
+    """Frozen parameters, and the step that moved them."""
+
+    one: Round
+
+
+def stale_gradients(history: History) -> Iterator[StaleGradient]:
     """Frozen parameters that an optimizer moved by the gradient they still had."""
     for one in rounds(history):
         groups: dict[object, list[tuple[Place | None, TensorInfo]]] = defaultdict(list)
@@ -60,9 +69,10 @@ def _is_old(info: TensorInfo, frozen: Place | None, one: Round, history: History
 
 def _stale(
     one: Round, place: Place | None, infos: list[TensorInfo], history: History
-) -> Explanation:
+) -> StaleGradient:
     step = one.place[0]
-    names = [name for info in infos if (name := history.name(info.id, step))]
+    named = [info.id for info in infos if history.name(info.id, step)]
+    names = few_of(named, step, history)
     line = None if place is None else history.line(place)
     first = infos[0]
     its, was = ("its", "was") if len(infos) == 1 else ("their", "were")
@@ -71,42 +81,32 @@ def _stale(
         old = f"by momentum or weight decay: {its} .grad is 0, and not None"
     elif len(infos) == 1:
         old += f" {summary(first.grad)}"
-    causes = [
-        Cause("other", f"requires_grad of {few(names)} is False since then; .grad stays", line)
-    ]
+    frozen = say("requires_grad of {} is False since then; .grad stays", names)
+    causes = [Cause("other", frozen, line)]
     came = [
         p for p, event in history.told(Accumulated) if event.tensor == first.id and p < one.place
     ]
     if came:
-        causes.append(Cause("backward", "the old gradient came from here", history.line(came[-1])))
-    return Explanation(
-        kind="stale gradient",
-        what=f"{one.label} moved {few(names)} though frozen, {old}",
-        why=(
-            "requires_grad=False keeps backward from giving a new gradient; it does not take the "
-            "old one away. An optimizer moves every parameter whose .grad is not None, and with "
-            "momentum or weight decay also one whose .grad is 0"
-        ),
-        variables=tuple(names),
-        causes=tuple(causes),
-        noticed=history.line(one.place),
-        cures=tuple(_without_gradient(names, one, history)),
-        unknown=() if line is not None else (
-            f"where {its} requires_grad {was} set to False: before the recording began",
-        ),
-        marks=marked(
-            [Mark(i.id, "written", f"{one.label} moved it though it is frozen") for i in infos],
-            history,
-            step,
-        ),
+        words = say("the old gradient came from here")
+        causes.append(Cause("backward", words, history.line(came[-1])))
+    unknown = say("where {} requires_grad {} set to False: before the recording began", its, was)
+    return StaleGradient(
+        history=history,
         step=step,
-        recording=history.recording,
-    )  # fmt: skip
+        noticed=history.line(one.place),
+        words={"label": one.label, "names": names, "old": old},
+        variables=tuple(history.name(key, step) for key in named),
+        causes=tuple(causes),
+        targets={"moved": [info.id for info in infos]},
+        unknown=() if line is not None else (unknown,),
+        one=one,
+    )
 
 
-def _without_gradient(names: list[str], one: Round, history: History) -> Iterator[Cure]:
-    line = one.line
-    typed = [expression_of(name) for name in names]
+def fixes(found: StaleGradient) -> Iterator[Cure]:
+    """Take the old gradient away before the step."""
+    line = found.one.line
+    typed = [expression_of(name) for name in found.variables if name]
     does = "an optimizer passes over a parameter whose .grad is None"
     if not typed or not all(map(is_expression, typed)):
         yield Cure(does, "for p in frozen: p.grad = None", "elsewhere")

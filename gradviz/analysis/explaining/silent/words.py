@@ -1,15 +1,14 @@
-"""Words and marks that explanations of silent faults have in common."""
+"""Words that explanations of silent faults have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.words import line_words, listed
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cause, CodeLine
 from gradviz.model.history import Act, History, Place
-from gradviz.model.marks import Mark
+from gradviz.model.sentence import Sentence, Term, listed, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +52,40 @@ def _array_of(act: Act, history: History) -> CodeLine | None:
     return None if found is None else history.line(found)
 
 
-def write_words(act: Act, name: str, history: History) -> str:
-    """Who wrote what, and by which way."""
+def write_words(act: Act, name: str, key: str | None, history: History) -> Sentence:
+    """Who wrote what, and by which way.
+
+    Args:
+        act: The write.
+        name: Variable that was written, or a description.
+        key: The tensor that it is, if it is known.
+        history: The recording.
+    """
     way = way_of(act, history).words
     through = f" through {way}" if way else ""
+    thing = name if key is None else Term(key, name)
     if act.is_assignment:
-        return f"an assignment to {name}.data gave it other memory"
+        return say("an assignment to {}.data gave it other memory", thing)
     if act.is_exact:
         by = "an assignment to a part" if act.event.by == "__setitem__" else act.event.by
-        return f"{by} wrote {name}{through}"
+        return say("{} wrote {}{}", by, thing, through)
     if act.event.by.endswith(".step"):
-        return f"{act.event.by} wrote {name}"
-    return f"a write that torch did not see changed {name}{through}"
+        return say("{} wrote {}", act.event.by, thing)
+    return say("a write that torch did not see changed {}{}", thing, through)
 
 
-def write_cause(act: Act, name: str, history: History) -> Cause:
+def write_cause(act: Act, name: str, key: str | None, history: History) -> Cause:
     """A write as a cause."""
-    return Cause("write", write_words(act, name, history), history.line(act.place))
+    return Cause("write", write_words(act, name, key, history), history.line(act.place))
 
 
-def at(line: CodeLine | None, history: History) -> str:
-    """``line 4``."""
-    codes = history.recording.codes
-    return line_words(line, codes[0].name if codes else "")
-
-
-def marked(marks: Iterable[Mark], history: History, step: int) -> tuple[Mark, ...]:
-    """Those marks whose things are in the graph at a step, each once."""
-    graph = history.recording.graph_at(step)
-    tensors = {info.id for info in graph.tensors}
-    edges = {f"{edge.source}.{edge.slot}" for edge in graph.edges}
-    found: dict[str, Mark] = {}
-    for mark in marks:
-        node, _, rest = mark.id.partition(".")
-        if rest.startswith("saved."):
-            place = graph.place_of(node)
-            known = place is not None and int(rest[6:]) < len(graph.nodes[place].saved)
-        else:
-            known = mark.id in edges or mark.id in tensors or graph.place_of(mark.id) is not None
-        if known:
-            found.setdefault(mark.id, mark)
-    return tuple(found.values())
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
+def few(things: Sequence[str | Term], most: int = 3) -> Sentence:
     """``a, b and 4 others``."""
-    if len(names) <= most + 1:
-        return listed(names) or "a tensor"
-    return listed([*names[:most], f"{len(names) - most} others"])
+    if not things:
+        return Sentence("a tensor")
+    return listed(things, most if len(things) > most + 1 else None)
+
+
+def few_of(keys: Iterable[str], step: int, history: History) -> Sentence:
+    """Tensors with a name, as :func:`few` lists them."""
+    return few([Term(key, name) for key in keys if (name := history.name(key, step))])
