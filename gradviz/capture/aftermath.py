@@ -16,15 +16,17 @@ import torch
 from gradviz.capture import autograd, naming
 from gradviz.capture.recorder import source
 from gradviz.capture.recorder.calls import Call, tensors_in
+from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.operations import Operations
+from gradviz.capture.recorder.source import Source
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.variables import variable_of
 from gradviz.capture.recorder.world import World
 from gradviz.capture.source import is_users
 from gradviz.model import GraphBusyError, Recording
-from gradviz.model.events import Note, Raised
+from gradviz.model.events import Note, Position, Raised
 
 LABEL: Final = "aftermath"
 """Label of a recording of kind ``"post-mortem"``."""
@@ -50,11 +52,12 @@ def aftermath_of(error: BaseException) -> Recording:
     """
     entries = list(_entries(error.__traceback__))
     place = _place(entries)
-    frame, line = entries[place] if entries else (None, None)
-    named = list(_named([entry[0] for entry in entries[: place + 1]]))
-    inner = [entry[0] for entry in entries[place + 1 :]]
+    entry = entries[place] if entries else None
+    named = list(_named([one.tb_frame for one in entries[: place + 1]]))
+    inner = [one.tb_frame for one in entries[place + 1 :]]
     del entries
-    piece = None if frame is None else source.of_code(frame.f_code)
+    piece = None if entry is None else source.of_code(entry.tb_frame.f_code)
+    line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
     words = None if piece is None else piece.words
     world = World(_chosen(named, words))
     state = State(world, True, lambda _: (None, None, False))
@@ -67,11 +70,11 @@ def aftermath_of(error: BaseException) -> Recording:
             steps.step("start", 0, None, 0)
             if inner:
                 call = Call(inner[0].f_code.co_name, tuple(_arguments(inner[0])), {})
+                call.position = _position(entry, piece, line)
                 steps.add(operations.refused(call, error))
         steps.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
         steps.add(Note("not recorded", "not recorded"))
-        number = line if piece is None or line is None else piece.statement(line)
-        steps.step("error", 0, number, 0)
+        steps.step("error", 0, line, 0)
     finally:
         state.unmark()
         world.forget()
@@ -92,21 +95,32 @@ def _read(state: State, tensors: list[torch.Tensor]) -> None:
                 continue
 
 
-def _entries(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
-        yield traceback.tb_frame, traceback.tb_lineno
+        yield traceback
         traceback = traceback.tb_next
 
 
-def _place(entries: list[tuple[FrameType, int]]) -> int:
+def _position(
+    entry: TracebackType | None, piece: Source | None, line: int | None
+) -> Position | None:
+    """The expression that an entry of the traceback was running, if its line has it."""
+    if entry is None or piece is None or line is None:
+        return None
+    position = Expressions().at(entry.tb_frame.f_code, entry.tb_lasti)
+    is_there = position is not None and piece.is_in_statement(line, position)
+    return position if is_there else None
+
+
+def _place(entries: list[TracebackType]) -> int:
     """Place of the innermost frame that runs the user's code, outside any backward.
 
     What hooks and custom Functions do inside a backward is part of the line that called it.
     """
-    names = [frame.f_code.co_name for frame, _ in entries]
+    names = [entry.tb_frame.f_code.co_name for entry in entries]
     end = names.index(_ENGINE) if _ENGINE in names else len(entries)
     for place in range(end - 1, -1, -1):
-        if is_users(entries[place][0].f_code.co_filename):
+        if is_users(entries[place].tb_frame.f_code.co_filename):
             return place
     return 0
 

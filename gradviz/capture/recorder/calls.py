@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.disguise import Disguise, caller_of
+from gradviz.model.events import Position
 
 LEAVES_TORCH: Final = frozenset(
     {
@@ -93,6 +94,8 @@ class Call:
     result: Any = None
     is_getter: bool = False
     is_setter: bool = False
+    position: Position | None = None
+    """The expression that called it."""
 
 
 class CallListener(Protocol):
@@ -101,10 +104,10 @@ class CallListener(Protocol):
     def before_call(self, call: Call) -> bool:
         """Whether the call is of interest; versions are read then."""
 
-    def after_call(self, call: Call) -> None:
-        """The call has returned; nothing of it may be kept."""
+    def after_call(self, call: Call, frame: FrameType) -> None:
+        """The call from this frame has returned; nothing of it may be kept."""
 
-    def call_raised(self, call: Call, error: BaseException) -> None:
+    def call_raised(self, call: Call, frame: FrameType, error: BaseException) -> None:
         """A call has raised; nothing of it may be kept."""
 
     def failed(self, error: BaseException) -> None:
@@ -189,23 +192,24 @@ class CallMode(TorchFunctionMode):
         finally:
             tracer.resume()
         try:
-            result = self._disguise.call(frame, func, args, kwargs)
-        except Exception as error:
-            tracer.pause()
             try:
-                self._raised(func, args, kwargs, error)
-            finally:
-                tracer.resume()
-            raise
+                result = self._disguise.call(frame, func, args, kwargs)
+            except Exception as error:
+                tracer.pause()
+                try:
+                    self._raised(func, args, kwargs, frame, error)
+                finally:
+                    tracer.resume()
+                raise
+            if call is not None:
+                tracer.pause()
+                try:
+                    self._after(call, frame, result)
+                finally:
+                    tracer.resume()
+            return result
         finally:
             del frame
-        if call is not None:
-            tracer.pause()
-            try:
-                self._after(call, result)
-            finally:
-                tracer.resume()
-        return result
 
     def _before(self, func: Any, args: Any, kwargs: Any) -> Call | None:
         try:
@@ -222,19 +226,21 @@ class CallMode(TorchFunctionMode):
             self._listener.failed(error)
             return None
 
-    def _after(self, call: Call, result: Any) -> None:
+    def _after(self, call: Call, frame: FrameType, result: Any) -> None:
         try:
             call.result = result
             with autograd.unseen():
-                self._listener.after_call(call)
+                self._listener.after_call(call, frame)
         except Exception as error:
             self._listener.failed(error)
 
-    def _raised(self, func: Any, args: Any, kwargs: Any, error: Exception) -> None:
+    def _raised(
+        self, func: Any, args: Any, kwargs: Any, frame: FrameType, error: Exception
+    ) -> None:
         try:
             name, is_getter, is_setter = name_of(func)
             call = Call(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
             with autograd.unseen():
-                self._listener.call_raised(call, error)
+                self._listener.call_raised(call, frame, error)
         except Exception as problem:
             self._listener.failed(problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -13,7 +13,7 @@ from gradviz.model import RecordingError
 
 
 def codes_to_follow(into: Iterable[Any]) -> frozenset[CodeType]:
-    """Code of functions whose lines are steps too.
+    """Code of functions whose lines are steps too, and of lambdas and comprehensions in them.
 
     Raises:
         RecordingError: If something has no lines.
@@ -28,8 +28,18 @@ def codes_to_follow(into: Iterable[Any]) -> frozenset[CodeType]:
                 f"into= has a {type(one).__name__} without lines of Python. Lines can be "
                 "followed in functions, classes, modules and nn.Module objects: into=[my_function]"
             )
-        found.update(codes)
+        for code in codes:
+            found.add(code)
+            found.update(_parts_of_lines(code))
     return frozenset(found)
+
+
+def _parts_of_lines(code: CodeType) -> Iterator[CodeType]:
+    """Code objects without lines of their own: lambdas, generator expressions, comprehensions."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType) and one.co_name.startswith("<"):
+            yield one
+            yield from _parts_of_lines(one)
 
 
 def _codes_of(one: Any) -> Iterable[CodeType]:

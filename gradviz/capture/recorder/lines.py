@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source
 from gradviz.capture.recorder.source import Source, Spans
+from gradviz.model.events import Position
 
 
 class _Level:
     """One frame whose lines are followed."""
 
-    __slots__ = ("error", "frame", "line", "place")
+    __slots__ = ("calls", "error", "frame", "line", "place")
 
     def __init__(self, frame: FrameType, place: int) -> None:
         self.frame: FrameType | None = frame
@@ -22,6 +25,8 @@ class _Level:
         self.line: int | None = None
         self.error: Any = None
         """What the line has raised, until it is handled."""
+        self.calls: Counter[Position] = Counter()
+        """How many calls each expression of the line has made."""
 
 
 class Lines:
@@ -91,6 +96,28 @@ class Lines:
         piece = self.sources[place]
         where = "" if place == 0 else f"{piece.code.name.partition(':')[0]} "
         return f"{where}line {line}: {piece.text(line)}".rstrip(": ")
+
+    def next_call(self, file: str, position: Position) -> Position | None:
+        """The next call of an expression; ``None`` if that is no part of the line that runs.
+
+        Args:
+            file: File name of the code that the expression stands in.
+            position: The expression.
+        """
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.line is None or level.frame is None:
+            return None
+        piece = self.sources[level.place]
+        is_here = file == level.frame.f_code.co_filename
+        if not (is_here and piece.is_in_statement(level.line, position)):
+            return None
+        ordinal = level.calls[position]
+        return replace(position, ordinal=ordinal) if ordinal else position
+
+    def has_called(self, position: Position) -> None:
+        """A call at this position of the line that runs is told."""
+        if self._levels:
+            self._levels[-1].calls[replace(position, ordinal=0)] += 1
 
     def is_inside(self, code: CodeType) -> bool:
         """Whether a function was defined in the recorded block itself."""
@@ -179,6 +206,7 @@ class Lines:
             return
         self._ended(level.error, value)
         level.line = level.error = None
+        level.calls.clear()
 
     def _mark(self) -> None:
         level = self._levels[-1] if self._levels else None

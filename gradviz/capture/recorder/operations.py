@@ -63,6 +63,7 @@ class Operations:
             reads,
             self.identities.keys(results),
             tuple(dict.fromkeys(key for key, r in zip(reads, call.required) if r)),
+            call.position,
         )
 
     def refused(self, call: Call, error: BaseException, module: str | None = None) -> Refused:
@@ -73,7 +74,8 @@ class Operations:
             values += inside or [value]
         operands = map(self._operand, values[:_MOST_OPERANDS])
         reads = self.identities.keys([*tensors_in(call.args), *tensors_in(call.kwargs)])
-        return Refused(call.name, tuple(operands), type(error).__name__, reads, module)
+        kind = type(error).__name__
+        return Refused(call.name, tuple(operands), kind, reads, module, call.position)
 
     def clean_tracebacks(self, call: Call) -> None:
         """Take the recorder out of what anomaly mode has noted in the nodes of a call."""
@@ -152,7 +154,7 @@ class Operations:
                 storage = self._world.storage(tensor)
                 write = self._write("an assignment to .data", tensor, storage, version, version)
                 found[id(tensor)] = replace(write, before=version, after=version)
-        return list(found.values())
+        return [replace(write, position=call.position) for write in found.values()]
 
     def _write(
         self, by: str, tensor: torch.Tensor, storage: int | None, before: int, after: int

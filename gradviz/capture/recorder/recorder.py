@@ -26,6 +26,7 @@ from gradviz.capture.recorder.listening import NO_ROLE, Listener, Role
 from gradviz.capture.recorder.modules import Modules
 from gradviz.capture.recorder.operations import Operations
 from gradviz.capture.recorder.optimizers import Optimizers
+from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.silent import SilentWrites
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import MOST_EVENTS, Steps
@@ -138,6 +139,7 @@ class Recorder:
         else:
             first = source.of_block(frame)
         self._lines = Lines(first, self._line_ended, self._call_begins, file)
+        self._positions = Positions(self._lines, self._is_recorded)
         self._variables = Variables(frame, file, self._lines)
         self._world = World(self._variables.names(mentioned=False))
         self._mode = CallMode(self)
@@ -252,12 +254,16 @@ class Recorder:
         if code.co_name == disguise.NAME:
             return NO_ROLE
         is_function = code.co_name == "<module>" or not code.co_name.startswith("<")
-        is_of_cell = bool(self._file) and code.co_filename == self._file
-        is_ours = is_of_cell or code in self._into or self._lines.is_inside(code)
-        has_lines = is_function and is_ours  # a comprehension is part of its line
+        # A comprehension is part of its line.
+        has_lines = is_function and self._is_recorded(code)
         watches = (self._compiled, self._modules, self._optimizers, self._hooks)
         watch = next((w for one in watches if (w := one.watch(code)) is not None), None)
         return Role(has_lines, watch) if has_lines or watch is not None else NO_ROLE
+
+    def _is_recorded(self, code: CodeType) -> bool:
+        """Whether a function, a lambda or a comprehension stands in the recorded code."""
+        is_of_cell = bool(self._file) and code.co_filename == self._file
+        return is_of_cell or code in self._into or self._lines.is_inside(code)
 
     def _line(self, frame: FrameType, line: int) -> None:
         """A line is about to run; those of hooks are part of the backward that runs them."""
@@ -312,24 +318,33 @@ class Recorder:
             for tensor in new.values():
                 self._hooks.learn(tensor)
 
-    def after_call(self, call: Call) -> None:
+    def after_call(self, call: Call, frame: FrameType) -> None:
         """Write down what a call of torch did."""
         self._is_dirty = True  # lines of the user's that ran inside may have read the state
-        for write in self._operations.writes(call):
+        inside = autograd.backward_is_running()
+        if not inside:
+            call.position = self._positions.of(frame, call.name)
+        writes = self._operations.writes(call)
+        for write in writes:
             self._steps.add(write)
         self._operations_in_step += 1
         if autograd.anomaly_mode_is_on():
             self._operations.clean_tracebacks(call)
-        inside = autograd.backward_is_running()
         event = self._operations.event(call, self._modules.current, inside)
         if event is not None:
             refs = self._operations.references(call)
             self._unnamed.append((len(self._steps.events), event, refs))
             self._steps.add(event)
+        if call.position is not None and (writes or event is not None):
+            self._lines.has_called(call.position)
 
-    def call_raised(self, call: Call, error: BaseException) -> None:
+    def call_raised(self, call: Call, frame: FrameType, error: BaseException) -> None:
         """Write down which call of torch raised."""
         if not (self._steps.is_full or self._quiet):
+            if not autograd.backward_is_running():
+                call.position = self._positions.of(frame, call.name)
+            if call.position is not None:
+                self._lines.has_called(call.position)
             self._steps.add(self._operations.refused(call, error, self._modules.current))
 
     def _name_results(self) -> None:

@@ -10,8 +10,11 @@ import re
 from bisect import bisect_right
 from types import CodeType, FrameType
 
+from gradviz.model.events import Position
 from gradviz.model.recording import Code
 
+_IPYTHONS = re.compile(r"\s*[%!?]")
+"""Lines that are no Python: magics, shell commands, questions."""
 _CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]|^<")
 
 
@@ -47,6 +50,16 @@ class Source:
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
         return self._first_of.get(line, line)
+
+    def is_in_statement(self, statement: int, position: Position) -> bool:
+        """Whether an expression stands in the statement that begins at this line.
+
+        Lines that IPython has rewritten are shown as the user wrote them, where no column fits.
+        """
+        return not _IPYTHONS.match(self.text(statement)) and all(
+            self.covers(line) and self.statement(line) == statement
+            for line in {position.line, position.end_line}
+        )
 
     def spans_lines(self, line: int) -> bool:
         """Whether the statement that begins at this line goes on in others."""
@@ -195,8 +208,8 @@ class _Uses(ast.NodeVisitor):
 
 
 def _parsed(text: str) -> ast.Module | None:
-    # Magics and shell lines are no Python; blank lines keep the numbers.
-    plain = "\n".join("" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n"))
+    # Blank lines keep the numbers.
+    plain = "\n".join("" if _IPYTHONS.match(line) else line for line in text.split("\n"))
     for _ in range(2):
         try:
             return ast.parse(_undented(plain))

@@ -1,0 +1,58 @@
+"""Which expression of the recorded code has made a call: NOTE [Positions of calls]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Final
+
+from gradviz.capture.recorder.expressions import Expressions
+from gradviz.capture.recorder.lines import Lines
+from gradviz.model.events import Position
+
+_TRUTH_TESTS: Final = frozenset({"__bool__", "is_nonzero"})
+"""Functions of torch that a truth test calls, some of them as part of a comparison."""
+
+
+class Positions:
+    """Tells which expression of the line that runs has made a call.
+
+    Args:
+        lines: Tells which line runs.
+        is_recorded: Whether a code object is a part of the recorded code, be it a function whose
+            lines are steps, or a lambda, a generator expression or a comprehension.
+    """
+
+    def __init__(self, lines: Lines, is_recorded: Callable[[CodeType], bool]) -> None:
+        self._lines = lines
+        self._is_recorded = is_recorded
+        self._recorded: dict[int, tuple[CodeType, bool]] = {}
+        self._expressions = Expressions()
+
+    def of(self, frame: FrameType, name: str) -> Position | None:
+        """The expression in which a call stands.
+
+        Args:
+            frame: The frame that has called a function of torch.
+            name: Name of the function.
+
+        Returns:
+            The expression of the innermost frame of the recorded code, or ``None`` if it is not
+            known, or does not belong to the line that runs: a lambda from another line does not.
+        """
+        lines = self._lines
+        if lines.line is None or name in _TRUTH_TESTS:
+            return None
+        inner: FrameType | None = frame
+        while inner is not None and inner is not lines.frame and not self._has(inner.f_code):
+            inner = inner.f_back
+        if inner is None:
+            return None
+        position = self._expressions.at(inner.f_code, inner.f_lasti)
+        return None if position is None else lines.next_call(inner.f_code.co_filename, position)
+
+    def _has(self, code: CodeType) -> bool:
+        known = self._recorded.get(id(code))
+        if known is None:
+            known = self._recorded[id(code)] = code, self._is_recorded(code)
+        return known[1]
