@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo
+from gradviz.model.fact_list import (
+    Fact,
+    NodeFacts,
+    SlotFacts,
+    TensorFacts,
+    TensorKey,
+    Values,
+    argument_of,
+)
+from gradviz.model.facts import Node, TensorInfo
 from gradviz.view import details, phrases, sentences
 from gradviz.view.blocks import Block, Card, Line, Port
 from gradviz.view.context import Context
@@ -20,13 +29,27 @@ DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", 
 FEW: Final = 6
 """Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
 
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
+    "shape",
+    "dtype",
+    "device",
+    "output",
+    "view",
+    "inference",
+    "version",
+)
+"""Facts in the first line of a tensor."""
+PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "version": "versions"}
+"""The part of the picture that such a fact belongs to, if one can hide it."""
+
 
 def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
     """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
     variable = context.tensors.get(node.variable or "")
     tags = context.tags.get(node.id, ()) if "tags" in parts else ()
     if variable is not None:
-        blocks, css = [*_leaf_blocks(variable, node.hooks, context, parts)], "gv-node gv-leaf"
+        own = context.of_node(node)["own hooks"].parts
+        blocks, css = [*_leaf_blocks(variable, own, context, parts)], "gv-node gv-leaf"
     else:
         blocks, css = [*_node_blocks(node, context, parts)], "gv-node"
     blocks += [_tag(tag, context, parts) for tag in tags[:FEW]]
@@ -48,15 +71,14 @@ def node_card(node: Node, context: Context, parts: frozenset[str]) -> Card:
 
 def tensor_card(info: TensorInfo, context: Context, parts: frozenset[str]) -> Card:
     """The card of a tensor that has no place in the graph."""
-    state = "requires grad, not in this graph" if info.requires_grad else "does not require grad"
+    facts = context.of_tensor(info)
+    state = facts.short("requires_grad", *(("place",) if info.requires_grad else ()))
     return Card(
         id=info.id,
         css="gv-tensor",
         blocks=(
-            Block(
-                "title", (Line(shorten(phrases.tensor_name(info), 30), "gv-title", SIZES["title"]),)
-            ),
-            Block("text", (Line(state, "gv-muted"), *_facts(info, context, parts))),
+            Block("title", (Line(shorten(facts["name"].words, 30), "gv-title", SIZES["title"]),)),
+            Block("text", (_muted(", ".join(state)), *_facts(facts, parts))),
         ),
         title=sentences.of_tensor(info, context),
         aria=sentences.of_tensor(info, context),
@@ -68,7 +90,8 @@ def waiting_leaf_card(
 ) -> Card:
     """The card of a leaf at a step where no ``AccumulateGrad`` of it exists."""
     title, text = _leaf_blocks(variable, (), context, parts)
-    state = "in no graph now" if variable.requires_grad else "does not require grad"
+    requires = context.of_tensor(variable)["requires_grad"]
+    state = "in no graph now" if requires.value else requires.short
     lines = (*text.lines[:-1], Line(state, "gv-muted"))
     return Card(
         id=node_id,
@@ -98,64 +121,63 @@ def _title(node: Node, context: Context) -> str:
 
 
 def _node_blocks(node: Node, context: Context, parts: frozenset[str]) -> Iterator[Block]:
-    yield Block("title", (Line(shorten(node.name, 44), "gv-title", SIZES["title"]),))
+    facts = context.of_node(node)
+    yield Block("title", (Line(shorten(facts["name"].words, 44), "gv-title", SIZES["title"]),))
+    has_tags = "tags" in parts and node.id in context.tags
     lines = []
-    if node.source and "source" in parts:
-        lines.append(Line(shorten(node.source, ROOM), "gv-source"))
-    if node.module and "source" in parts:
-        lines.append(Line(shorten(f"in {node.module}", ROOM), "gv-muted"))
-    if node.formula and "formula" in parts:
-        lines += _formula(node.formula)
-    if node.attributes and "values" in parts:
+    if "source" in parts:
+        lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
+        lines += [_muted(text) for text in facts.short("module")]
+    if "formula" in parts:
+        lines += _formula(facts)
+    if "values" in parts:
         # Sizes and options kept from the forward say little; outline and details have them.
-        told = [(n, v) for n, v in node.attributes if not n.endswith(DULL)]
-        pairs = ", ".join(f"{clean(n)}={phrases.attribute(v)}" for n, v in told)
-        lines += [Line(shorten(pairs, ROOM), "gv-muted")] if pairs else []
-    if "shapes" in parts and not (context.tags.get(node.id) and "tags" in parts):
-        known = [phrases.shape(s) for s in node.output_shapes]
-        if known:
-            lines.append(Line(shorten(f"→ {', '.join(known)}", ROOM), "gv-muted"))
-    on_tags = [h for t in context.tags.get(node.id, ()) if "tags" in parts for h in t.hooks]
-    lines += _hooks(tuple(hook for hook in node.hooks if hook not in on_tags), parts)
+        told = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
+        pairs = ", ".join(part.short for part in told)
+        lines += [_muted(pairs)] if pairs else []
+    if "shapes" in parts and not has_tags:
+        lines += [_muted(text) for text in facts.short("shapes")]
+    lines += _hooks(facts["own hooks" if has_tags else "hooks"].parts, parts)
     if lines:
         yield Block("text", tuple(lines))
     if "saved" in parts:
-        there = [(i, slot) for i, slot in enumerate(node.saved) if slot.state != "none"]
+        there = [(i, s) for i, s in enumerate(facts.saved) if s["state"].value != "none"]
         for place, slot in there[:FEW]:
-            yield _pocket(node, place, slot, context, parts)
+            yield _pocket(f"{node.id}.saved.{place}", slot, parts)
         yield from _more(len(there) - FEW, "saved tensor")
 
 
-def _formula(formula: str) -> list[Line]:
-    rows = [f"∂{name}: {text}" if name else text for name, text in details.formula_rows(formula)]
+def _muted(text: str) -> Line:
+    return Line(shorten(text, ROOM), "gv-muted")
+
+
+def _formula(facts: NodeFacts) -> list[Line]:
+    rows = [part.short for part in facts["derivative"].parts]
     lines = [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
     if len(lines) > 3:
         lines[2:] = [Line(f"… {len(lines) - 2} more lines", "gv-muted")]
     return lines
 
 
-def _pocket(
-    node: Node, place: int, slot: SavedTensor, context: Context, parts: frozenset[str]
-) -> Block:
-    name = phrases.saved_name(slot, context.names)
+def _pocket(data_id: str, slot: SlotFacts, parts: frozenset[str]) -> Block:
+    name, state = slot["name"].short, slot["state"]
     facts = []
-    if slot.state in ("held", "modified"):
-        facts += [phrases.shape(slot.shape) if "shapes" in parts else "", phrases.dtype(slot.dtype)]
-        facts.append(context.place(slot.device))
-    said = phrases.saved_state(slot)
-    if slot.state == "held" and "versions" in parts:
-        facts.append(said)
+    if state.value in ("held", "modified"):
+        facts += [slot["shape"].words] if "shapes" in parts else []
+        facts += slot.short("dtype", "device")
+    if state.value == "held" and "versions" in parts:
+        facts.append(state.short)
     lines = [Line(_side_by_side(name, phrases.join(facts, " ")))]
-    if slot.state == "modified":
-        lines.append(Line(shorten(said, ROOM), "gv-warn"))
-    elif slot.state != "held":
-        lines = [Line(_side_by_side(name, said))]
+    if state.value == "modified":
+        lines.append(Line(shorten(state.short, ROOM), "gv-warn"))
+    elif state.value != "held":
+        lines = [Line(_side_by_side(name, state.short))]
     return Block(
         "pocket",
         tuple(lines),
-        css=f"gv-pocket {POCKET_CSS[slot.state]}",
-        data_id=f"{node.id}.saved.{place}",
-        title=f"saved tensor {clean(slot.name)}: {details.saved_words(slot, context)}",
+        css=f"gv-pocket {POCKET_CSS[str(state.value)]}",
+        data_id=data_id,
+        title=f"saved tensor {slot['name'].words}: {details.saved_words(slot)}",
     )
 
 
@@ -165,25 +187,25 @@ def _side_by_side(name: str, facts: str) -> str:
 
 
 def _leaf_blocks(
-    variable: TensorInfo, hooks: tuple[Hook, ...], context: Context, parts: frozenset[str]
+    variable: TensorInfo, own: tuple[Fact, ...], context: Context, parts: frozenset[str]
 ) -> Iterator[Block]:
-    name = shorten(phrases.tensor_name(variable), 30)
+    """Blocks of a leaf, with the hooks of its node that are not its own."""
+    facts = context.of_tensor(variable)
+    name = shorten(facts["name"].words, 30)
     yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
-    lines = [*_facts(variable, context, parts), *_grad(variable, parts)]
-    if variable.retains_grad:
-        lines.append(Line("retain_grad", icon="pin"))
-    lines += _hooks((*variable.hooks, *(h for h in hooks if h not in variable.hooks)), parts)
+    lines = [*_facts(facts, parts), *_grad(facts, parts), *_retains_grad(facts)]
+    lines += _hooks((*facts["hooks"].parts, *own), parts)
     lines.append(Line("Σ AccumulateGrad", "gv-muted"))
     yield Block("text", tuple(lines))
 
 
 def _tag(info: TensorInfo, context: Context, parts: frozenset[str]) -> Block:
-    first, *lines = _facts(info, context, parts, lead=shorten(phrases.tensor_name(info), 24))
-    if info.retains_grad:
-        lines.append(Line("retain_grad", icon="pin"))
+    facts = context.of_tensor(info)
+    first, *lines = _facts(facts, parts, lead=shorten(facts["name"].words, 24))
+    lines += _retains_grad(facts)
     if info.retains_grad or info.grad is not None:
-        lines += _grad(info, parts)
-    lines += _hooks(info.hooks, parts)
+        lines += _grad(facts, parts)
+    lines += _hooks(facts["hooks"].parts, parts)
     return Block(
         "tag",
         (first, *lines),
@@ -193,48 +215,38 @@ def _tag(info: TensorInfo, context: Context, parts: frozenset[str]) -> Block:
     )
 
 
-def _facts(
-    info: TensorInfo, context: Context, parts: frozenset[str], lead: str = ""
-) -> Iterator[Line]:
+def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterator[Line]:
     """Shape, what is unusual, version and values: in one line if there is room."""
-    version = "no version" if info.version is None else f"v{info.version}"
-    facts = phrases.join(
-        (
-            phrases.shape(info.shape) if "shapes" in parts else "",
-            phrases.dtype(info.dtype),
-            context.place(info.device),
-            f"output {info.output_nr}" if info.node and info.output_nr else "",
-            "view" if info.is_view else "",
-            "inference" if info.is_inference else "",
-            version if "versions" in parts else "",
-        ),
-        " ",
-    )
-    values = ""
-    if info.values is not None and "values" in parts:
-        values = "= " + phrases.numbers(info.values, info.shape)
+    keys = [key for key in TENSOR_KEYS if PART_OF.get(key, "") in ("", *parts)]
+    words, values = " ".join(facts.short(*keys)), facts["values"]
+    text = values.short if "values" in parts else ""
     room = ROOM - cells(lead)
-    together = phrases.join((facts, values), " ")
+    together = phrases.join((words, text), " ")
     if cells(together) <= room:
-        facts, values = together, ""
-    if facts or lead:
-        yield Line(shorten(facts, room), "gv-muted", lead=lead)
-    if values:
-        values = "= " + phrases.numbers(info.values or (), info.shape, ROOM - 2)
-        yield Line(shorten(values, ROOM), "gv-muted")
-    if others := context.sharing.get(info.id):
-        yield Line(shorten(f"shares memory with {', '.join(others)}", ROOM), "gv-muted", icon="bar")
+        words, text = together, ""
+    if words or lead:
+        yield Line(shorten(words, room), "gv-muted", lead=lead)
+    if text and isinstance(values.value, Values):
+        fitting = phrases.numbers(values.value.values, values.value.shape, ROOM - 2)
+        yield _muted(f"= {fitting}")
+    for others in facts.short("sharing"):
+        yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
 
 
-def _grad(info: TensorInfo, parts: frozenset[str]) -> Iterator[Line]:
+def _retains_grad(facts: TensorFacts) -> list[Line]:
+    return [Line(text, icon="pin") for text in facts.short("retains_grad")]
+
+
+def _grad(facts: TensorFacts, parts: frozenset[str]) -> Iterator[Line]:
     if "grad" in parts:
-        yield Line(shorten(f".grad {phrases.summary(info.grad)}", ROOM))
+        grad = facts["grad"]
+        yield Line(shorten(f"{grad.label} {grad.words}", ROOM))
 
 
-def _hooks(hooks: tuple[Hook, ...], parts: frozenset[str]) -> list[Line]:
+def _hooks(hooks: tuple[Fact, ...], parts: frozenset[str]) -> list[Line]:
     if "hooks" not in parts:
         return []
-    lines = [Line(phrases.hook(hook, ROOM), icon="pin") for hook in hooks[:FEW]]
+    lines = [Line(phrases.fitted(h.label, h.words, ROOM), icon="pin") for h in hooks[:FEW]]
     if len(hooks) > FEW:
         lines.append(Line(f"… {len(hooks) - FEW} more hooks", "gv-muted"))
     return lines
@@ -252,8 +264,7 @@ def inputs_of(node: Node) -> tuple[Port, ...]:
     named = any(node.arguments) and not crowded
     ports = []
     for slot, entry in enumerate(node.next_functions):
-        argument = node.arguments[slot] if slot < len(node.arguments) else None
-        label = shorten(argument or str(slot), 14) if named else ""
+        label = shorten(argument_of(node, slot) or str(slot), 14) if named else ""
         if entry is None:
             label = f"{label}: no grad" if label else ("∅" if crowded else "no grad")
         ports.append(Port(label, "gv-port" if entry else "gv-stub", slot))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 
+from gradviz.model.fact_list import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.view import phrases
@@ -30,6 +31,28 @@ class Context:
         """Output numbers of each node that is a root."""
         for node_id, output_nr in graph.roots:
             self.roots.setdefault(node_id, []).append(output_nr)
+        self._node_facts: dict[str, NodeFacts] = {}
+        self._tensor_facts: dict[str, TensorFacts] = {}
+
+    def of_node(self, node: Node) -> NodeFacts:
+        """What there is to say of a node, made once."""
+        if node.id not in self._node_facts:
+            self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
+        return self._node_facts[node.id]
+
+    def of_tensor(self, info: TensorInfo) -> TensorFacts:
+        """What there is to say of a tensor, made once."""
+        if info.id not in self._tensor_facts:
+            self._tensor_facts[info.id] = tensor_facts(info, self)
+        return self._tensor_facts[info.id]
+
+    def _tensors_on(self, node: Node) -> list[TensorInfo]:
+        variable = self.tensors.get(node.variable or "")
+        return [*self.tags.get(node.id, ()), *([variable] if variable else [])]
+
+    def tidy(self, text: str, /) -> str:
+        """Text of the user's program, fit to be shown."""
+        return clean(text)
 
     @cached_property
     def tags(self) -> dict[str, tuple[TensorInfo, ...]]:
@@ -120,17 +143,10 @@ class Context:
             f"leaf {self.names[node.variable]}" if node.variable in self.names else clean(node.name)
         )
 
-    def entry(self, entry: tuple[str, int] | None) -> str:
-        """One entry of ``next_functions`` in words."""
-        if entry is None:
-            return "None: no gradient needed"
-        node_id, output_nr = entry
-        output = f", output {output_nr}" if output_nr else ""
-        return f"{node_id} {self.node_name(node_id)}{output}"
-
-    def place(self, device: str | None) -> str:
-        """A device, when not all tensors share one."""
-        return "" if device is None or self._device is not None else f"on {clean(device)}"
+    @property
+    def has_one_device(self) -> bool:
+        """Whether all tensors share a device, which then goes without saying."""
+        return self._device is not None
 
     @cached_property
     def _device(self) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import graphviz
 
+from gradviz.model.fact_list import argument_of
 from gradviz.model.facts import Node
 from gradviz.model.graph import Graph
 from gradviz.view import sentences
@@ -85,7 +86,7 @@ def _quoted(text: str) -> str:
 
 
 def _edge_label(node: Node, slot: int) -> dict[str, str]:
-    argument = node.arguments[slot] if slot < len(node.arguments) else None
+    argument = argument_of(node, slot)
     return {"headlabel": _quoted(clean(argument))} if argument else {}
 
 

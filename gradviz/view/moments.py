@@ -51,6 +51,8 @@ class Moment(Context):
     def advance(self, step: Step) -> set[str]:
         """Go on to a step; returns ids of all whose description may be another one now."""
         vars(self).pop("subject", None)  # found once per graph; here the graph changes
+        self._node_facts.clear()
+        self._tensor_facts.clear()
         changes = step.facts.changes
         touched: set[str] = set()
         for key, node in changes.nodes:

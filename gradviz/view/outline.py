@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.fact_list import FLAGS, NodeFacts, SlotFacts, TensorKey
+from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph, set_outline
-from gradviz.view import details, phrases, sentences
+from gradviz.view import phrases, sentences
 from gradviz.view.context import Context
 from gradviz.view.text import clean
 
 LIMIT: Final = 2000
 """How many nodes are listed; a line says how many are not."""
 
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "device", "version", "values")
 COLUMNS: Final = ("id", "name", "state", "shape", "leads to", "saved", "facts")
 
 
@@ -54,7 +56,7 @@ def outline(graph: Graph) -> str:
     if context.outside:
         lines.append("outside the graph")
         for info in context.outside:
-            lines += _tensor_lines(info, context, f"{info.id} ")
+            lines.append(f"{info.id} {_tensor_line(info, context)}")
             places = ", ".join(f"{n} {clean(s)}" for n, s in context.saved_by.get(info.id, ()))
             if places:
                 lines.append(f"   saved by {places}")
@@ -79,128 +81,88 @@ def table(graph: Graph, limit: int = 400) -> Table:
 
 
 def _node_lines(node: Node, context: Context) -> Iterator[str]:
-    variable = context.tensors.get(node.variable or "")
-    words = [f"{node.id} {clean(node.name)}"]
-    words += [f"root{_outputs(node, context)}"] if node.id in context.roots else []
+    facts, variable = context.of_node(node), context.tensors.get(node.variable or "")
+    words = [f"{node.id} {facts['name'].words}", *facts.short("root")]
     if variable is None or node.state != "saves nothing":
-        words.append(node.state)
-    words += [clean(node.module)] if node.module else []
-    yield " · ".join(words)
-    if node.source:
-        yield f"   made by {clean(node.source)}"
+        words += facts.short("state")
+    yield " · ".join((*words, *facts.short("module")))
+    yield from (f"   {text}" for text in facts.long("source"))
     if variable is not None:
-        yield from _tensor_lines(variable, context, "   leaf ")
-    for slot, entry in enumerate(node.next_functions):
-        argument = node.arguments[slot] if slot < len(node.arguments) else None
-        yield f"   {clean(argument) if argument else slot} -> {context.entry(entry)}"
-    yield from _memory_lines(node, context)
+        yield f"   leaf {_tensor_line(variable, context)}"
+    yield from (f"   {part.label} -> {part.words}" for part in facts["next_functions"].parts)
+    yield from (f"   {text}" for text in _memory(facts))
     if len(node.output_shapes) > 1 or (
         node.id not in context.tags and variable is None and any(node.output_shapes)
     ):
-        yield "   output " + ", ".join(map(phrases.shape, node.output_shapes))
+        yield from (f"   {text}" for text in facts.long("shapes"))
     for tag in context.tags.get(node.id, ()):
-        nr = f"output {tag.output_nr} " if tag.output_nr else ""
-        yield from _tensor_lines(tag, context, f"   {nr}is {tag.id} ")
+        nr = "".join(f"{text} " for text in context.of_tensor(tag).short("output"))
+        yield f"   {nr}is {tag.id} {_tensor_line(tag, context)}"
 
 
-def _memory_lines(node: Node, context: Context) -> Iterator[str]:
-    if node.formula:
-        for name, text in details.formula_rows(node.formula):
-            yield f"   derivative {name}: {text}" if name else f"   derivative {text}"
-    for slot in node.saved:
-        yield f"   saved {_slot(slot, context)}"
-    if node.attributes:
-        pairs = (f"{clean(n)}={phrases.attribute(v)}" for n, v in node.attributes)
-        yield f"   with {', '.join(pairs)}"
-    for hook in node.hooks:
-        if not any(hook in tag.hooks for tag in _tensors_of(node, context)):
-            yield f"   {phrases.hook(hook)}"
-    if not node.hooks_unknown:
-        yield "   all hooks known"
+def _memory(facts: NodeFacts, saved: bool = True) -> Iterator[str]:
+    """What a node keeps, and what is called when it runs."""
+    yield from (part.long for part in facts["derivative"].parts)
+    if saved:
+        yield from (f"saved {_slot(slot)}" for slot in facts.saved)
+    yield from facts.long("saved numbers")
+    yield from (hook.long for hook in facts["own hooks"].parts)
+    yield from facts.long("hooks known")
 
 
-def _tensors_of(node: Node, context: Context) -> list[TensorInfo]:
-    variable = context.tensors.get(node.variable or "")
-    return [*context.tags.get(node.id, ()), *([variable] if variable else [])]
+def _slot(slot: SlotFacts) -> str:
+    state = slot["state"]
+    if state.value == "none":
+        return f"{slot['name'].words}: none, not needed by this graph"
+    words = [str(state.value), *slot.short("shape", "dtype", "device")]
+    words += [state.short] if state.value != "freed" else []
+    words += slot.short("nbytes", "storage")
+    return f"{slot['name'].short}: {phrases.join(words, ' ')}"
 
 
-def _slot(slot: SavedTensor, context: Context) -> str:
-    if slot.state == "none":
-        return f"{clean(slot.name)}: none, not needed by this graph"
-    return f"{phrases.saved_name(slot, context.names)}: " + phrases.join(
-        (
-            slot.state,
-            phrases.shape(slot.shape) if slot.shape is not None else "",
-            phrases.dtype(slot.dtype),
-            context.place(slot.device),
-            phrases.saved_state(slot) if slot.state != "freed" else "",
-            phrases.size(slot.nbytes) if slot.nbytes is not None else "",
-            f"in {slot.storage}" if slot.storage else "",
-        ),
-        " ",
-    )
-
-
-def _tensor_lines(info: TensorInfo, context: Context, start: str) -> Iterator[str]:
-    version = "no version" if info.version is None else f"v{info.version}"
-    values = "" if info.values is None else "= " + phrases.numbers(info.values, info.shape)
-    facts = (phrases.shape(info.shape), phrases.dtype(info.dtype), context.place(info.device))
-    words = [phrases.join((phrases.tensor_name(info), *facts, version, values), " ")]
-    words += phrases.flags(info)
-    if (info.requires_grad and (info.is_leaf or info.retains_grad)) or info.grad is not None:
-        words.append(f".grad {phrases.summary(info.grad)}")
-    words += [phrases.hook(hook) for hook in info.hooks]
-    if others := context.sharing.get(info.id):
-        words.append(f"shares memory with {', '.join(others)}")
-    yield start + " · ".join(words)
-
-
-def _outputs(node: Node, context: Context) -> str:
-    roots = context.roots[node.id]
-    return "" if roots == [0] else " output " + ", ".join(map(str, roots))
+def _tensor_line(info: TensorInfo, context: Context) -> str:
+    facts = context.of_tensor(info)
+    words = [" ".join((facts["name"].words, *facts.short(*TENSOR_KEYS)))]
+    words += facts.long(*FLAGS)
+    words += facts.short("grad")
+    words += [hook.long for hook in facts["hooks"].parts]
+    words += facts.short("sharing")
+    return " · ".join(words)
 
 
 def node_cells(node: Node, context: Context) -> tuple[str, ...]:
     """The row of a node."""
-    variable = context.tensors.get(node.variable or "")
-    facts = [f"root{_outputs(node, context)}"] if node.id in context.roots else []
-    if node.source:
-        facts.append(f"made by {clean(node.source)}")
-    if node.module:
-        facts.append(f"module {clean(node.module)}")
+    facts, variable = context.of_node(node), context.tensors.get(node.variable or "")
+    words = [*facts.short("root"), *facts.long("source", "module")]
     if variable is not None:
-        facts.append(next(_tensor_lines(variable, context, "")))
-    facts += (line.strip() for line in _memory_lines(node, context) if "   saved " not in line)
+        words.append(_tensor_line(variable, context))
+    words += _memory(facts, saved=False)
+    sizes = facts["shapes"].words
+    if variable is not None:
+        sizes = sizes or context.of_tensor(variable)["shape"].words
     return (
         node.id,
         context.node_name(node.id),
-        node.state,
-        ", ".join(map(phrases.shape, node.output_shapes))
-        or (phrases.shape(variable.shape) if variable else ""),
-        ", ".join(_leads_to(node, context)),
-        "; ".join(_slot(slot, context) for slot in node.saved if slot.state != "none"),
-        "; ".join(facts),
+        facts["state"].words,
+        sizes,
+        ", ".join(f"{part.label}: {part.words}" for part in facts["next_functions"].parts),
+        "; ".join(_slot(slot) for slot in facts.saved if slot["state"].value != "none"),
+        "; ".join(words),
     )
-
-
-def _leads_to(node: Node, context: Context) -> Iterator[str]:
-    for slot, entry in enumerate(node.next_functions):
-        argument = node.arguments[slot] if slot < len(node.arguments) else None
-        yield f"{clean(argument) if argument else slot}: {context.entry(entry)}"
 
 
 def tensor_cells(info: TensorInfo, context: Context) -> tuple[str, ...]:
     """The row of a tensor that is not a leaf of the graph."""
-    made = f"output {info.output_nr} of {info.node}" if info.node else "outside the graph"
+    facts = context.of_tensor(info)
     places = "; ".join(f"{n} {clean(s)}" for n, s in context.saved_by.get(info.id, ()))
     return (
         info.id,
-        phrases.tensor_name(info),
+        facts["name"].words,
         "tensor",
-        phrases.shape(info.shape),
-        made,
+        facts["shape"].words,
+        facts["place"].short,
         f"saved by {places}" if places else "",
-        next(_tensor_lines(info, context, "")),
+        _tensor_line(info, context),
     )
 
 

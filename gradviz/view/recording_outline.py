@@ -7,7 +7,17 @@ from textwrap import wrap
 from typing import Final, TypeVar
 
 from gradviz.model.explanation import Explanation
-from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.fact_list import (
+    FLAGS,
+    NodeFacts,
+    SlotFacts,
+    TensorFacts,
+    TensorKey,
+    node_facts,
+    slot_facts,
+    tensor_facts,
+)
+from gradviz.model.facts import Node
 from gradviz.model.recording import Recording, Step, set_recording_words
 from gradviz.view import phrases
 from gradviz.view.captions import caption, captions
@@ -19,6 +29,21 @@ from gradviz.view.text import clean
 WIDTH: Final = 110
 MOST: Final = 2000
 """Steps that are listed; a line says how many are not."""
+NEW_TENSOR: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "version", "values")
+"""Facts that the line of a new tensor begins with."""
+TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
+    "name",
+    "is_leaf",
+    "requires_grad",
+    "retains_grad",
+    "version",
+    "node",
+    "shape",
+    "values",
+    "grad",
+    "hooks",
+)
+"""Facts of a tensor whose change is told."""
 _STEP: Final = "{:>3}  "
 Row = TypeVar("Row")
 
@@ -121,29 +146,45 @@ def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:
 
 
 class _Changes:
-    """What is different since the step before, in words."""
+    """What is different since the step before, in words; the surroundings of each row."""
 
     def __init__(self, recording: Recording) -> None:
-        self._nodes: dict[str, Node] = {}
-        self._tensors: dict[str, TensorInfo] = {}
-        self._names = {info.id: phrases.tensor_name(info) for info in recording.graph.tensors}
+        self._rows: dict[str, Node] = {}
+        self._nodes: dict[str, NodeFacts] = {}
+        self._tensors: dict[str, TensorFacts] = {}
         self._saved = 0
+        self.names = {info.id: phrases.tensor_name(info) for info in recording.graph.tensors}
+        self.roots: dict[str, list[int]] = {}
+        self.sharing: dict[str, tuple[str, ...]] = {}
+        self.has_one_device = True
+
+    def node_name(self, node_id: str) -> str:
+        """Name of a node that exists already, else its id."""
+        node = self._nodes.get(node_id)
+        return node_id if node is None else node["name"].words
+
+    def tidy(self, text: str, /) -> str:
+        """Text of the user's program, fit to be shown."""
+        return clean(text)
 
     def lines(self, step: Step) -> Iterator[str]:
         """One line per node and tensor that changed."""
         found: list[str] = []
         for key, info in step.facts.changes.tensors:
-            name = self._names[key] if info is None else phrases.tensor_name(info)
-            self._names[key] = name
+            if info is not None:
+                self.names[key] = phrases.tensor_name(info)
         for key, node in step.facts.changes.nodes:
-            found += self._node(key, self._nodes.get(key), node)
-            _put(self._nodes, key, node)
+            facts = None if node is None else node_facts(node, self, ())
+            found += self._node(self._rows.get(key), self._nodes.get(key), node, facts)
+            _put(self._rows, key, node)
+            _put(self._nodes, key, facts)
         for key, info in step.facts.changes.tensors:
-            found += self._tensor(key, self._tensors.get(key), info)
-            _put(self._tensors, key, info)
+            now = None if info is None else tensor_facts(info, self)
+            found += self._tensor(key, self._tensors.get(key), now)
+            _put(self._tensors, key, now)
         if step.saved_bytes != self._saved:
-            before, now = phrases.size(self._saved), phrases.size(step.saved_bytes)
-            found.append(f"saved tensors keep {now}, before {before}")
+            before, after = phrases.size(self._saved), phrases.size(step.saved_bytes)
+            found.append(f"saved tensors keep {after}, before {before}")
             self._saved = step.saved_bytes
         indent = " " * (len(_STEP.format(0)) + 2 * step.level + 2)
         for text in found:
@@ -156,95 +197,79 @@ class _Changes:
                 break_on_hyphens=False,
             )
 
-    def _node(self, key: str, old: Node | None, node: Node | None) -> Iterator[str]:
-        if node is None:
+    def _node(
+        self, was: Node | None, old: NodeFacts | None, node: Node | None, new: NodeFacts | None
+    ) -> Iterator[str]:
+        if node is None or new is None:
             if old is not None:
-                yield f"{key} {clean(old.name)} is gone"
+                yield f"{_node_name(old)} is gone"
             return
-        if old is None:
-            yield self._new_node(node)
+        if was is None or old is None:
+            yield _new_node(node, new)
             return
-        if old.state != node.state:
-            yield f"{key} {clean(node.name)}: {old.state} -> {node.state}"
-        before = {slot.name: slot for slot in old.saved}
-        changed = [
-            (before.get(slot.name), slot) for slot in node.saved if before.get(slot.name) != slot
-        ]
-        for was, slot in changed:
-            yield f"{key} saved {self._slot(was)} -> {self._slot(slot, was)}"
-        if old.hooks != node.hooks:
-            none = "unknown" if node.hooks_unknown else "none"
-            hooks = ", ".join(map(phrases.hook, node.hooks)) or none
-            yield f"{key} {clean(node.name)}: hooks {hooks}"
+        if old["state"].value != new["state"].value:
+            yield f"{_node_name(new)}: {old['state'].words} -> {new['state'].words}"
+        before = {slot.name: slot for slot in was.saved}
+        for slot, facts in zip(node.saved, new.saved, strict=True):
+            then = before.get(slot.name)
+            if then != slot:
+                # Named as tensors are now: the slot may keep one that has another name since.
+                words = "none" if then is None else _slot(slot_facts(then, self))
+                yield f"{node.id} saved {words} -> {_slot(facts, is_new=then is None)}"
+        if was.hooks != node.hooks:
+            yield f"{_node_name(new)}: {new['hooks'].label} {new['hooks'].short}"
 
-    def _new_node(self, node: Node) -> str:
-        words = [f"{node.id} {clean(node.name)}"]
-        if node.variable is not None:
-            words.append(f"of {self._names.get(node.variable, node.variable)}")
+    def _tensor(self, key: str, old: TensorFacts | None, new: TensorFacts | None) -> Iterator[str]:
+        if new is None:
+            if old is not None:
+                yield f"{self.names[key]} is gone"
+        elif old is None:
+            yield _new_tensor(new)
         else:
-            words.append(node.state)
-        entries = [
-            "None" if entry is None else entry[0] + (f":{entry[1]}" if entry[1] else "")
-            for entry in node.next_functions
-        ]
-        if entries:
-            words.append("-> " + ", ".join(entries))
-        words += [f"saved {self._slot(s)}" for s in node.saved if s.state != "none"]
-        words += [phrases.hook(hook) for hook in node.hooks]
-        words += [f"in {clean(node.module)}"] if node.module else []
-        return " · ".join(words)
-
-    def _slot(self, slot: SavedTensor | None, was: SavedTensor | None = None) -> str:
-        if slot is None:
-            return "none"
-        name = phrases.saved_name(slot, self._names) if was is None else ""
-        state = "" if slot.state == "held" else slot.state
-        version = phrases.version(slot.saved_version, slot.current_version)
-        sizes = phrases.shape(slot.shape) if slot.shape is not None and was is None else ""
-        return phrases.join((name, state, sizes, version), " ") or "held"
-
-    def _tensor(self, key: str, old: TensorInfo | None, info: TensorInfo | None) -> Iterator[str]:
-        name = self._names.get(key, key)
-        if info is None:
-            if old is not None:
-                yield f"{name} is gone"
-            return
-        if old is None:
-            yield self._new_tensor(info)
-            return
-        parts = [f"name {phrases.tensor_name(old)} -> {name}"] if old.name != info.name else []
-        for flag in ("is_leaf", "requires_grad", "retains_grad"):
-            if getattr(old, flag) != getattr(info, flag):
-                parts.append(f"{flag} {getattr(old, flag)} -> {getattr(info, flag)}")
-        if old.version != info.version:
-            parts.append(f"v{old.version} -> v{info.version}")
-        if old.node != info.node:
-            parts.append(f"node {old.node} -> {info.node}")
-        if old.shape != info.shape:
-            parts.append(f"shape {phrases.shape(old.shape)} -> {phrases.shape(info.shape)}")
-        if old.values != info.values:
-            parts.append(f"values {_values(old)} -> {_values(info)}")
-        if old.grad != info.grad:
-            parts.append(f".grad {phrases.summary(old.grad)} -> {phrases.summary(info.grad)}")
-        if old.hooks != info.hooks:
-            parts.append(f"hooks {', '.join(map(phrases.hook, info.hooks)) or 'none'}")
-        if parts:
-            yield f"{name}: {'; '.join(parts)}"
-
-    def _new_tensor(self, info: TensorInfo) -> str:
-        version = "no version" if info.version is None else f"v{info.version}"
-        facts = (phrases.shape(info.shape), phrases.dtype(info.dtype), version)
-        words = [phrases.join((phrases.tensor_name(info), "is", *facts), " ")]
-        words[0] += f" = {_values(info)}" if info.values is not None else ""
-        words += phrases.flags(info)
-        words += [f"output {info.output_nr} of {info.node}"] if info.node else []
-        words += [f".grad {phrases.summary(info.grad)}"] if info.grad is not None else []
-        words += [phrases.hook(hook) for hook in info.hooks]
-        return " · ".join(words)
+            parts = list(_tensor_changes(old, new))
+            if parts:
+                yield f"{self.names[key]}: {'; '.join(parts)}"
 
 
-def _values(info: TensorInfo) -> str:
-    return "?" if info.values is None else phrases.numbers(info.values, info.shape)
+def _node_name(facts: NodeFacts) -> str:
+    return f"{facts['id'].words} {facts['name'].words}"
+
+
+def _new_node(node: Node, facts: NodeFacts) -> str:
+    words = [_node_name(facts)]
+    words += facts.short("variable" if node.variable is not None else "state", "next_functions")
+    words += [f"saved {_slot(s)}" for s in facts.saved if s["state"].value != "none"]
+    words += [hook.long for hook in facts["hooks"].parts]
+    return " · ".join((*words, *facts.short("module")))
+
+
+def _slot(facts: SlotFacts, is_new: bool = True) -> str:
+    """A slot; of one that was there already, only what may be another now."""
+    state = "" if facts["state"].value == "held" else facts["state"].words
+    name, sizes = (facts["name"].short, facts["shape"].short) if is_new else ("", "")
+    return phrases.join((name, state, sizes, facts["versions"].words), " ") or "held"
+
+
+def _new_tensor(facts: TensorFacts) -> str:
+    words = [" ".join((facts["name"].words, "is", *facts.short(*NEW_TENSOR)))]
+    words += facts.long(*FLAGS)
+    words += facts.short("place") if facts["place"].value else []
+    words += facts.short("grad") if facts["grad"].value else []
+    words += [hook.long for hook in facts["hooks"].parts]
+    return " · ".join(words)
+
+
+def _tensor_changes(old: TensorFacts, new: TensorFacts) -> Iterator[str]:
+    for key in TENSOR_CHANGES:
+        then, now = old[key], new[key]
+        if then.value == now.value:
+            continue
+        if key == "version":
+            yield f"{then.short} -> {now.short}"
+        elif key == "hooks":
+            yield f"{now.label} {now.words}"
+        else:
+            yield f"{now.label} {then.words or '?'} -> {now.words or '?'}"
 
 
 def _put(rows: dict[str, Row], key: str, row: Row | None) -> None:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from gradviz.model.errors import OptionError
+from gradviz.model.fact_list import TensorKey
 from gradviz.model.facts import TensorInfo
 from gradviz.model.recording import Recording, Step
-from gradviz.view import phrases
 from gradviz.view.captions import captions
 from gradviz.view.details import tensor_section
 from gradviz.view.explanation_wire import cards, segments
@@ -37,7 +37,7 @@ from gradviz.view.wire import (
     words_to_find,
 )
 
-TENSOR_COLUMNS: Final = (
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
     "name",
     "is_leaf",
     "requires_grad",
@@ -45,6 +45,8 @@ TENSOR_COLUMNS: Final = (
     "version",
     "grad",
 )
+"""Facts in the table of tensors."""
+TENSOR_COLUMNS: Final = ("name", "is_leaf", "requires_grad", "retains_grad", "version", ".grad")
 TICKS: Final = {
     "hook": "hook",
     "accumulate": "accumulate",
@@ -198,7 +200,7 @@ class _Describer:
         changed = [key for key, _ in step.facts.changes.tensors]
         return {
             "items": _put(self._items, keys, lambda key: self._told(key, step.index, moment)),
-            "tensors": _put(self._tensors, changed, lambda key: _cells(moment.tensors.get(key))),
+            "tensors": _put(self._tensors, changed, lambda key: _cells(key, moment)),
             "rows": _put(self._rows, keys, lambda key: self._row(key, moment)),
         }
 
@@ -259,7 +261,7 @@ def _waiting_item(key: str, info: TensorInfo, moment: Moment) -> dict[str, Any]:
     return {
         "id": key,
         "kind": "leaf",
-        "label": phrases.tensor_name(info),
+        "label": moment.of_tensor(info)["name"].words,
         "aria": f"{of_tensor(info, moment)}, in no graph now",
         "find": words_to_find([key, info.id, info.name]),
         "next": [],
@@ -268,21 +270,13 @@ def _waiting_item(key: str, info: TensorInfo, moment: Moment) -> dict[str, Any]:
     }
 
 
-def _cells(info: TensorInfo | None) -> list[str] | None:
+def _cells(key: str, moment: Moment) -> list[str] | None:
+    """The row of a tensor in the table of tensors."""
+    info = moment.tensors.get(key)
     if info is None:
         return None
-    return [
-        phrases.tensor_name(info),
-        _flag(info.is_leaf),
-        _flag(info.requires_grad),
-        _flag(info.retains_grad),
-        "none" if info.version is None else str(info.version),
-        phrases.summary(info.grad),
-    ]
-
-
-def _flag(value: bool | None) -> str:
-    return "not known" if value is None else str(value)
+    facts = moment.of_tensor(info)
+    return [facts[column].words for column in TENSOR_KEYS]
 
 
 def _next_lines(recording: Recording) -> list[int | None]:

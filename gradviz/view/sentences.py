@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from gradviz.model.fact_list import FLAGS, SlotFacts, TensorKey
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.view import phrases
 from gradviz.view.context import Context
-from gradviz.view.text import clean, shorten
+from gradviz.view.text import shorten
+
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (*FLAGS, "shape", "version", "grad")
+MOST: Final = 6
+"""Nodes that a sentence says a node leads to."""
 
 
 def of_graph(context: Context) -> str:
@@ -34,46 +41,30 @@ def title(context: Context) -> str:
 
 def of_node(node: Node, context: Context) -> str:
     """A node or leaf with its state and what it leads to."""
-    variable = context.tensors.get(node.variable or "")
+    facts, variable = context.of_node(node), context.tensors.get(node.variable or "")
     if variable is not None:
-        return f"{of_tensor(variable, context)}, AccumulateGrad {node.id}"
-    words = [clean(node.name)]
-    if node.id in context.roots:
-        words.append("root")
-    saved = [_saved(node, i, context) for i in range(len(node.saved))]
-    words.append("saves " + " and ".join(filter(None, saved)) if any(saved) else node.state)
-    if any(saved) and node.state not in ("holds", "freed"):
-        words.append(node.state)
-    following = [
-        "no gradient needed" if entry is None else context.node_name(entry[0])
-        for entry in node.next_functions[:6]
-    ]
-    if following:
-        more = " and more" if len(node.next_functions) > 6 else ""
-        words.append(f"leads to {', '.join(following)}{more}")
-    if tags := context.tags.get(node.id):
-        words.append("made " + ", ".join(context.names[tag.id] for tag in tags))
+        return f"{of_tensor(variable, context)}, {facts['name'].words} {node.id}"
+    saved = [_saved(slot) for slot in facts.saved if slot["state"].value != "none"]
+    words = [facts["name"].words, *facts.long("root")]
+    words.append("saves " + " and ".join(saved) if saved else facts["state"].long)
+    if saved and node.state not in ("holds", "freed"):
+        words.append(facts["state"].long)
+    if following := [part.long for part in facts["next_functions"].parts]:
+        more = " and more" if len(following) > MOST else ""
+        words.append(f"leads to {', '.join(following[:MOST])}{more}")
+    words += facts.long("tensors")
     return shorten(", ".join(words), 300)
 
 
 def of_tensor(info: TensorInfo, context: Context) -> str:
     """A tensor with its flags, version and gradient."""
-    words = [phrases.tensor_name(info), *phrases.flags(info), f"shape {phrases.shape(info.shape)}"]
-    if info.version is not None:
-        words.append(f"version {info.version}")
-    if info.requires_grad and (info.is_leaf or info.retains_grad):
-        words.append(f"grad {phrases.summary(info.grad)}")
-    words += [phrases.hook(hook) for hook in info.hooks]
+    facts = context.of_tensor(info)
+    words = [facts["name"].words, *facts.long(*TENSOR_KEYS)]
+    words += [hook.long for hook in facts["hooks"].parts]
     if info.node is None:
-        words.append("outside the graph")
+        words.append(facts["place"].long)
     return shorten(", ".join(words), 300)
 
 
-def _saved(node: Node, place: int, context: Context) -> str:
-    slot = node.saved[place]
-    if slot.state == "none":
-        return ""
-    name = phrases.saved_name(slot, context.names)
-    if slot.state == "held":
-        return name if slot.saved_version is None else f"{name} at version {slot.saved_version}"
-    return f"{name} {phrases.saved_state(slot).replace('⚠', 'modified,')}"
+def _saved(slot: SlotFacts) -> str:
+    return phrases.join((slot["name"].short, slot["state"].long), " ")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
-from gradviz.view import details, phrases, sentences
+from gradviz.view import details, sentences
 from gradviz.view.context import Context
 from gradviz.view.drawing import LIMIT, draw
 from gradviz.view.layout import Direction
@@ -141,7 +141,7 @@ def node_item(node: Node, context: Context) -> dict[str, Any]:
         node.module,
         *(context.names[t.id] for t in context.tags.get(node.id, ())),
     ]
-    words += [phrases.saved_tensor(slot, context.names) for slot in node.saved]
+    words += [slot["tensor"].words for slot in context.of_node(node).saved]
     return {
         "id": node.id,
         "kind": "leaf" if node.variable else "node",
@@ -161,7 +161,7 @@ def tensor_item(
     return {
         "id": info.id,
         "kind": "tensor",
-        "label": phrases.tensor_name(info),
+        "label": context.of_tensor(info)["name"].words,
         "aria": sentences.of_tensor(info, context),
         "find": words_to_find([info.id, info.name, info.dtype]),
         "next": following,

@@ -124,7 +124,7 @@ NODE_CHANGES: dict[str, Callable[[Node], Node]] = {
     "state": lambda node: replace(node, state="freed"),
     "alpha": lambda node: replace(node, attributes=(("alpha", 9),)),
     "beta": lambda node: replace(node, attributes=(*node.attributes, ("beta", 0.5))),
-    "shape": lambda node: replace(node, output_shapes=((3,),)),
+    "output shapes": lambda node: replace(node, output_shapes=((3,),)),
     "hooks": lambda node: replace(node, hooks=(Hook("node_post", "clip"),)),
     "derivative arg0": lambda node: replace(node, formula="arg0: -grad"),
     "module": lambda node: replace(node, module="conv"),
@@ -151,6 +151,6 @@ TENSOR_CHANGES: dict[str, Callable[[TensorInfo], TensorInfo]] = {
     "hooks": lambda info: replace(info, hooks=(Hook("tensor", "clip"),)),
     "view": lambda info: replace(info, is_view=True),
     "inference tensor": lambda info: replace(info, is_inference=True),
-    "value": lambda info: replace(info, values=(-1.0, 1.0)),
+    "values": lambda info: replace(info, values=(-1.0, 1.0)),
     ".grad": lambda info: replace(info, grad=ValueSummary((2,), "float32", (1.0, 2.5))),
 }

@@ -147,8 +147,8 @@ PAIRS = {
         "changed node NativeBatchNormBackward0: training False → True",
         "changed saved tensor NativeBatchNormBackward0: saved result1 held v0 (0,) → held v0 (2,)",
         "changed saved tensor NativeBatchNormBackward0: saved result2 held v0 (0,) → held v0 (2,)",
-        "changed tensor mean: value [0.0, 0.0] → [0.1, 0.2]",
-        "changed tensor var: value [1.0, 1.0] → [1.1, 1.1]",
+        "changed tensor mean: values [0.0, 0.0] → [0.1, 0.2]",
+        "changed tensor var: values [1.0, 1.0] → [1.1, 1.1]",
     ],
     rectified: [
         "changed saved tensor ReluBackward0: saved result held v0 h → held v1 h",
@@ -192,7 +192,8 @@ def test_two_releases_of_torch_differ_in_how_they_compute_attention() -> None:
         *(f"gone node {name}: in the graph yes → no" for name in GONE_IN_2_15),
         "changed edge SplitWithSizesBackward0: "
         "self leads to UnsafeViewBackward0 → SqueezeBackward1",
-        "changed tensor mixed: place output of UnsafeViewBackward0 → output of SqueezeBackward1",
+        "changed tensor mixed: "
+        "place output 0 of UnsafeViewBackward0 → output 0 of SqueezeBackward1",
         "changed tensor mixed: view none → of another tensor",
     ]
 

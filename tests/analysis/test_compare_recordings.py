@@ -45,7 +45,7 @@ def test_the_same_program_recorded_twice_does_not_differ() -> None:
 
 def test_a_line_that_did_not_run_is_told_once_with_how_often() -> None:
     assert told(train(zero=False)) == [
-        "tensor a: value 0.32 → -0.88",
+        "tensor a: values 0.32 → -0.88",
         "tensor a: .grad 4.8 → 16.8",
         "line optimizer.zero_grad(): ran (2 times) yes → no",
     ]

@@ -103,7 +103,7 @@ def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
         ("t1", "row () output 1 view v0"),
         ("t2", "does not require grad"),
         ("t2", "() float64 v0 = 1.0"),
-        ("t3", "requires grad, not in this graph"),
+        ("t3", "requires grad, outside the graph"),
     ],
 )
 def test_state_is_also_a_word(data_id: str, text: str) -> None:

@@ -14,7 +14,7 @@ n0 AddBackward0 · root · saves nothing
    derivative other: maybe_multiply(grad, alpha.conj())
    with alpha=1
    is t3 loss () v0 = 7.0 · not a leaf · requires grad
-n1 MulBackward0 · holds · block.0
+n1 MulBackward0 · holds · in block.0
    made by out1 = a * b
    self -> n3 leaf a
    other -> n4 leaf b

@@ -81,7 +81,7 @@ def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
             assert told["requires_grad"] == str(info.requires_grad)
             assert told["retains_grad"] == str(info.retains_grad)
             assert told["version"] == str(info.version)
-            assert (told["grad"] == "None") == (info.grad is None)
+            assert (told[".grad"] == "None") == (info.grad is None)
 
 
 @pytest.mark.parametrize("name", ALL)

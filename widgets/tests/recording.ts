@@ -217,7 +217,7 @@ export const recording: RecordingWire = {
   ],
   elements: ELEMENTS,
   views: VIEWS,
-  tensor_columns: ["name", "is_leaf", "requires_grad", "retains_grad", "version", "grad"],
+  tensor_columns: ["name", "is_leaf", "requires_grad", "retains_grad", "version", ".grad"],
   outline_columns: ["id", "name", "kind"],
   legend: [{ class: "gv-leaf", label: "leaf" }],
   links: { lines: { "0:1": ["n1", "t0"], "0:2": ["n2", "t1"], "0:3": ["n0", "t2"] } },

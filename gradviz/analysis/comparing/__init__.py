@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradviz.analysis.comparing.facts import Facts, node_facts, tensor_facts
+from gradviz.analysis.comparing.facts import Told, told_of_node, told_of_tensor
 from gradviz.analysis.comparing.one_sided import IN_GRAPH, one_sided
 from gradviz.analysis.comparing.saved import Storages, slot_differences
 from gradviz.analysis.comparing.sides import Pairs
 from gradviz.analysis.comparing.words import both, same
 from gradviz.model.comparing import Difference, DifferenceSubject
+from gradviz.model.fact_list import argument_of
 from gradviz.model.facts import Node
 from gradviz.model.graph import Graph
 
@@ -70,7 +71,7 @@ def _new_and_gone_nodes(pairs: Pairs) -> Iterator[Difference]:
 def _at_node(new_id: str, pairs: Pairs, storages: Storages) -> Iterator[Difference]:
     old, new = pairs.old.nodes[pairs.nodes[new_id]], pairs.new.nodes[new_id]
     yield from _entries(old, new, pairs)
-    facts = node_facts(old, new, pairs)
+    facts = told_of_node(old, new, pairs)
     yield from _changed("node", pairs.new.node_name(new_id), (old.id, new.id), facts)
     yield from slot_differences(old, new, pairs, storages)
 
@@ -100,8 +101,7 @@ def _entries(old: Node, new: Node, pairs: Pairs) -> Iterator[Difference]:
 
 def argument(node: Node, slot: int) -> str:
     """Name of the argument behind an entry, else ``input 0``."""
-    name = node.arguments[slot] if slot < len(node.arguments) else None
-    return name or f"input {slot}"
+    return argument_of(node, slot) or f"input {slot}"
 
 
 def _order_of_roots(pairs: Pairs) -> Iterator[Difference]:
@@ -122,14 +122,14 @@ def _tensors(pairs: Pairs, storages: Storages) -> Iterator[Difference]:
     for info, how in one_sided(pairs, is_new=False):
         yield Difference("gone", "tensor", info.name or "", how, "yes", "no", info.id, "")
     for new_id, old_id in pairs.tensors.items():
-        facts = tensor_facts(pairs.old.tensors[old_id], pairs.new.tensors[new_id], pairs)
+        facts = told_of_tensor(pairs.old.tensors[old_id], pairs.new.tensors[new_id], pairs)
         for side, shared in zip(facts, storages.of_tensor(new_id)):
             side["shares memory with"] = shared
         yield from _changed("tensor", pairs.new.name(new_id), (old_id, new_id), facts)
 
 
 def _changed(
-    subject: DifferenceSubject, name: str, ids: tuple[str, str], facts: tuple[Facts, Facts]
+    subject: DifferenceSubject, name: str, ids: tuple[str, str], facts: tuple[Told, Told]
 ) -> Iterator[Difference]:
     """Facts that are not the same; what one side lacks is ``"none"``."""
     before, after = facts

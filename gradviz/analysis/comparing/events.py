@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gradviz.analysis.comparing.words import hook_words
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
@@ -20,6 +19,7 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
+from gradviz.model.fact_list import hook_fact
 from gradviz.model.recording import StepFacts
 
 Namer = Callable[[str | None], str]
@@ -54,9 +54,9 @@ def _words(event: Event, name: Namer) -> Iterator[str]:
         yield f"{name(event.tensor)}.{event.flag} {event.before} → {event.after}"
     elif isinstance(event, HookChanged):
         done = "registered" if event.registered else "removed"
-        yield f"{hook_words(event.hook)} {done} on {name(event.tensor or event.node)}"
+        yield f"{hook_fact(event.hook).long} {done} on {name(event.tensor or event.node)}"
     elif isinstance(event, HookFired):
-        yield f"{hook_words(event.hook)} ran at {name(event.tensor or event.node)}"
+        yield f"{hook_fact(event.hook).long} ran at {name(event.tensor or event.node)}"
     elif isinstance(event, (BackwardStarted, BackwardEnded)):
         yield from _backward_words(event, name)
     elif isinstance(event, (OptimizerStepped, ZeroedGrad, Clipped)):

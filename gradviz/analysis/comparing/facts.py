@@ -1,4 +1,4 @@
-"""Facts of a node and of a tensor, by the names under which differences tell them."""
+"""Facts of a node and of a tensor, by the labels under which differences tell them."""
 
 from __future__ import annotations
 
@@ -6,72 +6,96 @@ from collections.abc import Collection, Iterator
 from typing import Final, TypeAlias
 
 from gradviz.analysis.comparing.sides import Pairs, Reading
-from gradviz.analysis.comparing.words import Fact, Values, hook_words, shape_words
+from gradviz.model.fact_list import (
+    Facts,
+    FactValue,
+    Key,
+    NodeFacts,
+    NodeKey,
+    TensorKey,
+    node_facts,
+    tensor_facts,
+)
 from gradviz.model.facts import Node, TensorInfo
 
-Facts: TypeAlias = dict[str, Fact]
-_OWN: Final = ("state", "root", "shape", "hooks", "module", "arguments")
-"""Names of facts that are not saved numbers of a node."""
+Told: TypeAlias = dict[str, FactValue]
+NODE_KEYS: Final[tuple[NodeKey, ...]] = ("state", "root", "own hooks")
+NODE_KEYS_OF_BOTH: Final[tuple[NodeKey, ...]] = ("shapes", "module", "arguments")
+"""Facts that are only told where both graphs know them."""
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
+    "requires_grad",
+    "is_leaf",
+    "retains_grad",
+    "version",
+    "shape",
+    "dtype",
+    "device",
+    "hooks",
+    "view",
+    "inference",
+)
 
 
-def node_facts(old: Node, new: Node, pairs: Pairs) -> tuple[Facts, Facts]:
+def told_of_node(old: Node, new: Node, pairs: Pairs) -> tuple[Told, Told]:
     """Facts of a node before and after; what one of the two does not know is left out."""
-    before = _node(old, pairs.old, pairs.after)
-    after = _node(new, pairs.new, pairs.tensors)
-    for name, then, now in (
-        ("shape", _shapes(old), _shapes(new)),
-        *_derivatives(old, new),
-        ("module", old.module, new.module),
-        ("arguments", _arguments(old), _arguments(new)),
+    then, now = _facts(old, pairs.old, pairs.after), _facts(new, pairs.new, pairs.tensors)
+    before, after = _of_node(then), _of_node(now)
+    shapes, *others = NODE_KEYS_OF_BOTH
+    for label, was, is_now in (
+        *_of_both(then, now, shapes),
+        *_derivatives(then, now),
+        *_of_both(then, now, *others),
     ):
-        if then is not None and now is not None:
-            before[name], after[name] = then, now
+        before[label], after[label] = was, is_now
     return before, after
 
 
-def _node(node: Node, reading: Reading, compared: Collection[str]) -> Facts:
-    facts: Facts = {"state": node.state}
-    if node.id in reading.roots:
-        facts["root"] = "output " + ", ".join(map(str, reading.roots[node.id]))
-    facts.update((f"saved {n}" if n in _OWN else n, value) for n, value in node.attributes)
-    known = (info for info in reading.on_node.get(node.id, ()) if info.id in compared)
-    on_tensors = [hook for info in known for hook in info.hooks]
-    hooks = [hook_words(hook) for hook in node.hooks if hook not in on_tensors]
-    if hooks:
-        facts["hooks"] = ", ".join(hooks)
-    return facts
+def _facts(node: Node, reading: Reading, compared: Collection[str]) -> NodeFacts:
+    known = [info for info in reading.on_node.get(node.id, ()) if info.id in compared]
+    return node_facts(node, reading, known)
 
 
-def _derivatives(old: Node, new: Node) -> Iterator[tuple[str, Fact, Fact]]:
+def _of_node(facts: NodeFacts) -> Told:
+    own = {facts[key].label for key in (*NODE_KEYS, *NODE_KEYS_OF_BOTH)}
+    told = _told(facts, "state", "root")
+    for part in facts["saved numbers"].parts:
+        told[f"saved {part.label}" if part.label in own else part.label] = part.value
+    return told | _told(facts, "own hooks")
+
+
+def _told(facts: Facts[Key], *keys: Key) -> Told:
+    """These facts as data, as far as there are any."""
+    chosen = (facts[key] for key in keys)
+    return {fact.label: fact.value for fact in chosen if fact.value is not None}
+
+
+def _of_both(
+    then: Facts[Key], now: Facts[Key], *keys: Key
+) -> Iterator[tuple[str, FactValue, FactValue]]:
+    for key in keys:
+        was, is_now = then[key].value, now[key].value
+        if was is not None and is_now is not None:
+            yield now[key].label, was, is_now
+
+
+def _derivatives(then: NodeFacts, now: NodeFacts) -> Iterator[tuple[str, FactValue, FactValue]]:
     """Formulas of arguments that need a gradient in both graphs."""
-    then, now = (
-        dict(line.partition(": ")[::2] for line in (node.formula or "").split("\n"))
-        for node in (old, new)
-    )
-    yield from (
-        (f"derivative {name}".strip(), then[name], now[name]) for name in then if name in now
-    )
+    label = now["derivative"].label
+    was, is_now = ({p.label: p.value for p in f["derivative"].parts} for f in (then, now))
+    yield from ((f"{label} {n}".strip(), was[n], is_now[n]) for n in was if n in is_now)
 
 
-def _shapes(node: Node) -> Fact:
-    shapes = node.output_shapes
-    return ", ".join(map(shape_words, shapes)) if shapes and None not in shapes else None
-
-
-def _arguments(node: Node) -> Fact:
-    return ", ".join(str(one) for one in node.arguments) or None
-
-
-def tensor_facts(old: TensorInfo, new: TensorInfo, pairs: Pairs) -> tuple[Facts, Facts]:
+def told_of_tensor(old: TensorInfo, new: TensorInfo, pairs: Pairs) -> tuple[Told, Told]:
     """Facts of a tensor before and after; what one of the two does not know is left out."""
-    before, after = _tensor(old), _tensor(new)
+    then, now = tensor_facts(old, pairs.old), tensor_facts(new, pairs.new)
+    before, after = _told(then, *TENSOR_KEYS), _told(now, *TENSOR_KEYS)
     is_leaf = old.id in pairs.old.leaf_node or new.id in pairs.new.leaf_node
     if not is_leaf and _is_moved(old, new, pairs):  # leaves are told as nodes
-        before["place"], after["place"] = _place(old, pairs.old), _place(new, pairs.new)
-    if old.values is not None and new.values is not None:
-        before["value"] = Values(old.values, old.shape)
-        after["value"] = Values(new.values, new.shape)
-    before[".grad"], after[".grad"] = old.grad, new.grad
+        for told, facts in ((before, then), (after, now)):  # ids differ, names tell
+            told[facts["place"].label] = facts["place"].long
+    for label, was, is_now in _of_both(then, now, "values"):
+        before[label], after[label] = was, is_now
+    before[then["grad"].label], after[now["grad"].label] = old.grad, new.grad
     return before, after
 
 
@@ -79,28 +103,3 @@ def _is_moved(old: TensorInfo, new: TensorInfo, pairs: Pairs) -> bool:
     if old.node is None or new.node is None:
         return old.node is not new.node
     return (pairs.after.get(old.node), old.output_nr) != (new.node, new.output_nr)
-
-
-def _tensor(info: TensorInfo) -> Facts:
-    facts: Facts = {
-        "requires_grad": info.requires_grad,
-        "is_leaf": "unknown" if info.is_leaf is None else info.is_leaf,
-        "retains_grad": info.retains_grad,
-        "version": "none" if info.version is None else info.version,
-        "shape": shape_words(info.shape),
-        "dtype": info.dtype,
-        "device": info.device,
-    }
-    if info.hooks:
-        facts["hooks"] = ", ".join(map(hook_words, info.hooks))
-    if info.is_view:
-        facts["view"] = "of another tensor"
-    if info.is_inference:
-        facts["inference tensor"] = "yes"
-    return facts
-
-
-def _place(info: TensorInfo, reading: Reading) -> str:
-    if info.node is None:
-        return "outside the graph"
-    return f"output of {reading.end((info.node, info.output_nr))}"

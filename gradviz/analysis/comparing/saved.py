@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gradviz.analysis.comparing.sides import Pairs, Reading
-from gradviz.analysis.comparing.words import Fact, shape_words
 from gradviz.model.comparing import Difference
+from gradviz.model.fact_list import FactValue, SlotFacts, SlotKey, slot_facts
 from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.words import size
 
+SIZES: Final[tuple[SlotKey, ...]] = ("shape", "dtype", "device")
 Holder: TypeAlias = tuple[str, str]
 """A tensor ``("t0", "")`` or a saved one ``("n0", "self")``, with ids after."""
 
@@ -40,7 +42,7 @@ class Storages:
             found.update((holder, group - {holder}) for holder in group)
         return found
 
-    def of_tensor(self, tensor_id: str) -> tuple[Fact, Fact]:
+    def of_tensor(self, tensor_id: str) -> tuple[FactValue, FactValue]:
         """Names of the tensors that share memory with one, before and after."""
         holder = tensor_id, ""
         if holder not in self._before or holder not in self._after:
@@ -56,7 +58,7 @@ class Storages:
             return "", ""
         return self._words(before), self._words(after)
 
-    def _tensors(self, others: frozenset[Holder]) -> Fact:
+    def _tensors(self, others: frozenset[Holder]) -> FactValue:
         names = [self._pairs.new.name(key) for key, slot in sorted(others) if not slot]
         return ", ".join(names) or "none"
 
@@ -99,13 +101,16 @@ def _change(
     then: SavedTensor, now: SavedTensor, pairs: Pairs, shared: tuple[str, str]
 ) -> tuple[str, str] | None:
     """A slot before and after in words, ``None`` if it is the same."""
-    sizes = list(_other_sizes(then, now))
+    was, is_now = slot_facts(then, pairs.old), slot_facts(now, pairs.new)
+    more = _other_sizes(was, is_now)
+    if not more and (found := _other_bytes(then, now)):
+        more.append(found)
     tensors = _differ(then.tensor, now.tensor, pairs), _differ(then.view_of, now.view_of, pairs)
-    if _state(then) == _state(now) and not any((*sizes, *tensors, *shared)):
+    if _state(was) == _state(is_now) and not any((*more, *tensors, *shared)):
         return None
-    more = [*sizes, shared]
-    before = _joined((slot_words(then, pairs.old), *(words[0] for words in more)))
-    after = _joined((slot_words(now, pairs.new), *(words[1] for words in more)))
+    more.append(shared)
+    before = _joined((_told(was), *(words[0] for words in more)))
+    after = _joined((_told(is_now), *(words[1] for words in more)))
     return before, f"another {after}" if before == after else after
 
 
@@ -118,37 +123,40 @@ def _differ(old_id: str | None, new_id: str | None, pairs: Pairs) -> bool:
 
 def slot_words(slot: SavedTensor, reading: Reading) -> str:
     """State, versions and tensor of a slot: ``"held v0 a"``."""
-    which = f"view of {reading.name(slot.view_of)}" if slot.view_of else reading.name(slot.tensor)
-    return _joined((_state(slot), which))
+    return _told(slot_facts(slot, reading))
 
 
-def _state(slot: SavedTensor) -> str:
-    if slot.state == "packed":
-        return f"packed by {slot.packed_by}" if slot.packed_by else "packed"
-    saved, now = slot.saved_version, slot.current_version
-    if saved is None:
-        versions = "" if now is None else f"saved version unknown, now v{now}"
-    else:
-        versions = f"v{saved}" if now in (None, saved) else f"saved v{saved}, now v{now}"
-    return _joined((slot.state, "⚠" if slot.state == "modified" else "", versions))
+def _told(facts: SlotFacts) -> str:
+    return _joined((_state(facts), facts["tensor"].words))
 
 
-def _other_sizes(then: SavedTensor, now: SavedTensor) -> Iterator[tuple[str, str]]:
-    """Shape, dtype and device that are not the same, else bytes; as far as both are known."""
-    found = [
-        (shape_words(then.shape), shape_words(now.shape)),
-        (then.dtype or "?", now.dtype or "?"),
-        (then.device or "?", now.device or "?"),
+def _state(facts: SlotFacts) -> str:
+    state = facts["state"]
+    return _joined((state.words, "" if state.value == "packed" else facts["versions"].short))
+
+
+def _other_sizes(then: SlotFacts, now: SlotFacts) -> list[tuple[str, str]]:
+    """Shape, dtype and device that are not the same, as far as both are known."""
+    pairs = ((then[key], now[key]) for key in SIZES)
+    return [
+        (was.words, is_now.words)
+        for was, is_now in pairs
+        if None not in (was.value, is_now.value) and was.value != is_now.value
     ]
-    found = [words for words in found if words[0] != words[1] and "?" not in words]
-    yield from found
+
+
+def _other_bytes(then: SavedTensor, now: SavedTensor) -> tuple[str, str] | None:
+    """Bytes of the tensor, else of its storage, that are not the same, if both are known."""
     for template, was, is_now in (
-        ("{} B", then.nbytes, now.nbytes),
-        ("in a storage of {} B", then.storage_nbytes, now.storage_nbytes),
+        ("{}", then.nbytes, now.nbytes),
+        ("in a storage of {}", then.storage_nbytes, now.storage_nbytes),
     ):
-        if not found and None not in (was, is_now) and was != is_now:
-            found.append((template.format(was), template.format(is_now)))
-            yield found[-1]
+        if was is not None and is_now is not None and was != is_now:
+            words = size(was), size(is_now)
+            if words[0] == words[1]:
+                words = f"{was} B", f"{is_now} B"
+            return template.format(words[0]), template.format(words[1])
+    return None
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from gradviz.analysis.comparing.matching import match_nodes
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
@@ -31,6 +32,17 @@ class Reading:
         self.roots: dict[str, list[int]] = defaultdict(list)
         for node_id, output_nr in graph.roots:
             self.roots[node_id].append(output_nr)
+        self.names = {tensor_id: self.name(tensor_id) for tensor_id in self.tensors}
+        """Name of each tensor, as :meth:`name` gives it."""
+
+    sharing: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Nothing: who shares memory with whom is compared among what is in both graphs."""
+    has_one_device = False
+    """Devices are compared, so none goes without saying."""
+
+    def tidy(self, text: str, /) -> str:
+        """Text as it is; it is made fit to be shown where differences are."""
+        return text
 
     def name(self, tensor_id: str | None) -> str:
         """The name of a tensor; without one whose output it is, or its id."""

@@ -31,7 +31,7 @@ COLUMNS: Final = (
 def thing_by_thing(
     differences: Iterable[Difference], tidy: Callable[[str], str] = str
 ) -> list[str]:
-    """A sentence per node or tensor: ``"a: version 0 → 1; value 1.0 → 2.0"``.
+    """A sentence per node or tensor: ``"a: version 0 → 1; values 1.0 → 2.0"``.
 
     Args:
         differences: What differs.

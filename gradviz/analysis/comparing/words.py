@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
-from gradviz.model.facts import Attribute, Hook, Number, ValueSummary
+from gradviz.model.fact_list import FactValue, Values
+from gradviz.model.facts import Number, ValueSummary
+from gradviz.model.words import attribute, numbers, summary
 
 CLOSE: Final = 1e-5
 """Numbers that differ by less, as a share of the larger, are the same: rounding differs between
 devices, releases of torch and orders of adding."""
 SCALE: Final = 1e-6
 """The same as a share of the largest number beside them."""
-_HOOKS: Final = {
-    "tensor": "hook",
-    "post_accumulate_grad": "post-accumulate-grad hook",
-    "node_pre": "node prehook",
-    "node_post": "node hook",
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """All values of a small tensor."""
-
-    values: tuple[Number, ...]
-    shape: tuple[int, ...]
-
-
-Fact: TypeAlias = "Values | ValueSummary | Attribute"
-
-
-def same(one: Fact, other: Fact) -> bool:
+def same(one: FactValue, other: FactValue) -> bool:
     """Whether two facts are the same, numbers apart from their rounding.
 
     Examples:
@@ -82,7 +66,7 @@ def _known_other(one: bool | None, other: bool | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-def both(one: Fact, other: Fact) -> tuple[str, str]:
+def both(one: FactValue, other: FactValue) -> tuple[str, str]:
     """Two facts that are not the same in words that are not the same.
 
     Examples:
@@ -96,7 +80,7 @@ def both(one: Fact, other: Fact) -> tuple[str, str]:
     return words[0], f"another {words[1]}"
 
 
-def say(fact: Fact, digits: int = 4, whole: bool = False) -> str:
+def say(fact: FactValue, digits: int = 4, whole: bool = False) -> str:
     """A fact in words.
 
     Args:
@@ -105,46 +89,7 @@ def say(fact: Fact, digits: int = 4, whole: bool = False) -> str:
         whole: Whether a summary says its norm, shape and dtype too.
     """
     if isinstance(fact, ValueSummary):
-        return _summary(fact, digits, whole)
+        return summary(fact, digits, whole)
     if isinstance(fact, Values):
-        return _numbers(fact.values, fact.shape, digits)
-    if isinstance(fact, tuple):
-        inside = ", ".join(say(part, digits) for part in fact)
-        return f"({inside},)" if len(fact) == 1 else f"({inside})"
-    return _number(fact, digits) if isinstance(fact, float) else str(fact)
-
-
-def _number(value: Number | None, digits: int) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:.{digits}g}"
-    return text if any(sign in text for sign in ".en") else text + ".0"
-
-
-def _numbers(values: Iterable[Number], shape: Sequence[int], digits: int) -> str:
-    words = [_number(value, digits) for value in values]
-    return words[0] if not shape and len(words) == 1 else f"[{', '.join(words)}]"
-
-
-def _summary(found: ValueSummary, digits: int, whole: bool) -> str:
-    if found.values is not None:
-        words = [_numbers(found.values, found.shape, digits)]
-    else:
-        named = (("min", found.min), ("mean", found.mean), ("max", found.max))
-        words = [f"{word} {_number(n, digits)}" for word, n in named if n is not None]
-    if whole and found.norm is not None:
-        words.append(f"norm {_number(found.norm, digits)}")
-    if whole or not words:
-        words.append(f"{shape_words(found.shape)} {found.dtype}")
-    bad = [w for w, has in (("nan", found.has_nan), ("inf", found.has_inf)) if has]
-    return " ".join(words) + (f" (has {' and '.join(bad)})" if bad else "")
-
-
-def shape_words(shape: Sequence[int] | None) -> str:
-    """A shape as a tuple, ``?`` when it is not known."""
-    return "?" if shape is None else str(tuple(shape))
-
-
-def hook_words(hook: Hook) -> str:
-    """A hook by kind and name."""
-    return f"{_HOOKS.get(hook.kind, hook.kind)} {hook.name}"
+        return numbers(fact.values, fact.shape, digits=digits)
+    return attribute(fact, digits)
