@@ -46,6 +46,12 @@ class Context:
             self._tensor_facts[info.id] = tensor_facts(info, self)
         return self._tensor_facts[info.id]
 
+    def first(self, limit: int) -> Context:
+        """The same graph, of whose nodes as many are described; what is said is made once."""
+        other = Context(self.graph, limit)
+        other._node_facts, other._tensor_facts = self._node_facts, self._tensor_facts
+        return other
+
     def _tensors_on(self, node: Node) -> list[TensorInfo]:
         variable = self.tensors.get(node.variable or "")
         return [*self.tags.get(node.id, ()), *([variable] if variable else [])]

@@ -52,6 +52,7 @@ def draw(
     *,
     engine: Engine = "auto",
     variables: bool = True,
+    context: Context | None = None,
 ) -> str:
     """Draw a graph as SVG text, the same bytes for the same graph.
 
@@ -63,6 +64,7 @@ def draw(
         hide: Parts to leave out.
         engine: ``"auto"``, ``"wasm"`` or ``"dot"`` (the program).
         variables: Colours as CSS variables; ``False`` for programs that know none.
+        context: The graph's, if there is one.
 
     Raises:
         OptionError: If an option has a value it cannot take.
@@ -74,7 +76,7 @@ def draw(
         >>> svg.count('class="gv-stub"')
         1
     """
-    scene = compose(graph, choose(show, hide))
+    scene = compose(graph, choose(show, hide), context)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
@@ -92,9 +94,9 @@ def draw(
     return "\n".join((*lines, "</svg>\n"))
 
 
-def compose(graph: Graph, parts: frozenset[str]) -> Scene:
+def compose(graph: Graph, parts: frozenset[str], context: Context | None = None) -> Scene:
     """Decide what is in the picture: a card per node, tensor and stub, and the links."""
-    context = Context(graph, LIMIT)
+    context = context or Context(graph, LIMIT)
     made = {node.id: cards.node_card(node, context, parts) for node in context.nodes}
     wires = [
         Wire(

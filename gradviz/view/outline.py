@@ -46,13 +46,17 @@ def outline(graph: Graph) -> str:
         n0 SinBackward0 · root · saves nothing
            0 -> None: no gradient needed
     """
-    context = Context(graph, LIMIT)
+    return outline_of(Context(graph, LIMIT))
+
+
+def outline_of(context: Context) -> str:
+    """The same of a graph whose look-ups are made already."""
     where = f"; on {context.devices}" if context.devices else ""
     lines = [sentences.of_graph(context) + where]
     for node in context.nodes:
         lines += _node_lines(node, context)
-    if len(graph) > LIMIT:
-        lines.append(f"… {phrases.plural(len(graph) - LIMIT, 'more node')} not listed")
+    if hidden := len(context.graph) - len(context.nodes):
+        lines.append(f"… {phrases.plural(hidden, 'more node')} not listed")
     if context.outside:
         lines.append("outside the graph")
         for info in context.outside:
@@ -71,7 +75,11 @@ def table(graph: Graph, limit: int = 400) -> Table:
         >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).rows[0].id
         'n0'
     """
-    context = Context(graph, limit)
+    return table_of(Context(graph, limit))
+
+
+def table_of(context: Context) -> Table:
+    """The same of a graph whose look-ups are made already."""
     rows: list[Row] = []
     for node in context.nodes:
         rows.append(Row(node.id, node_cells(node, context)))

@@ -16,7 +16,8 @@ from gradviz.view.context import Context
 from gradviz.view.drawing import LIMIT, draw
 from gradviz.view.layout import Direction
 from gradviz.view.layout_engine import Engine
-from gradviz.view.outline import outline, table
+from gradviz.view.outline import LIMIT as LISTED
+from gradviz.view.outline import outline_of, table_of
 from gradviz.view.style import MARKS
 from gradviz.view.text import clean
 
@@ -57,9 +58,9 @@ def to_wire(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    svg = draw(graph, direction, engine_arrows, show, hide, engine=engine)
     context = Context(graph, LIMIT)
-    listed = table(graph, LIMIT)
+    svg = draw(graph, direction, engine_arrows, show, hide, engine=engine, context=context)
+    listed = table_of(context)
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": sentences.title(context),
@@ -70,7 +71,7 @@ def to_wire(
             "columns": list(listed.columns),
             "rows": [{"id": row.id, "cells": list(row.cells)} for row in listed.rows],
         },
-        "text": outline(graph),
+        "text": outline_of(context.first(LISTED)),
         "summary": sentences.of_graph(context),
     }
     text = graph_json(graph) if len(graph) <= LIMIT else ""
