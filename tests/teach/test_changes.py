@@ -96,14 +96,14 @@ def test_what_is_gone_is_told() -> None:
     [
         (graph_of(hook=True), "y: hooks none → hook double"),
         (graph_of(retain_grad=True), "y: retains_grad False → True"),
-        (graph_of(a=2.5), "a: value 2.0 → 2.5"),
+        (graph_of(a=2.5), "a: values 2.0 → 2.5"),
         (graph_of(backward=True), "a: .grad None → 3.0"),
         (
             graph_of(backward=True),
             "n1 MulBackward0: state holds → freed; saved other held v0 b → freed; "
             "saved self held v0 a → freed",
         ),
-        (graph_of(add_=True), "b: version 0 → 1; value 3.0 → 4.0"),
+        (graph_of(add_=True), "b: version 0 → 1; values 3.0 → 4.0"),
         (
             graph_of(add_=True),
             "n1 MulBackward0: saved other held v0 b → modified ⚠ saved v0, now v1 b",
