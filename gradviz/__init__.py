@@ -8,6 +8,7 @@ MulBackward0
 
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
+from gradviz._presentation import FullPresentation as _FullPresentation
 from gradviz.api import audit, compare, memory, record, show, snapshot
 from gradviz.model import (
     Audit,
@@ -40,9 +41,11 @@ from gradviz.model import (
     UnsupportedTorchError,
     ValueSummary,
 )
+from gradviz.model.presentation import use as _use
 from gradviz.teach import expect_error, explore
 
 _warn_of_namesake()
+_use(_FullPresentation())
 
 
 def load_ipython_extension(shell: object) -> None:

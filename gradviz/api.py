@@ -12,7 +12,6 @@ from torch.nn import Module
 
 from gradviz.analysis.auditing import audit_of
 from gradviz.analysis.comparing.findings import comparison_of
-from gradviz.analysis.explaining import explanations_of
 from gradviz.analysis.holding import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.owners import read_owned
@@ -27,14 +26,11 @@ from gradviz.model import (
     OptionError,
     Recording,
 )
-from gradviz.model.recording import set_explain
 from gradviz.view.explanation_view import explanation_view
 from gradviz.view.memory_figures import figures_of
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
 from gradviz.view.report import Report
-
-set_explain(explanations_of)
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:

@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias
 from gradviz.model.auditing_facts import Gradient, OptimizerFacts
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.explanation import CodeLine
-from gradviz.model.findings import Printed, Table
+from gradviz.model.findings import Table
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
+from gradviz.model.presentation import Printed
 
 NoGradient: TypeAlias = Literal[
     "",

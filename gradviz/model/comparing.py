@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from gradviz.model.findings import Printed, Table
+from gradviz.model.findings import Table
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
+from gradviz.model.presentation import Printed
 
 DifferenceKind: TypeAlias = Literal["new", "gone", "changed"]
 DifferenceSubject: TypeAlias = Literal[

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from gradviz.model.marks import Mark
+from gradviz.model.once import Once
+from gradviz.model.presentation import Printed, in_use
 from gradviz.model.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ class Cure:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Printed):
     """Why an error was raised, or why a gradient is wrong in silence, read from the graph.
 
     The fields are the same on every release of torch and on every device; torch's own sentence
@@ -151,9 +153,6 @@ class Explanation:
     recording: Recording | None = field(default=None, compare=False, repr=False)
     """The recording it was read from; of a program that was not recorded it has one moment."""
 
-    _text: ClassVar[Callable[[Explanation], str] | None] = None
-    _bundle: ClassVar[Callable[[Explanation], dict[str, str]] | None] = None
-
     def __bool__(self) -> bool:
         return self.kind != ""
 
@@ -172,22 +171,37 @@ class Explanation:
         """Line of the culprit, if it is known."""
         return self.cause.at.line if self.cause is not None and self.cause.at is not None else None
 
-    def become(self, other: Explanation) -> None:
-        """Take over all fields of another one; that of a ``with`` block is filled at its end."""
-        for one in fields(self):
-            object.__setattr__(self, one.name, getattr(other, one.name))
+    @classmethod
+    def pending(cls) -> tuple[Explanation, Callable[[Explanation], None]]:
+        """An explanation of nothing until something has happened, and a function that completes it.
 
-    def __str__(self) -> str:
-        return repr(self) if Explanation._text is None else Explanation._text(self)
+        The function takes the explanation that is read from then on. It can be called once; a
+        second call is a ``RuntimeError``.
+        """
+        once = Once(cls())
+        return _Pending(once), once.put
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        bundle = Explanation._bundle
-        return {"text/plain": str(self)} if bundle is None else bundle(self)
+        return in_use().bundle(self)
 
 
-def set_explanation_words(
-    text: Callable[[Explanation], str], bundle: Callable[[Explanation], dict[str, str]]
-) -> None:
-    """Say how an explanation is printed and displayed; the view room calls this."""
-    Explanation._text = text
-    Explanation._bundle = bundle
+class _Pending(Explanation):
+    """Has no fields of its own: each is read from the explanation that was put.
+
+    To ``==``, ``repr``, ``pickle`` and ``dataclasses`` it is that explanation.
+    """
+
+    __slots__ = ("_once",)
+
+    def __init__(self, once: Once[Explanation]) -> None:
+        object.__setattr__(self, "_once", once)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Explanation]:  # type: ignore[override]
+        return Explanation
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._once.value, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._once.value.__reduce_ex__(protocol)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
@@ -71,18 +71,3 @@ class Findings(Protocol):
     @property
     def marks(self) -> tuple[Mark, ...]:
         """What to mark in a picture of the graph."""
-
-
-class Printed:
-    """Prints as its findings read; the view room says how."""
-
-    __slots__ = ()
-    _text: ClassVar[Callable[[Any], str] | None] = None
-
-    def __str__(self) -> str:
-        return repr(self) if Printed._text is None else Printed._text(self)
-
-
-def set_findings_text(text: Callable[[Any], str]) -> None:
-    """Say how findings are printed; the view room calls this."""
-    Printed._text = text

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
 
 from gradviz.model import document
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.facts import Edge, Node, TensorInfo
+from gradviz.model.presentation import Printed
 
 
-class Graph:
+class Graph(Printed):
     """An autograd graph as it stood at one moment: nodes, edges, tensors and what is saved.
 
     Immutable, comparable with ``==`` and printable; it holds no tensor and no node of torch.
@@ -40,8 +40,6 @@ class Graph:
     _root_places: tuple[tuple[int, int], ...]
     _tensors: tuple[TensorInfo, ...]
     _edges: tuple[Edge, ...] | None
-
-    _outline: ClassVar[Callable[[Graph], str] | None] = None
 
     def __init__(
         self,
@@ -228,9 +226,6 @@ class Graph:
         roots = ", ".join(dict.fromkeys(self._columns.name[i] for i, _ in self._root_places))
         return f"<Graph of {roots}: {len(self)} nodes, {len(self.leaves)} leaves>"
 
-    def __str__(self) -> str:
-        return repr(self) if Graph._outline is None else Graph._outline(self)
-
     @property
     def device(self) -> str | None:
         """The one device all known tensors are on, or ``None`` if they are on several."""
@@ -264,8 +259,3 @@ def _number_of(node_id: str) -> int:
     if node_id[:1] == "n" and node_id[1:].isdecimal() and node_id == f"n{int(node_id[1:])}":
         return int(node_id[1:])
     raise ValueError(f"{node_id!r} is not the id of a node; ids are 'n0', 'n1', …")
-
-
-def set_outline(outline: Callable[[Graph], str]) -> None:
-    """Say how ``str(graph)`` is written; the view room calls this, so that model needs no view."""
-    Graph._outline = outline

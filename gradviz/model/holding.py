@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
-from gradviz.model.findings import Cell, Printed, Table
+from gradviz.model.findings import Cell, Table
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
+from gradviz.model.presentation import Printed
 
 StorageKind: TypeAlias = Literal["parameter", "buffer", "input", "activation"]
 KINDS: Final[tuple[StorageKind, ...]] = ("parameter", "buffer", "input", "activation")

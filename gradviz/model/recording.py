@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan
 from gradviz.model.explanation import Explanation
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
+from gradviz.model.once import Once
+from gradviz.model.presentation import Printed, in_use
 
 if TYPE_CHECKING:
     from gradviz.model.history import History
@@ -24,6 +26,7 @@ RecordingKind: TypeAlias = Literal["whole", "post-mortem"]
 in code that was not recorded."""
 LEVELS: Final = 3
 """Level 0: lines; 1: nodes inside backward; 2: what happens inside a node."""
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,22 @@ class Steps(Sequence[Step]):
         return f"<{len(self)} steps>"
 
 
-class Recording:
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a recording holds."""
+
+    facts: tuple[StepFacts, ...]
+    codes: tuple[Code, ...] = ()
+    device: str | None = None
+    label: str = ""
+    kind: RecordingKind = "whole"
+
+
+_NOTHING: Final = _Recorded((StepFacts("start", 0, None, 0, None, (), Changes(), 0, None),))
+"""What is recorded before any code has run."""
+
+
+class Recording(Printed):
     """What a recording of some code saw: immutable, comparable, printable, no tensor in it.
 
     Examples:
@@ -212,21 +230,7 @@ class Recording:
         True
     """
 
-    __slots__ = (
-        "_explanations",
-        "_graphs",
-        "_history",
-        "_union",
-        "codes",
-        "device",
-        "facts",
-        "kind",
-        "label",
-    )
-
-    _outline: ClassVar[Callable[[Recording], str] | None] = None
-    _caption: ClassVar[Callable[[Recording, int], str] | None] = None
-    _explain: ClassVar[Callable[[Recording], tuple[Explanation, ...]] | None] = None
+    __slots__ = ("_made", "_recorded")
 
     def __init__(
         self,
@@ -236,30 +240,51 @@ class Recording:
         label: str = "",
         kind: RecordingKind = "whole",
     ) -> None:
-        self.facts: tuple[StepFacts, ...] = tuple(facts)
-        """The steps as they are stored."""
-        self.codes: tuple[Code, ...] = tuple(codes)
-        """Source texts that the steps point into; the first is the recorded code itself."""
-        self.device: str | None = device
-        """The one device all tensors are on, ``None`` if they are on several."""
-        self.label: str = label
-        """What was recorded: ``"cell [3]"``, ``"train.py"``."""
-        self.kind: RecordingKind = kind
-        """Whether the code was recorded, or only what was left when it had raised."""
-        self._union: Graph | None = None
-        self._explanations: tuple[Explanation, ...] | None = None
-        self._history: History | None = None
-        self._graphs: Callable[[int], Graph] = lru_cache(maxsize=256)(self._graph_at)
+        self._made: dict[str, Any] = {}
+        """What was made of it when it was first asked for."""
+        self._recorded = Once(_NOTHING)
+        self._recorded.put(_Recorded(tuple(facts), tuple(codes), device, label, kind))
 
     @classmethod
     def empty(cls) -> Recording:
-        """A recording of nothing, to be filled by :meth:`become`."""
-        start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
-        return cls([start])
+        """A recording of nothing: one step, before any code has run."""
+        return cls(_NOTHING.facts)
 
-    def become(self, other: Recording) -> None:
-        """Take over everything of another recording; a block's recording is filled at its end."""
-        self.__init__(other.facts, other.codes, other.device, other.label, other.kind)  # type: ignore[misc]
+    @classmethod
+    def pending(cls) -> tuple[Recording, Callable[[Recording], None]]:
+        """A recording that is empty until its code has ended, and a function that completes it.
+
+        The function takes the recording that is read from then on. It can be called once; a
+        second call is a ``RuntimeError``.
+        """
+        recording = cls.empty()
+        recording._recorded = once = Once(_NOTHING)
+        return recording, lambda found: once.put(found._recorded.value)
+
+    @property
+    def facts(self) -> tuple[StepFacts, ...]:
+        """The steps as they are stored."""
+        return self._recorded.value.facts
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """Source texts that the steps point into; the first is the recorded code itself."""
+        return self._recorded.value.codes
+
+    @property
+    def device(self) -> str | None:
+        """The one device all tensors are on, ``None`` if they are on several."""
+        return self._recorded.value.device
+
+    @property
+    def label(self) -> str:
+        """What was recorded: ``"cell [3]"``, ``"train.py"``."""
+        return self._recorded.value.label
+
+    @property
+    def kind(self) -> RecordingKind:
+        """Whether the code was recorded, or only what was left when it had raised."""
+        return self._recorded.value.kind
 
     @property
     def steps(self) -> Steps:
@@ -275,22 +300,27 @@ class Recording:
         )
 
     @property
-    def history(self) -> History:
-        """What was written, read, made and freed, and when; see :class:`History`."""
-        if self._history is None:
-            from gradviz.model.history import History
-
-            self._history = History(self)
-        return self._history
-
-    @property
     def explanations(self) -> tuple[Explanation, ...]:
         """Errors that were raised and gradients that are wrong in silence, in the order of the
         steps at which they were noticed; see :class:`Explanation`."""
-        if self._explanations is None:
-            explain = Recording._explain
-            self._explanations = () if explain is None else explain(self)
-        return self._explanations
+        return self._kept("explanations", lambda: in_use().explanations(self))
+
+    @property
+    def history(self) -> History:
+        """What was written, read, made and freed, and when; see
+        :class:`~gradviz.model.history.History`."""
+        from gradviz.model.history import History
+
+        return self._kept("history", lambda: History(self))
+
+    def _kept(self, name: str, make: Callable[[], Made]) -> Made:
+        """What is made of a complete recording is made once."""
+        if name in self._made:
+            return cast("Made", self._made[name])
+        made = make()
+        if self._recorded.is_put:
+            self._made[name] = made
+        return made
 
     @property
     def explanation(self) -> Explanation | None:
@@ -309,7 +339,14 @@ class Recording:
 
     def graph_at(self, index: int) -> Graph:
         """The graph as of step ``index``; the last graphs asked for are kept."""
-        return self._graphs(range(len(self.facts))[index])
+        graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
+        return graphs(range(len(self.facts))[index])
+
+    def _graph_at(self, index: int) -> Graph:
+        history = self.history
+        nodes = tuple(history.nodes_at(index))
+        roots = _within(history.roots(index), nodes)
+        return Graph.of(nodes, roots, tuple(history.tensors_at(index)))
 
     @property
     def graph(self) -> Graph:
@@ -318,28 +355,18 @@ class Recording:
         Ids are those of the steps. Pictures of all steps are laid out for this graph, so that no
         box ever moves.
         """
-        if self._union is None:
-            history, last = self.history, len(self.facts)
-            changed = (step.changes.roots or () for step in self.facts)
-            roots = dict.fromkeys(root for roots in changed for root in roots)
-            self._union = Graph.of(
-                nodes := tuple(history.nodes(last)),
-                _within(roots, nodes),
-                tuple(history.tensors(last)),
-            )
-        return self._union
+        return self._kept("graph", self._union)
+
+    def _union(self) -> Graph:
+        history, last = self.history, len(self.facts)
+        nodes = tuple(history.nodes(last))
+        changed = (step.changes.roots or () for step in self.facts)
+        roots = dict.fromkeys(root for roots in changed for root in roots)
+        return Graph.of(nodes, _within(roots, nodes), tuple(history.tensors(last)))
 
     def caption(self, index: int) -> str:
         """A sentence that says what happened at step ``index`` and why."""
-        write = Recording._caption
-        return self.facts[index].kind if write is None else write(self, index)
-
-    def _graph_at(self, index: int) -> Graph:
-        history = self.history
-        nodes = tuple(history.nodes_at(index))
-        return Graph.of(
-            nodes, _within(history.roots(index), nodes), tuple(history.tensors_at(index))
-        )
+        return in_use().caption(self, index)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -359,22 +386,13 @@ class Recording:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Recording):
             return NotImplemented
-        return (
-            self.facts == other.facts
-            and self.codes == other.codes
-            and self.device == other.device
-            and self.label == other.label
-            and self.kind == other.kind
-        )
+        return self._recorded.value == other._recorded.value
 
     def __hash__(self) -> int:
         return hash((self.codes, len(self.facts), self.backward_order))
 
     def __repr__(self) -> str:
         return f"<Recording of {self.label or 'code'}: {len(self)} steps>"
-
-    def __str__(self) -> str:
-        return repr(self) if Recording._outline is None else Recording._outline(self)
 
     def to_json(self) -> str:
         """The recording as JSON text, the same bytes for the same recording."""
@@ -395,19 +413,6 @@ class Recording:
 
     def __reduce__(self) -> tuple[Callable[[str], Recording], tuple[str]]:
         return Recording.from_json, (self.to_json(),)
-
-
-def set_recording_words(
-    outline: Callable[[Recording], str], caption: Callable[[Recording, int], str]
-) -> None:
-    """Say how ``str(recording)`` and ``step.caption`` are written; the view room calls this."""
-    Recording._outline = outline
-    Recording._caption = caption
-
-
-def set_explain(explain: Callable[[Recording], tuple[Explanation, ...]]) -> None:
-    """Say how a recording is explained; the analysis room calls this."""
-    Recording._explain = explain
 
 
 def _within(roots: Iterable[tuple[str, int]], nodes: Sequence[Node]) -> tuple[tuple[str, int], ...]:

@@ -20,7 +20,7 @@ class ExpectedError:
     def __init__(self, record: bool, into: Iterable[Any]) -> None:
         # Made here, so that an argument that cannot be followed is refused before the block.
         self._block: Block | None = Block(Recorder(into)) if record else None
-        self._explanation = Explanation()
+        self._explanation, self._complete = Explanation.pending()
         self._recording: Recording | None = None
 
     def __enter__(self) -> Explanation:
@@ -48,7 +48,7 @@ class ExpectedError:
         found = None if recording is None else recording.explanation
         if found is None or found.is_silent:
             return False
-        self._explanation.become(found)
+        self._complete(found)
         return found.kind != "other" or isinstance(error, RuntimeError)
 
     def _explain_silence(self) -> None:
@@ -62,7 +62,7 @@ class ExpectedError:
                 "gradients that gradviz knows of. expect_error() is for code that fails as "
                 "promised: if it works now, take the with statement away"
             )
-        self._explanation.become(found)
+        self._complete(found)
 
 
 def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from gradviz.model.errors import OptionError
-from gradviz.model.explanation import Explanation, set_explanation_words
-from gradviz.view.explanation_card import bundle
+from gradviz.model.explanation import Explanation
 from gradviz.view.explanation_picture import ExplainedPicture
-from gradviz.view.explanation_text import explanation_text
 from gradviz.view.picture import Look, Picture
 from gradviz.view.player import Player
 
@@ -37,6 +35,3 @@ def explanation_view(
     last = len(recording) - 1
     step = last if explanation.step is None else explanation.step
     return ExplainedPicture(recording.graph_at(step), explanation, look, height)
-
-
-set_explanation_words(explanation_text, bundle)

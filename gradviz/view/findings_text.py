@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from gradviz.model.findings import Cell, Column, Findings, Table, set_findings_text
+from gradviz.model.findings import Cell, Column, Findings, Table
 from gradviz.view import phrases
 from gradviz.view.text import cells, clean, shorten
 
@@ -95,10 +95,3 @@ def _line(row: list[str], widths: list[int], columns: tuple[Column, ...]) -> str
         space = " " * (width - cells(cell))
         placed.append(space + cell if is_numeric(column) else cell + space)
     return GAP.join(placed).rstrip()
-
-
-def _text(findings: Any) -> str:
-    return findings_text(findings)
-
-
-set_findings_text(_text)

@@ -8,7 +8,7 @@ from typing import Final
 
 from gradviz.model.fact_list import FLAGS, NodeFacts, SlotFacts, TensorKey
 from gradviz.model.facts import Node, TensorInfo
-from gradviz.model.graph import Graph, set_outline
+from gradviz.model.graph import Graph
 from gradviz.view import phrases, sentences
 from gradviz.view.context import Context
 from gradviz.view.text import clean
@@ -172,6 +172,3 @@ def tensor_cells(info: TensorInfo, context: Context) -> tuple[str, ...]:
         f"saved by {places}" if places else "",
         _tensor_line(info, context),
     )
-
-
-set_outline(outline)

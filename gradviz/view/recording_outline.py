@@ -18,9 +18,9 @@ from gradviz.model.fact_list import (
     tensor_facts,
 )
 from gradviz.model.facts import Node
-from gradviz.model.recording import Recording, Step, set_recording_words
+from gradviz.model.recording import Recording, Step
 from gradviz.view import phrases
-from gradviz.view.captions import caption, captions
+from gradviz.view.captions import captions
 from gradviz.view.explanation_fields import explained
 from gradviz.view.explanation_text import explanation_text
 from gradviz.view.story import said
@@ -277,6 +277,3 @@ def _put(rows: dict[str, Row], key: str, row: Row | None) -> None:
         rows.pop(key, None)
     else:
         rows[key] = row
-
-
-set_recording_words(recording_outline, caption)

@@ -71,6 +71,14 @@ def explained(*explanations: Explanation) -> Recording:
     return recording
 
 
+def post_mortem(*explanations: Explanation) -> Recording:
+    """The same as if only the moment after the error were known."""
+    whole = explained(*explanations)
+    recording = Recording(whole.facts, whole.codes, whole.device, whole.label, "post-mortem")
+    recording._explanations = tuple(replace(one, recording=recording) for one in explanations)
+    return recording
+
+
 def spoilt(value: Any, text: str) -> Any:
     """The same with every text of the user's in it replaced."""
     if isinstance(value, tuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradviz.model import Graph
-from gradviz.model.findings import Column, Printed, Table
+from gradviz.model.findings import Column, Table
 from gradviz.model.marks import Mark
+from gradviz.model.presentation import Printed
 from tests.view.graphs import product_and_sum
 
 COLUMNS = (

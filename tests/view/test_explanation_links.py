@@ -7,7 +7,7 @@ import pytest
 from gradviz.model.explanation import CodeLine, Explanation
 from gradviz.view.explanation_links import Links
 from gradviz.view.story import Term, said
-from tests.view.explanations import FREED, explained
+from tests.view.explanations import FREED, explained, post_mortem
 from tests.view.recordings import loop
 
 
@@ -61,8 +61,7 @@ def test_what_is_not_in_the_recording_leads_nowhere() -> None:
 
 
 def test_lines_of_a_program_that_was_not_recorded_lead_nowhere() -> None:
-    recording = explained(FREED)
-    recording.kind = "post-mortem"
+    recording = post_mortem(FREED)
     found = Links(replace(FREED, recording=recording))
     assert found.line(CodeLine(6, "", "cell", 1)) == ("line 6",)
     assert found.tensor("b") == (Term("t1", "b"),)

@@ -20,7 +20,7 @@ from gradviz.view.player import Player
 from gradviz.view.recording_outline import recording_outline
 from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
-from tests.view.explanations import FREED, SILENT, explained, spoilt
+from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE
 from tests.view.recordings import product
 
@@ -188,8 +188,7 @@ def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:
 
 
 def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
-    recording = explained(FREED)
-    recording.kind = "post-mortem"
+    recording = post_mortem(FREED)
     picture = explanation_view(replace(FREED, recording=recording), height=200)
     assert isinstance(picture, Picture)
     assert picture.graph == recording.graph_at(LAST)
@@ -200,8 +199,7 @@ def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
 
 
 def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
-    recording = explained(FREED)
-    recording.kind = "post-mortem"
+    recording = post_mortem(FREED)
     picture = explanation_view(replace(FREED, recording=recording))
     for ending in ("svg", "html", "png", "json"):
         picture.save(tmp_path / f"a.{ending}")

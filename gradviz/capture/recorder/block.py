@@ -18,7 +18,7 @@ class Block:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._recording = Recording.empty()
+        self._recording, self._complete = Recording.pending()
 
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
@@ -34,7 +34,7 @@ class Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._recording.become(self._recorder.stop(error))
+        self._complete(self._recorder.stop(error))
 
 
 def _enters_for_another(frame: FrameType) -> bool:

@@ -1,0 +1,27 @@
+"""How objects of the model read when the whole package is there."""
+
+from __future__ import annotations
+
+from gradviz.analysis.explaining import explanations_of
+from gradviz.model.explanation import Explanation
+from gradviz.model.presentation import Presentation
+from gradviz.model.recording import Recording
+from gradviz.view.captions import caption
+from gradviz.view.explanation_card import bundle
+from gradviz.view.text_of import text_of
+
+
+class FullPresentation(Presentation):
+    """Texts, captions and cards of the view, explanations of the analysis."""
+
+    def text(self, thing: object) -> str:
+        return text_of(thing)
+
+    def caption(self, recording: Recording, index: int) -> str:
+        return caption(recording, index)
+
+    def explanations(self, recording: Recording) -> tuple[Explanation, ...]:
+        return explanations_of(recording)
+
+    def bundle(self, explanation: Explanation) -> dict[str, str]:
+        return bundle(explanation)

@@ -1,0 +1,56 @@
+"""How objects of the model read: the one place where the model asks what other rooms know.
+
+The model imports no other room. Where the package is put together (``gradviz/__init__.py``) one
+:class:`Presentation` that knows them is put in use; without it objects print as their ``repr``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradviz.model.explanation import Explanation
+    from gradviz.model.recording import Recording
+
+
+class Presentation:
+    """What the model asks for, answered without any other room."""
+
+    def text(self, thing: object) -> str:
+        """An object of the model as ``print`` writes it."""
+        return repr(thing)
+
+    def caption(self, recording: Recording, index: int) -> str:
+        """What happened at a step of a recording, and why."""
+        return recording.facts[index].kind
+
+    def explanations(self, _recording: Recording) -> tuple[Explanation, ...]:
+        """Errors that were raised, and gradients that are wrong in silence."""
+        return ()
+
+    def bundle(self, explanation: Explanation) -> dict[str, str]:
+        """An explanation as a notebook displays it, by MIME type."""
+        return {"text/plain": self.text(explanation)}
+
+
+_in_use = Presentation()
+
+
+def use(presentation: Presentation) -> None:
+    """From now on objects of the model read as ``presentation`` says."""
+    global _in_use
+    _in_use = presentation
+
+
+def in_use() -> Presentation:
+    """The presentation by which objects of the model read."""
+    return _in_use
+
+
+class Printed:
+    """Prints as the presentation in use says."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _in_use.text(self)
