@@ -180,7 +180,7 @@ def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
         >>> from gradviz.view.context import Context
         >>> info = TensorInfo("t0", "w", (2,), "float32", "cpu", True, True, False, 1, None, (),
         ...                   None, 0, None, False, False)
-        >>> found = tensor_facts(info, Context(Graph.of([], [], [info])))
+        >>> found = tensor_facts(info, Context.of(Graph.of([], [], [info])))
         >>> found["version"].words, found.short("shape", "version"), found.long(*FLAGS)
         ('1', ['(2,)', 'v1'], ['leaf', 'requires grad'])
     """
@@ -338,7 +338,7 @@ def node_facts(node: Node, around: Surroundings, tensors: Sequence[TensorInfo]) 
         >>> from gradviz.model import Graph, Node
         >>> from gradviz.view.context import Context
         >>> node = Node("n0", "SinBackward0", (None,))
-        >>> found = node_facts(node, Context(Graph.of([node], [("n0", 0)])), ())
+        >>> found = node_facts(node, Context.of(Graph.of([node], [("n0", 0)])), ())
         >>> found["state"].words, found["root"].words, found["next_functions"].parts[0].words
         ('saves nothing', 'output 0', 'None: no gradient needed')
     """

@@ -96,7 +96,7 @@ def draw(
 
 def compose(graph: Graph, parts: frozenset[str], context: Context | None = None) -> Scene:
     """Decide what is in the picture: a card per node, tensor and stub, and the links."""
-    context = context or Context(graph, LIMIT)
+    context = context or Context.of(graph, LIMIT)
     made = {node.id: cards.node_card(node, context, parts) for node in context.nodes}
     wires = [
         Wire(

@@ -46,7 +46,7 @@ def outline(graph: Graph) -> str:
         n0 SinBackward0 · root · saves nothing
            0 -> None: no gradient needed
     """
-    return outline_of(Context(graph, LIMIT))
+    return outline_of(Context.of(graph, LIMIT))
 
 
 def outline_of(context: Context) -> str:
@@ -75,7 +75,7 @@ def table(graph: Graph, limit: int = 400) -> Table:
         >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).rows[0].id
         'n0'
     """
-    return table_of(Context(graph, limit))
+    return table_of(Context.of(graph, limit))
 
 
 def table_of(context: Context) -> Table:

@@ -58,7 +58,7 @@ def to_wire(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    context = Context(graph, LIMIT)
+    context = Context.of(graph, LIMIT)
     svg = draw(graph, direction, engine_arrows, show, hide, engine=engine, context=context)
     listed = table_of(context)
     document: dict[str, Any] = {

@@ -90,7 +90,7 @@ class Script:
     def end(self) -> Recording:
         """The recording of all steps so far; nothing in it is explained."""
         recording = Recording(self.steps, self.codes, "cpu", "cell [1]")
-        recording._explanations = ()
+        recording._made["explanations"] = ()
         return recording
 
 

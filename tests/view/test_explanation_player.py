@@ -169,11 +169,11 @@ def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
     assert isinstance(raised, Raised)
     raised = replace(raised, node=None)
     outside = Recording([*recording.facts[:-1], replace(last, events=(raised,))], recording.codes)
-    outside._explanations = recording.explanations
+    outside._made["explanations"] = recording.explanations
     reason = FREED.what.removesuffix(".")
     assert caption(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
     other = Recording(list(outside.facts), recording.codes)
-    other._explanations = (replace(FREED, kind="other", what="RuntimeError was raised"),)
+    other._made["explanations"] = (replace(FREED, kind="other", what="RuntimeError was raised"),)
     assert caption(other, LAST) == "line 7 raised RuntimeError"
 
 

@@ -114,6 +114,6 @@ def test_cards_have_a_title_whatever_is_hidden(hidden: frozenset[str]) -> None:
     from tests.view.graphs import every_mark
 
     graph = every_mark()
-    context = Context(graph)
+    context = Context.of(graph)
     for node in graph.nodes:
         assert node_card(node, context, PARTS - hidden).blocks[0].kind == "title"

@@ -87,7 +87,7 @@ def changes(before: dict[str, Any], now: dict[str, Any], roots: tuple[Any, ...])
 @given(recordings())
 def test_the_moment_never_falls_behind(recording: Recording) -> None:
     for step, moment, _ in moments(recording):
-        context = Context(step.graph)
+        context = Context.of(step.graph)
         assert moment.tags == context.tags
         assert moment.consumers == context.consumers
         assert moment.saved_by == context.saved_by

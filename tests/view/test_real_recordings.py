@@ -94,7 +94,7 @@ def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(
     program: Callable[[], Recording],
 ) -> None:
     for step, moment, _ in moments(program()):
-        context = Context(step.graph)
+        context = Context.of(step.graph)
         assert moment.tags == context.tags
         assert moment.consumers == context.consumers
         assert moment.saved_by == context.saved_by

@@ -205,7 +205,7 @@ def test_details_follow_the_step() -> None:
     items = at_every_step(WIRES["product"], "items")
     for step in (4, 14):
         sections = node_sections(
-            recording.graph_at(step)["n0"], Context(recording.graph_at(step)), tags=False
+            recording.graph_at(step)["n0"], Context.of(recording.graph_at(step)), tags=False
         )
         assert [s["heading"] for s in items[step]["n0"]["details"]] == [s.heading for s in sections]
         assert items[step]["n0"]["details"][-1]["rows"] == [list(r) for r in sections[-1].rows]

@@ -52,7 +52,7 @@ def step_where(recording: Recording, kind: str, node: str | None = None) -> int:
 @pytest.mark.parametrize("name", ALL)
 def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(name: str) -> None:
     for step, moment, _ in moments(ALL[name]):
-        context = Context(step.graph)
+        context = Context.of(step.graph)
         assert moment.tags == context.tags
         assert moment.consumers == context.consumers
         assert moment.saved_by == context.saved_by
@@ -69,10 +69,10 @@ def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(name: str) -> 
 def test_cards_are_those_of_the_steps_graph(name: str) -> None:
     """What is not made anew at a step is what would be made anew."""
     recording, everything = ALL[name], frozenset(PARTS)
-    union = Context(recording.graph)
+    union = Context.of(recording.graph)
     stage = STAGES[name]
     for step in recording.steps:
-        context = Context(step.graph)
+        context = Context.of(step.graph)
         context.used_outputs = union.used_outputs
         svg = stage.svg(step.index)
         for node in context.nodes:
