@@ -28,7 +28,8 @@ from gradviz.model import (
 )
 from gradviz.view.explanation_view import explanation_view
 from gradviz.view.memory_figures import figures_of
-from gradviz.view.picture import Look, Picture
+from gradviz.view.options import DrawOptions
+from gradviz.view.picture import Picture
 from gradviz.view.player import Player
 from gradviz.view.report import Report
 
@@ -150,19 +151,14 @@ def show(
         )
     if type(height) is not int or height < 0:
         raise OptionError(f"height={height!r} must be a number of pixels: height=400, or 0")
-    for option, parts in (("show", show), ("hide", hide)):
-        if not isinstance(parts, (str, list, tuple, set, frozenset)) and parts is not None:
-            raise OptionError(
-                f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
-            )
-    look = Look(direction, bool(engine_arrows), show, hide or ())
+    options = DrawOptions.of(direction, engine_arrows, show, hide)
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
             raise OptionError(
                 "a recording is shown alone, and its tensors have the names they had while it "
                 "ran: gradviz.show(recording)"
             )
-        return Player(what[0], look, step, stops, height)
+        return Player(what[0], options, step, stops, height)
     if any(isinstance(one, Explanation) for one in what):
         if len(what) > 1 or names is not None or step is not None or stops is not None:
             raise OptionError(
@@ -170,7 +166,7 @@ def show(
                 "gradviz.show(error). For other steps show its recording: "
                 "gradviz.show(error.recording, step=3)"
             )
-        return explanation_view(what[0], look, height)
+        return explanation_view(what[0], options, height)
     if step is not None or stops is not None:
         raise OptionError(
             "step= and stops= are for recordings; a graph is one moment: "
@@ -185,7 +181,7 @@ def show(
         graph = what[0]
     else:
         graph = snapshot_of(what, names, naming.caller())
-    return Picture(graph, look, height)
+    return Picture(graph, options, height)
 
 
 def audit(

@@ -14,7 +14,7 @@ from gradviz.teach.changes import Changes, changes_between, mark_changes
 from gradviz.teach.controls import Control, Switch, in_a_row
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.running import Outcome, random_state, run
-from gradviz.view.picture import Look, Picture
+from gradviz.view.picture import Picture
 from gradviz.view.wire import to_wire
 
 _VIEW: Final = "application/vnd.jupyter.widget-view+json"
@@ -78,7 +78,7 @@ class MarkedPicture(Picture):
 
     def display_changed(self, graph: Graph, changes: Changes) -> None:
         """Show another graph in the same place, with ``changes`` marked."""
-        self.wire = mark_changes(to_wire(graph, **self._look.options()), changes)
+        self.wire = mark_changes(to_wire(graph, self._options), changes)
         self._graph = graph
 
 
@@ -104,7 +104,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Inputs of the run whose picture is shown, in words."""
         self._is_compared = False
         self._is_resetting = False
-        self.picture = MarkedPicture(Graph.of([], []), Look())
+        self.picture = MarkedPicture(Graph.of([], []))
         """The picture of the last run that worked."""
         self._message, self._printed, self._told = (widgets.HTML() for _ in range(3))
         self._source = widgets.Textarea(

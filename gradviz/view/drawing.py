@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.graph import Graph
 from gradviz.view import cards, marks, sentences
-from gradviz.view.blocks import Card, Port, choose
+from gradviz.view.blocks import Card, Port
 from gradviz.view.context import Context
 from gradviz.view.geometry import Frame, measure
 from gradviz.view.layout import Direction, Layout, lay_out
-from gradviz.view.layout_engine import Engine
 from gradviz.view.layout_links import Link, spines
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.style import css
 from gradviz.view.text import px, shorten, xml
 
@@ -45,12 +45,8 @@ class Scene:
 
 def draw(
     graph: Graph,
-    direction: Direction = "TB",
-    engine_arrows: bool = False,
-    show: Collection[str] | None = None,
-    hide: Collection[str] = (),
+    options: DrawOptions = DEFAULT,
     *,
-    engine: Engine = "auto",
     variables: bool = True,
     context: Context | None = None,
 ) -> str:
@@ -58,16 +54,11 @@ def draw(
 
     Args:
         graph: What is drawn; of more than 400 nodes the first 400.
-        direction: ``"TB"``: data flows down. ``"LR"``: to the right.
-        engine_arrows: Arrows as the engine runs, along ``next_functions``; else as data flows.
-        show: Parts to show, all of them if not given: see ``gradviz.view.blocks.PARTS``.
-        hide: Parts to leave out.
-        engine: ``"auto"``, ``"wasm"`` or ``"dot"`` (the program).
+        options: How.
         variables: Colours as CSS variables; ``False`` for programs that know none.
         context: The graph's, if there is one.
 
     Raises:
-        OptionError: If an option has a value it cannot take.
         GraphvizNotFoundError: If no layout engine is installed.
 
     Examples:
@@ -76,18 +67,15 @@ def draw(
         >>> svg.count('class="gv-stub"')
         1
     """
-    scene = compose(graph, choose(show, hide), context)
+    scene = compose(graph, options.parts, context)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
+    direction, arrows = options.direction, options.engine_arrows
     frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
-    layout = lay_out(
-        [frame.box for frame in frames.values()],
-        links,
-        direction,
-        engine,
-    )
-    lines = [_head(scene.context, layout, engine_arrows)]
-    lines.append(f"<style>{css(variables=variables, engine_arrows=engine_arrows)}</style>")
+    boxes = [frame.box for frame in frames.values()]
+    layout = lay_out(boxes, links, direction, options.engine)
+    lines = [_head(scene.context, layout, arrows)]
+    lines.append(f"<style>{css(variables=variables, engine_arrows=arrows)}</style>")
     lines += _wires(scene, frames, layout, direction)
     for frame in frames.values():
         lines.append(marks.card(frame, layout.places[frame.card.id], direction))

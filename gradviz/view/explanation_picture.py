@@ -14,8 +14,9 @@ from gradviz.view.explanation_card import explanation_card
 from gradviz.view.explanation_text import explanation_text
 from gradviz.view.export import svg_to_png
 from gradviz.view.export_page import page_of
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.overlay import overlay_svg, overlay_wire
-from gradviz.view.picture import Look, Picture
+from gradviz.view.picture import Picture
 from gradviz.view.wire import compress_wire
 
 
@@ -26,14 +27,18 @@ class ExplainedPicture(Picture):
     Args:
         graph: What to show.
         explanation: What is explained.
-        look: How to draw it.
+        options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
     """
 
     def __init__(
-        self, graph: Graph, explanation: Explanation, look: Look | None = None, height: int = 0
+        self,
+        graph: Graph,
+        explanation: Explanation,
+        options: DrawOptions = DEFAULT,
+        height: int = 0,
     ) -> None:
-        super().__init__(graph, look, height)
+        super().__init__(graph, options, height)
         self._explanation = explanation
         wire = overlay_wire(self.wire, explanation.marks)
         self.wire = {**wire, "text": f"{explanation_text(explanation)}\n\n{wire['text']}"}
@@ -61,8 +66,7 @@ class ExplainedPicture(Picture):
         return explanation_card(self._explanation)
 
     def _png(self) -> bytes:
-        options = self._look.options() | {"engine_arrows": self.engine_arrows}
-        svg = draw(self.graph, variables=False, **options)
+        svg = draw(self.graph, self._shown, variables=False)
         return svg_to_png(overlay_svg(svg, self._explanation.marks))
 
     def _html(self) -> bytes:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from gradviz.model.errors import OptionError
 from gradviz.model.explanation import Explanation
 from gradviz.view.explanation_picture import ExplainedPicture
-from gradviz.view.picture import Look, Picture
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.picture import Picture
 from gradviz.view.player import Player
 
 
 def explanation_view(
-    explanation: Explanation, look: Look | None = None, height: int = 0
+    explanation: Explanation, options: DrawOptions = DEFAULT, height: int = 0
 ) -> Player | Picture:
     """The player at the step at which it was noticed; of a program that was not recorded the
     picture of its graph.
 
     Args:
         explanation: What is shown.
-        look: How to draw it.
+        options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
 
     Raises:
@@ -31,7 +32,7 @@ def explanation_view(
             else "this explanation has no graph to show; print(explanation) gives its text"
         )
     if recording.kind != "post-mortem":
-        return Player(recording, look, explanation.step, height=height)
+        return Player(recording, options, explanation.step, height=height)
     last = len(recording) - 1
     step = last if explanation.step is None else explanation.step
-    return ExplainedPicture(recording.graph_at(step), explanation, look, height)
+    return ExplainedPicture(recording.graph_at(step), explanation, options, height)

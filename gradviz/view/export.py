@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,8 +12,8 @@ from gradviz.model.graph import Graph
 from gradviz.view.drawing import draw
 from gradviz.view.export_dot import to_dot
 from gradviz.view.export_page import to_page
-from gradviz.view.layout import Direction
-from gradviz.view.layout_engine import Engine, run_dot
+from gradviz.view.layout_engine import run_dot
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
 from gradviz.view.wire import graph_json
 
@@ -27,12 +27,7 @@ PIXELS: Final = 60_000_000
 def save(
     graph: Graph | Any,
     path: str | os.PathLike[str],
-    direction: Direction = "TB",
-    engine_arrows: bool = False,
-    show: Collection[str] | None = None,
-    hide: Collection[str] = (),
-    *,
-    engine: Engine = "auto",
+    options: DrawOptions = DEFAULT,
 ) -> None:
     """Write a graph to a file, the same bytes for the same graph.
 
@@ -40,14 +35,10 @@ def save(
         graph: A graph, or what :func:`gradviz.show` returned.
         path: Where to; ``.svg``, ``.png``, ``.pdf``, ``.dot``, ``.json`` or ``.html``. The HTML
             is one file that works without a network and without a kernel.
-        direction: As in :func:`gradviz.view.drawing.draw`, like the options that follow.
-        engine_arrows: Arrows along ``next_functions``.
-        show: Parts of the picture to show.
-        hide: Parts to leave out.
-        engine: Which Graphviz places the boxes of SVG, PNG and HTML.
+        options: How it is drawn.
 
     Raises:
-        OptionError: If the ending or an option is none of these.
+        OptionError: If the ending is none of these.
         GraphvizNotFoundError: For PDF, if the program ``dot`` is not installed.
 
     Examples:
@@ -67,17 +58,16 @@ def save(
             f"a picture can be saved as {', '.join(WRITERS)}"
         )
     known = graph if isinstance(graph, Graph) else graph.graph
-    options = {"engine_arrows": engine_arrows, "show": show, "hide": hide, "engine": engine}
-    Path(path).write_bytes(write(known, {"direction": direction, **options}))
+    Path(path).write_bytes(write(known, options))
 
 
-def to_png(graph: Graph, **options: Any) -> bytes:
+def to_png(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
     """The picture as PNG on white, with text in a font that comes along.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
     """
-    return svg_to_png(draw(graph, variables=False, **options))
+    return svg_to_png(draw(graph, options, variables=False))
 
 
 def svg_to_png(svg: str) -> bytes:
@@ -108,49 +98,21 @@ def svg_to_png(svg: str) -> bytes:
     )
 
 
-def _png(graph: Graph, options: dict[str, Any]) -> bytes:
-    return to_png(graph, **options)
-
-
-def _svg(graph: Graph, options: dict[str, Any]) -> bytes:
-    return draw(graph, **options).encode()
-
-
-def _dot(graph: Graph, options: dict[str, Any]) -> bytes:
-    return to_dot(graph, **_without_engine(options)).encode()
-
-
-def to_pdf(graph: Graph, **options: Any) -> bytes:
+def to_pdf(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
     """The picture as PDF, drawn by the program ``dot``.
 
     Raises:
         GraphvizNotFoundError: If that is not installed.
     """
-    return run_dot(to_dot(graph, **_without_engine(options)), "pdf")
+    return run_dot(to_dot(graph, options), "pdf")
 
 
-def _pdf(graph: Graph, options: dict[str, Any]) -> bytes:
-    return to_pdf(graph, **options)
-
-
-def _json(graph: Graph, options: dict[str, Any]) -> bytes:
-    return (graph_json(graph) + "\n").encode()
-
-
-def _html(graph: Graph, options: dict[str, Any]) -> bytes:
-    return to_page(graph, **options).encode()
-
-
-def _without_engine(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != "engine"}
-
-
-WRITERS: Final[dict[str, Callable[[Graph, dict[str, Any]], bytes]]] = {
-    ".svg": _svg,
-    ".png": _png,
-    ".pdf": _pdf,
-    ".dot": _dot,
-    ".json": _json,
-    ".html": _html,
+WRITERS: Final[dict[str, Callable[[Graph, DrawOptions], bytes]]] = {
+    ".svg": lambda graph, options: draw(graph, options).encode(),
+    ".png": to_png,
+    ".pdf": to_pdf,
+    ".dot": lambda graph, options: to_dot(graph, options).encode(),
+    ".json": lambda graph, _: (graph_json(graph) + "\n").encode(),
+    ".html": lambda graph, options: to_page(graph, options).encode(),
 }
 """What can be saved, by ending."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import graphviz
@@ -11,9 +11,9 @@ from gradviz.model.fact_list import argument_of
 from gradviz.model.facts import Node
 from gradviz.model.graph import Graph
 from gradviz.view import sentences
-from gradviz.view.blocks import Card, choose
+from gradviz.view.blocks import Card
 from gradviz.view.drawing import Scene, compose
-from gradviz.view.layout import Direction, check_direction
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.text import clean
 
 _LOOK: Final = {
@@ -25,13 +25,7 @@ _LOOK: Final = {
 }
 
 
-def to_dot(
-    graph: Graph,
-    direction: Direction = "TB",
-    engine_arrows: bool = False,
-    show: Collection[str] | None = None,
-    hide: Collection[str] = (),
-) -> str:
+def to_dot(graph: Graph, options: DrawOptions = DEFAULT) -> str:
     r"""Plain DOT of the same cards and links as the picture; text is quoted, never markup.
 
     Examples:
@@ -40,14 +34,13 @@ def to_dot(
         >>> print(dot.splitlines()[4].strip())
         n0 [label="SinBackward0 (root)\l0: no grad\l"]
     """
-    check_direction(direction)
-    scene = compose(graph, choose(show, hide))
+    scene = compose(graph, options.parts)
     font = {"fontname": "monospace", "fontsize": "11"}
     dot = graphviz.Digraph(
         _quoted(clean(sentences.title(scene.context))),
-        graph_attr={"rankdir": direction},
+        graph_attr={"rankdir": options.direction},
         node_attr={"shape": "box", **font},
-        edge_attr={**font, "fontsize": "10"} | ({"dir": "back"} if engine_arrows else {}),
+        edge_attr={**font, "fontsize": "10"} | ({"dir": "back"} if options.engine_arrows else {}),
     )
     nodes = {node.id: node for node in scene.context.nodes}
     for card in scene.cards:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gradviz.model.errors import GradvizError
 from gradviz.model.graph import Graph
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.text import xml
 from gradviz.view.wire import to_wire
 
@@ -83,18 +84,18 @@ try {
 """)
 
 
-def to_page(graph: Graph, **options: Any) -> str:
+def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
     """The page as text, the same for the same graph.
 
     Args:
         graph: What it shows.
-        **options: As in :func:`gradviz.view.drawing.draw`.
+        options: How it is drawn.
 
     Raises:
         GradvizError: If the front end is not built.
     """
-    wire = to_wire(graph, **options, room=10_000_000)
-    return page_of(wire, {"wire": wire, "engine_arrows": options.get("engine_arrows", False)})
+    wire = to_wire(graph, options, room=10_000_000)
+    return page_of(wire, {"wire": wire, "engine_arrows": options.engine_arrows})
 
 
 def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> str:

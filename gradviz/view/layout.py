@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from gradviz.model.errors import GradvizError, OptionError
+from gradviz.model.errors import GradvizError
 from gradviz.view.layout_engine import Engine, TooDeepError, render
 from gradviz.view.layout_links import Link, near
 
@@ -78,7 +78,6 @@ def lay_out(
         gap: Pixels between ranks; 0 for what suits plain links.
 
     Raises:
-        OptionError: If the direction or the engine does not exist.
         GraphvizNotFoundError: If no engine is installed.
 
     Examples:
@@ -86,9 +85,6 @@ def lay_out(
         >>> layout.places["a"][1] < layout.places["b"][1]
         True
     """
-    check_direction(direction)
-    if engine not in ("auto", "wasm", "dot"):
-        raise OptionError(f"engine={engine!r} must be 'auto', 'wasm' or 'dot'")
     linked = {end for link in links for end in (link.tail, link.head)}
     if not linked and len(boxes) == 1:
         linked = {boxes[0].id}
@@ -103,18 +99,6 @@ def lay_out(
     if loose:
         width, height = _in_rows(loose, places, width, height)
     return Layout(width + 2 * MARGIN, height + 2 * MARGIN, _moved(places), paths)
-
-
-def check_direction(direction: str) -> None:
-    """Refuse what is no direction.
-
-    Raises:
-        OptionError: If it is none.
-    """
-    if direction not in ("TB", "LR"):
-        raise OptionError(
-            f"direction={direction!r} must be 'TB' (top to bottom) or 'LR' (left to right)"
-        )
 
 
 def _moved(places: dict[str, Point]) -> dict[str, Point]:

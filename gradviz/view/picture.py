@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from gradviz.model import Graph
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.widget import GraphWidget
 from gradviz.view.wire import to_wire
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a graph is drawn; the values are checked where they are used."""
-
-    direction: Any = "TB"
-    engine_arrows: bool = False
-    show: Collection[str] | None = None
-    hide: Collection[str] = ()
-
-    def options(self) -> dict[str, Any]:
-        """As keyword arguments of the drawing."""
-        return {
-            "direction": self.direction,
-            "engine_arrows": self.engine_arrows,
-            "show": self.show,
-            "hide": self.hide,
-        }
 
 
 class Picture(GraphWidget):
@@ -39,7 +19,7 @@ class Picture(GraphWidget):
 
     Args:
         graph: What to show.
-        look: How to draw it.
+        options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
 
     Examples:
@@ -51,13 +31,11 @@ class Picture(GraphWidget):
         'MulBackward0'
     """
 
-    def __init__(self, graph: Graph, look: Look | None = None, height: int = 0) -> None:
+    def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
         self._graph = graph
-        self._look = look or Look()
+        self._options = options
         super().__init__(
-            wire=to_wire(graph, **self._look.options()),
-            engine_arrows=self._look.engine_arrows,
-            height=height,
+            wire=to_wire(graph, options), engine_arrows=options.engine_arrows, height=height
         )
 
     @property
@@ -70,7 +48,7 @@ class Picture(GraphWidget):
 
         What was selected stays selected if the new graph has it too.
         """
-        self.wire = to_wire(graph, **self._look.options())
+        self.wire = to_wire(graph, self._options)
         self._graph = graph
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -85,4 +63,9 @@ class Picture(GraphWidget):
         """
         from gradviz.view.export import save
 
-        save(self._graph, path, **(self._look.options() | {"engine_arrows": self.engine_arrows}))
+        save(self._graph, path, self._shown)
+
+    @property
+    def _shown(self) -> DrawOptions:
+        """How it is drawn, with the arrows that are shown now."""
+        return replace(self._options, engine_arrows=self.engine_arrows)

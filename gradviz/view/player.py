@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gradviz.view.explanation_card import explanation_card
 from gradviz.view.explanation_fields import explained
 from gradviz.view.export_page import page_of
 from gradviz.view.filmstrip import MOST, Filmstrip, Frame
-from gradviz.view.picture import Look
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.recording_outline import recording_title
 from gradviz.view.recording_wire import check_step, recording_to_wire
 from gradviz.view.stage import Stage
@@ -33,14 +34,14 @@ class Player(GraphWidget):
 
     Args:
         recording: What to show.
-        look: How to draw it.
+        options: How to draw it.
         step: The step shown first, counted from the end if negative; if not given the one at
             which an error was raised, else the first.
         stops: Steps that matter, marked on the timeline.
         height: Height in CSS pixels, 0 for automatic.
 
     Raises:
-        OptionError: If a step does not exist, or the look has a value it cannot take.
+        OptionError: If a step does not exist.
 
     Examples:
         >>> import torch, gradviz
@@ -64,19 +65,19 @@ class Player(GraphWidget):
     def __init__(
         self,
         recording: Recording,
-        look: Look | None = None,
+        options: DrawOptions = DEFAULT,
         step: int | None = None,
         stops: Iterable[int] | None = None,
         height: int = 0,
     ) -> None:
         self._recording = recording
-        self._look = look or Look()
+        self._options = options
         marked = _listed(stops)
-        options = self._look.options()
-        arrows = options.pop("engine_arrows")
-        self._stage = Stage(recording, **options)
-        wire = recording_to_wire(recording, step, marked, **self._look.options(), stage=self._stage)
-        super().__init__(wire=wire, step=wire["open"], engine_arrows=arrows, height=height)
+        self._stage = Stage(recording, options)
+        wire = recording_to_wire(recording, step, marked, options, stage=self._stage)
+        super().__init__(
+            wire=wire, step=wire["open"], engine_arrows=options.engine_arrows, height=height
+        )
 
     @property
     def recording(self) -> Recording:
@@ -171,8 +172,8 @@ class Player(GraphWidget):
     def _pdf(self) -> bytes:
         from gradviz.view.export import to_pdf
 
-        options = self._look.options() | {"engine_arrows": self.engine_arrows}
-        return to_pdf(self._recording.graph_at(self.step), **options)
+        options = replace(self._options, engine_arrows=self.engine_arrows)
+        return to_pdf(self._recording.graph_at(self.step), options)
 
     def _json(self) -> bytes:
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")

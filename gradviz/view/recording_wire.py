@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -17,9 +17,8 @@ from gradviz.model.recording import Recording, Step
 from gradviz.view.captions import captions
 from gradviz.view.details import tensor_section
 from gradviz.view.explanation_wire import cards, segments
-from gradviz.view.layout import Direction
-from gradviz.view.layout_engine import Engine
 from gradviz.view.moments import Moment, moments
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.outline import COLUMNS, node_cells, tensor_cells
 from gradviz.view.overlay import overlay_item, overlay_legend
 from gradviz.view.recording_outline import recording_outline, recording_title, summary
@@ -62,12 +61,8 @@ def recording_to_wire(
     recording: Recording,
     step: int | None = None,
     stops: Iterable[int] = (),
-    direction: Direction = "TB",
-    engine_arrows: bool = False,
-    show: Collection[str] | None = None,
-    hide: Collection[str] = (),
+    options: DrawOptions = DEFAULT,
     *,
-    engine: Engine = "auto",
     room: int = LARGE,
     stage: Stage | None = None,
 ) -> dict[str, Any]:
@@ -78,20 +73,16 @@ def recording_to_wire(
         step: The step shown first, counted from the end if negative; if not given the error, if
             there is one, else the first step.
         stops: Steps that the author marked.
-        direction: As in :class:`gradviz.view.stage.Stage`, like the options that follow.
-        engine_arrows: Arrows along ``next_functions``.
-        show: Parts of the picture to show.
-        hide: Parts to leave out.
-        engine: Which Graphviz.
+        options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
         stage: The stage, if it has been built.
 
     Raises:
-        OptionError: If there is no such step, or an option has a value it cannot take.
+        OptionError: If there is no such step.
     """
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
-    stage = stage or Stage(recording, direction, show, hide, engine=engine)
+    stage = stage or Stage(recording, options)
     drawn = "".join(look for looks in stage.elements.values() for look in looks)
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -99,7 +90,7 @@ def recording_to_wire(
         "title": recording_title(recording),
         "summary": f"{recording_title(recording)}: {summary(recording)}",
         "text": recording_outline(recording),
-        "svg": stage.svg(opening, engine_arrows=engine_arrows),
+        "svg": stage.svg(opening, engine_arrows=options.engine_arrows),
         "open": opening,
         "stops": sorted(set(marked)),
         "codes": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from gradviz.model.findings import Cell, Findings, Table
 from gradviz.model.graph import Graph
 from gradviz.view.export_page import page_of
 from gradviz.view.findings_json import findings_json, table_csv
-from gradviz.view.picture import Look
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.report_html import report_html
 from gradviz.view.report_png import report_png
 from gradviz.view.report_wire import Figures, report_to_wire
@@ -30,12 +31,12 @@ class Report(GraphWidget):
 
     Args:
         findings: What is shown.
-        look: How its graph is drawn.
+        options: How its graph is drawn.
         height: Height of the picture in CSS pixels, 0 for automatic.
         figures: More pictures, each with its caption.
 
     Raises:
-        OptionError: If the look has a value it cannot take.
+        GraphvizNotFoundError: If no layout engine is installed.
 
     Examples:
         >>> from types import SimpleNamespace
@@ -50,15 +51,15 @@ class Report(GraphWidget):
     def __init__(
         self,
         findings: Findings | Any,
-        look: Look | None = None,
+        options: DrawOptions = DEFAULT,
         height: int = 0,
         figures: Figures = (),
     ) -> None:
         self._findings = findings
-        self._look = look or Look()
+        self._options = options
         self._figures = tuple(figures)
-        wire = report_to_wire(findings, self._look, self._figures)
-        super().__init__(wire=wire, engine_arrows=self._look.engine_arrows, height=height)
+        wire = report_to_wire(findings, options, self._figures)
+        super().__init__(wire=wire, engine_arrows=options.engine_arrows, height=height)
 
     @property
     def findings(self) -> Any:
@@ -143,7 +144,7 @@ class Report(GraphWidget):
 
     def _png(self) -> bytes:
         self._svg()
-        options = self._look.options() | {"engine_arrows": self.engine_arrows}
+        options = replace(self._options, engine_arrows=self.engine_arrows)
         return report_png(self._findings, self._figures, options)
 
     def _csv(self) -> str:

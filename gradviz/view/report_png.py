@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from gradviz.model.findings import Findings
 from gradviz.view.drawing import draw
 from gradviz.view.export import svg_to_png
+from gradviz.view.options import DrawOptions
 from gradviz.view.overlay import overlay_svg
 from gradviz.view.report_wire import Figures
 from gradviz.view.style import FONT, PNG_FONT
 
 
-def report_png(findings: Findings, figures: Figures, options: dict[str, Any]) -> bytes:
+def report_png(findings: Findings, figures: Figures, options: DrawOptions) -> bytes:
     """PNG on white; ``options`` are those of the drawing."""
     if findings.graph is None:
         return svg_to_png(without_variables(figures[0][1]))
-    return svg_to_png(overlay_svg(draw(findings.graph, variables=False, **options), findings.marks))
+    return svg_to_png(overlay_svg(draw(findings.graph, options, variables=False), findings.marks))
 
 
 def without_variables(svg: str) -> str:

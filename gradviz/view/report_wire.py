@@ -16,9 +16,9 @@ from gradviz.model.marks import Mark
 from gradviz.view.drawing import LIMIT
 from gradviz.view.findings_json import findings_json
 from gradviz.view.findings_text import cell_text, findings_text, left_out
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.overlay import overlay_wire
 from gradviz.view.overlay_style import OVERLAYS
-from gradviz.view.picture import Look
 from gradviz.view.text import clean
 from gradviz.view.wire import FORMAT, LARGE, to_wire
 
@@ -30,19 +30,23 @@ Figures: TypeAlias = Sequence[tuple[str, str]]
 
 
 def report_to_wire(
-    findings: Findings, look: Look | None = None, figures: Figures = (), *, room: int = LARGE
+    findings: Findings,
+    options: DrawOptions = DEFAULT,
+    figures: Figures = (),
+    *,
+    room: int = LARGE,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of findings, without a kernel.
 
     Args:
         findings: What is shown.
-        look: How its graph is drawn.
+        options: How its graph is drawn.
         figures: More pictures with their captions, which view has drawn.
         room: Bytes above which ``"json"`` is left out.
     """
     title = clean(findings.title)
     sentences = [clean(sentence) for sentence in findings.sentences]
-    drawn = _picture(findings, look or Look())
+    drawn = _picture(findings, options)
     shown = _places(findings.graph)
     marks = _marks(findings.marks, shown)
     document: dict[str, Any] = {
@@ -66,10 +70,10 @@ def report_to_wire(
     return document
 
 
-def _picture(findings: Findings, look: Look) -> dict[str, Any] | None:
+def _picture(findings: Findings, options: DrawOptions) -> dict[str, Any] | None:
     if findings.graph is None:
         return None
-    return overlay_wire(to_wire(findings.graph, **look.options(), room=0), findings.marks)
+    return overlay_wire(to_wire(findings.graph, options, room=0), findings.marks)
 
 
 def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:

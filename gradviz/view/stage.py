@@ -6,19 +6,20 @@ The picture of a step and what the browser shows at that step are made of the sa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from gradviz.model.marks import Mark
 from gradviz.model.recording import Recording
 from gradviz.view import marks, stage_marks
-from gradviz.view.blocks import Card, choose
+from gradviz.view.blocks import Card
 from gradviz.view.explanation_fields import explained
 from gradviz.view.geometry import Frame, measure, together
-from gradviz.view.layout import Direction, Layout, Point, check_direction, lay_out
+from gradviz.view.layout import Direction, Layout, Point, lay_out
 from gradviz.view.layout_engine import Engine
 from gradviz.view.layout_links import Link, spines
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.stage_cast import Cast, EdgeLook, Thread, Track, lives_of
 from gradviz.view.stage_explained import mark_rules, marked, marks_in
 from gradviz.view.stage_places import share_nodes, share_tensors
@@ -34,34 +35,21 @@ class Stage:
 
     Args:
         recording: What is shown.
-        direction: ``"TB"``: data flows down. ``"LR"``: to the right.
-        show: Parts of cards, all if not given.
-        hide: Parts to leave out.
-        engine: Which Graphviz.
+        options: How it is drawn.
 
     Raises:
-        OptionError: If an option has a value it cannot take.
         GraphvizNotFoundError: If no layout engine is installed.
     """
 
-    def __init__(
-        self,
-        recording: Recording,
-        direction: Direction = "TB",
-        show: Collection[str] | None = None,
-        hide: Collection[str] = (),
-        *,
-        engine: Engine = "auto",
-    ) -> None:
-        check_direction(direction)
-        self.direction: Direction = direction
-        self._cast = Cast(recording, choose(show, hide))
+    def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
+        self.direction: Direction = options.direction
+        self._cast = Cast(recording, options.parts)
         self._steps = len(recording.facts)
         self._cards = {key: track for key, track in self._cast.cards.items() if track.looks}
         self._links = {t: track for t, track in self._cast.links.items() if track.looks}
         self._place = self._share()
         self._frames = self._measure()
-        self._layout, self._paths = self._lay_out(engine)
+        self._layout, self._paths = self._lay_out(options.engine)
         self.elements: dict[str, tuple[str, ...]] = dict(self._elements())
         """SVG of each element in every way it looks, by id; ``""``: it is not there."""
         self.turns: list[dict[str, int]] = [{} for _ in range(self._steps)]

@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from gradviz.model.facts import Node, TensorInfo
@@ -14,8 +14,7 @@ from gradviz.model.graph import Graph
 from gradviz.view import details, sentences
 from gradviz.view.context import Context
 from gradviz.view.drawing import LIMIT, draw
-from gradviz.view.layout import Direction
-from gradviz.view.layout_engine import Engine
+from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.outline import LIMIT as LISTED
 from gradviz.view.outline import outline_of, table_of
 from gradviz.view.style import MARKS
@@ -29,23 +28,15 @@ _LEVEL: Final = 9
 
 def to_wire(
     graph: Graph,
-    direction: Direction = "TB",
-    engine_arrows: bool = False,
-    show: Collection[str] | None = None,
-    hide: Collection[str] = (),
+    options: DrawOptions = DEFAULT,
     *,
-    engine: Engine = "auto",
     room: int = LARGE,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
 
     Args:
         graph: What is shown.
-        direction: As in :func:`gradviz.view.drawing.draw`.
-        engine_arrows: As in ``draw``.
-        show: Parts of the picture, as in ``draw``.
-        hide: Parts left out of the picture.
-        engine: As in ``draw``.
+        options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
@@ -59,7 +50,7 @@ def to_wire(
         ('autograd graph of SinBackward0', ['n0'])
     """
     context = Context.of(graph, LIMIT)
-    svg = draw(graph, direction, engine_arrows, show, hide, engine=engine, context=context)
+    svg = draw(graph, options, context=context)
     listed = table_of(context)
     document: dict[str, Any] = {
         "format": FORMAT,

@@ -67,7 +67,9 @@ SILENT = Explanation(
 def explained(*explanations: Explanation) -> Recording:
     """``product(again=True)`` with these explanations."""
     recording = product(again=True)
-    recording._made["explanations"] = tuple(replace(one, recording=recording) for one in explanations)
+    recording._made["explanations"] = tuple(
+        replace(one, recording=recording) for one in explanations
+    )
     return recording
 
 
@@ -75,7 +77,9 @@ def post_mortem(*explanations: Explanation) -> Recording:
     """The same as if only the moment after the error were known."""
     whole = explained(*explanations)
     recording = Recording(whole.facts, whole.codes, whole.device, whole.label, "post-mortem")
-    recording._made["explanations"] = tuple(replace(one, recording=recording) for one in explanations)
+    recording._made["explanations"] = tuple(
+        replace(one, recording=recording) for one in explanations
+    )
     return recording
 
 

@@ -15,7 +15,8 @@ from gradviz.view.captions import caption
 from gradviz.view.explanation_card import explanation_card
 from gradviz.view.explanation_text import explanation_text
 from gradviz.view.explanation_view import explanation_view
-from gradviz.view.picture import Look, Picture
+from gradviz.view.options import DrawOptions
+from gradviz.view.picture import Picture
 from gradviz.view.player import Player
 from gradviz.view.recording_outline import recording_outline
 from gradviz.view.recording_wire import recording_to_wire
@@ -180,7 +181,7 @@ def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
 def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:
     silent, error = BOTH.explanations
     assert explanation_view(error).step == LAST
-    player = explanation_view(silent, Look(direction="LR"), 300)
+    player = explanation_view(silent, DrawOptions(direction="LR"), 300)
     assert isinstance(player, Player)
     assert (player.step, player.height) == (21, 300)
     assert Player(BOTH).step == LAST

@@ -16,6 +16,7 @@ from gradviz.view.drawing import draw
 from gradviz.view.export import WRITERS, save
 from gradviz.view.export_dot import to_dot
 from gradviz.view.export_page import to_page
+from gradviz.view.options import DrawOptions
 from gradviz.view.style import LIGHT
 from tests.view.graphs import chain, every_mark, product_and_sum
 
@@ -24,8 +25,10 @@ has_png = pytest.mark.skipif(not find_spec("resvg_py"), reason="resvg-py is not 
 
 
 def test_svg_is_the_drawing(tmp_path: Path) -> None:
-    save(product_and_sum(), tmp_path / "x.svg", direction="LR", hide=["values"])
-    assert (tmp_path / "x.svg").read_text("utf-8") == draw(product_and_sum(), "LR", hide=["values"])
+    save(product_and_sum(), tmp_path / "x.svg", DrawOptions.of("LR", hide=["values"]))
+    assert (tmp_path / "x.svg").read_text("utf-8") == draw(
+        product_and_sum(), DrawOptions.of("LR", hide=["values"])
+    )
 
 
 def test_json_reads_back(tmp_path: Path) -> None:
@@ -64,7 +67,8 @@ def test_png_is_twice_the_size_and_has_text_without_any_font_of_the_machine(tmp_
     assert (width, height) == pytest.approx(
         [2 * float(svg.get(side, "")) for side in ("width", "height")], abs=2
     )
-    save(product_and_sum(), tmp_path / "less.png", hide=["values", "formula", "grad"])
+    less = DrawOptions.of(hide=["values", "formula", "grad"])
+    save(product_and_sum(), tmp_path / "less.png", less)
     assert len((tmp_path / "less.png").read_bytes()) < 0.9 * len(data)
 
 
@@ -101,7 +105,10 @@ def test_pdf_comes_from_dot(tmp_path: Path) -> None:
 @pytest.mark.dot
 @has_dot
 def test_program_dot_can_place_the_boxes() -> None:
-    ids = {e.get("data-id") for e in ET.fromstring(draw(every_mark(), engine="dot")).iter()}
+    ids = {
+        e.get("data-id")
+        for e in ET.fromstring(draw(every_mark(), DrawOptions(engine="dot"))).iter()
+    }
     assert ids == {e.get("data-id") for e in ET.fromstring(draw(every_mark())).iter()}
 
 
@@ -115,8 +122,8 @@ def test_dot_has_the_cards_and_the_links() -> None:
         ("n4", "n1", "other"),
     ]
     assert r"AddBackward0 (root)\l" in dot
-    assert "dir=back" in to_dot(product_and_sum(), engine_arrows=True)
-    assert "rankdir=LR" in to_dot(product_and_sum(), "LR")
+    assert "dir=back" in to_dot(product_and_sum(), DrawOptions(engine_arrows=True))
+    assert "rankdir=LR" in to_dot(product_and_sum(), DrawOptions("LR"))
 
 
 def test_page_is_one_file_that_loads_nothing() -> None:
@@ -135,7 +142,7 @@ def test_page_has_picture_and_outline_without_scripts() -> None:
 
 
 def test_page_carries_state_and_front_end() -> None:
-    page = to_page(product_and_sum(), engine_arrows=True)
+    page = to_page(product_and_sum(), DrawOptions(engine_arrows=True))
     state = json.loads(re.findall(r'id="gradviz-state">(.*?)</script>', page, re.S)[0])
     assert state["engine_arrows"] is True
     assert state["wire"]["items"][0]["id"] == "n0"

@@ -9,6 +9,7 @@ import pytest
 from gradviz.model.marks import Mark, MarkKind
 from gradviz.view import overlay
 from gradviz.view.drawing import draw
+from gradviz.view.options import DrawOptions
 from gradviz.view.overlay import (
     leaf_cards,
     overlay_elements,
@@ -111,7 +112,7 @@ def test_an_entry_that_is_none_is_marked_at_its_stub() -> None:
 
 
 def test_a_part_that_is_hidden_is_marked_on_its_node_and_what_is_not_there_is_not() -> None:
-    hidden = draw(product_and_sum(), hide=["saved"])
+    hidden = draw(product_and_sum(), DrawOptions.of(hide=["saved"]))
     svg = overlay_svg(hidden, [Mark("n1.saved.0", "written", "x"), Mark("n77", "new")])
     assert badges(marked(svg, "n1")) == ["≠ written"]
     assert svg.count('<g class="gv-badge') == 1

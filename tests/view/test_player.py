@@ -11,7 +11,7 @@ import traitlets
 
 from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions import caption
-from gradviz.view.picture import Look
+from gradviz.view.options import DrawOptions
 from gradviz.view.player import Player
 from gradviz.view.recording_outline import recording_outline
 from gradviz.view.wire import expand_wire
@@ -66,9 +66,9 @@ def test_options_are_checked() -> None:
     with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 4, -1\]"):
         Player(product(), stops=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="direction='UP'"):
-        Player(product(), Look(direction="UP"))
+        Player(product(), DrawOptions.of(direction="UP"))
     with pytest.raises(OptionError, match="is not a part of a picture"):
-        Player(product(), Look(hide=["colour"]))
+        Player(product(), DrawOptions.of(hide=["colour"]))
 
 
 def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() -> None:

@@ -15,6 +15,7 @@ from gradviz.view.drawing import compose, draw
 from gradviz.view.geometry import PAD, Frame, measure
 from gradviz.view.layout import lay_out
 from gradviz.view.layout_links import spines
+from gradviz.view.options import DrawOptions
 from gradviz.view.outline import outline, table
 from gradviz.view.text import width_of
 from gradviz.view.wire import to_wire
@@ -40,7 +41,7 @@ MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
 @MANY
 @given(graphs(), st.sampled_from(["TB", "LR"]))
 def test_any_graph_is_drawn_with_every_id_once(graph: Graph, direction: Any) -> None:
-    root = ET.fromstring(draw(graph, direction))
+    root = ET.fromstring(draw(graph, DrawOptions(direction)))
     ids = [e.get("data-id") for e in root.iter() if e.get("data-id")]
     assert len(ids) == len(set(ids))
     assert {n.id for n in graph.nodes} <= set(ids)

@@ -13,6 +13,7 @@ from gradviz.model.recording import Changes, StepFacts
 from gradviz.view.captions import captions
 from gradviz.view.context import Context
 from gradviz.view.moments import moments
+from gradviz.view.options import DrawOptions
 from gradviz.view.recording_outline import recording_outline
 from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
@@ -138,7 +139,7 @@ def known(wire: dict[str, Any], part: str) -> dict[str, Any]:
 @settings(deadline=None, max_examples=30)
 @given(recordings(), st.sampled_from(["TB", "LR"]))
 def test_every_step_can_be_drawn_and_told(recording: Recording, direction: Any) -> None:
-    stage = Stage(recording, direction)
+    stage = Stage(recording, DrawOptions(direction))
     for step in range(len(recording)):
         ids = [item.get("id") for item in ET.fromstring(stage.svg(step)).iter() if item.get("id")]
         assert len(ids) == len(set(ids))
