@@ -71,12 +71,12 @@ def graph_of(name: str) -> Graph:
 
 
 def tensors_of(graph: Graph) -> list[tuple[TensorInfo, TensorFacts]]:
-    around = Context(graph)
+    around = Context.of(graph)
     return [(info, tensor_facts(info, around)) for info in graph.tensors[:MOST]]
 
 
 def nodes_of(graph: Graph) -> list[tuple[str, NodeFacts]]:
-    around = Context(graph)
+    around = Context.of(graph)
     known = {n.id: [i for i in graph.tensors if i.node == n.id] for n in graph.nodes[:MOST]}
     return [(n.id, node_facts(n, around, known[n.id])) for n in graph.nodes[:MOST]]
 
@@ -103,7 +103,7 @@ everywhere = pytest.mark.parametrize("name", GRAPHS)
 @everywhere
 def test_details_say_label_and_words(name: str) -> None:
     graph = graph_of(name)
-    around = Context(graph)
+    around = Context.of(graph)
     for info, facts in tensors_of(graph):
         rows = dict(details.tensor_section(info, around).rows)
         for key in (key for keys in details.TENSOR_KEYS for key in keys):
@@ -153,7 +153,7 @@ def test_outline_and_table_say_short_forms(name: str) -> None:
 @everywhere
 def test_screen_readers_are_told_long_forms(name: str) -> None:
     graph = graph_of(name)
-    around = Context(graph)
+    around = Context.of(graph)
     for info, facts in tensors_of(graph):
         words = ", ".join((facts["name"].words, *facts.long(*sentences.TENSOR_KEYS)))
         said = sentences.of_tensor(info, around)
@@ -164,7 +164,7 @@ def test_screen_readers_are_told_long_forms(name: str) -> None:
 @everywhere
 def test_cards_say_short_forms(name: str) -> None:
     graph = graph_of(name)
-    around = Context(graph)
+    around = Context.of(graph)
     for info, facts in tensors_of(graph):
         if info.node is None:
             text = text_of(cards.tensor_card(info, around, frozenset(PARTS)))
@@ -226,7 +226,7 @@ def test_comparisons_say_label_and_words(name: str) -> None:
         changed = change(info)
         new = Graph.of(graph.nodes, graph.roots, [*graph.tensors[:-1], changed])
         told = [d for d in differences_between(graph, new) if d.subject == "tensor"]
-        then, now = (tensor_facts(i, Context(g)) for i, g in ((info, graph), (changed, new)))
+        then, now = (tensor_facts(i, Context.of(g)) for i, g in ((info, graph), (changed, new)))
         (found,) = told
         assert found.fact == then[key].label
         if key == "device":  # of one device, the words are in the head line
@@ -242,7 +242,7 @@ def test_every_changed_fact_is_compared() -> None:
 
 def test_each_thing_has_all_facts_of_its_kind() -> None:
     graph = every_mark()
-    around = Context(graph)
+    around = Context.of(graph)
     for node in graph.nodes:
         assert set(node_facts(node, around, ())) == set(get_args(NodeKey))
         for slot in node.saved:

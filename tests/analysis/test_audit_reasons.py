@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz.model.auditing import Audit, ParameterAudit
+from gradviz.model.events import Note
 from tests.programs import apply
 
 # Each program cuts ``fc`` off from the loss, and says in a comment which line does it.
@@ -565,6 +566,6 @@ def test_a_note_about_a_hook_makes_nothing_unknown() -> None:
         h.register_hook(abs)
         h.add_(1)
         loss = h.sum()
-    notes = [e.about for s in recording.steps for e in s.events if e.kind == "note"]
+    notes = [e.about for s in recording.steps for e in s.events if isinstance(e, Note)]
     assert notes == ["hook stays"]
     assert gradviz.audit(loss, model, recording=recording)["fc.weight"].reason == "not used"

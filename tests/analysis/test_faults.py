@@ -19,7 +19,7 @@ from tests.analysis.silent_running import run_recorded
 ROWS: list[Fault[Any]] = [*LOUD, *SILENT]
 
 
-def sentences(explanation: Explanation) -> list[str]:
+def sentences(explanation: Explanation) -> list[Sentence]:
     causes = [cause.what for cause in explanation.causes]
     return [explanation.what, explanation.why, *explanation.unknown, *explanation.already, *causes]
 
