@@ -32,7 +32,7 @@ from gradviz.view import cards, context, details, outline, recording_outline, se
 from gradviz.view.blocks import PARTS, Card
 from gradviz.view.context import Context
 from gradviz.view.moments import Moment
-from gradviz.view.recording_wire import TENSOR_COLUMNS, TENSOR_KEYS, recording_to_wire
+from gradviz.view.stage_told import TENSOR_COLUMNS, TENSOR_KEYS, recording_to_wire
 from gradviz.view.stage import Stage
 from gradviz.view.wire import to_wire
 from tests.programs import PROGRAMS, named

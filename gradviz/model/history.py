@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -190,6 +191,20 @@ class History(Rows):
         made, seen = self.made_at(node), self.line(self.birth(node.id))
         return made is not None and seen is not None and made.line == seen.line
 
+    @cached_property
+    def lines(self) -> tuple[int, ...]:
+        """The steps that are no part of a backward's: lines, the start and the end."""
+        return tuple(i for i, facts in enumerate(self.recording.facts) if facts.level == 0)
+
+    def next_line(self, step: int) -> int | None:
+        """Number of the line that runs after a step, if it is in the same code."""
+        place, facts = bisect_right(self.lines, step), self.recording.facts
+        if place == len(self.lines):
+            return None
+        following = facts[self.lines[place]]
+        is_there = following.kind != "end" and following.code == facts[step].code
+        return following.line if is_there else None
+
     def code_place(self, line: CodeLine | None) -> int | None:
         """Place in ``recording.codes`` of the source text that a line belongs to."""
         recording = self.recording
@@ -293,6 +308,23 @@ class History(Rows):
     def runs(self) -> list[tuple[Place, NodeRan]]:
         """Nodes that backwards ran, without those of backwards that raised."""
         return [(p, ran) for p, ran in self.told(NodeRan) if ran.backward not in self._raised]
+
+    @cached_property
+    def _ran(self) -> dict[int, tuple[list[int], list[NodeRan]]]:
+        """Steps, and what ran at each, by backward."""
+        found: dict[int, tuple[list[int], list[NodeRan]]] = defaultdict(lambda: ([], []))
+        for (step, _), event in self._placed.get(NodeRan, ()):
+            if isinstance(event, NodeRan):
+                found[event.backward][0].append(step)
+                found[event.backward][1].append(event)
+        return dict(found)
+
+    def ran(self, backward: int, step: int) -> tuple[Sequence[NodeRan], Sequence[NodeRan]]:
+        """Nodes that a backward ran up to a step, also if it raised later, and those it ran
+        after."""
+        steps, events = self._ran.get(backward, ([], []))
+        place = bisect_right(steps, step)
+        return events[:place], events[place:]
 
     @cached_property
     def started(self) -> dict[int, tuple[Place, BackwardStarted]]:

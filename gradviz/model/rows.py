@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gradviz.model.facts import Node, Number, TensorInfo
@@ -88,6 +89,11 @@ class Rows:
         history = self._tensors.get(key or "")
         return None if history is None else history.at(step)
 
+    def node_at(self, key: str | None, step: int) -> Node | None:
+        """A node as it was after a step, ``None`` if it did not exist then."""
+        history = self._nodes.get(key or "")
+        return None if history is None else history.at(step)
+
     def values(self, key: str | None, step: int) -> tuple[Number, ...] | None:
         """Values of a tensor after a step, if they are known."""
         info = self.tensor_at(key, step)
@@ -133,6 +139,34 @@ class Rows:
         history = self._of(key)
         return None if history is None else history.steps[0]
 
+    def changed(self, step: int) -> list[str]:
+        """Nodes and tensors that a step changed or that began to exist at it, nodes first."""
+        changes = self.recording.facts[step].changes
+        return [key for key, row in (*changes.nodes, *changes.tensors) if row is not None]
+
+    def begun(self, step: int) -> list[str]:
+        """Nodes and tensors that began to exist at a step, nodes first."""
+        return [key for key in self.changed(step) if not self.is_alive(key, step - 1)]
+
+    def named(self, name: str, step: int) -> tuple[str, ...]:
+        """Ids of the tensors that had a name after a step, by number."""
+        history = self._named.get(name)
+        return () if history is None else history.at(step) or ()
+
+    @cached_property
+    def _named(self) -> dict[str, RowHistory[tuple[str, ...]]]:
+        """Who had each name, from which step on."""
+        renamings: list[tuple[int, str, str | None, str | None]] = []
+        for key, history in self._tensors.items():
+            names = [None if row is None else row.name for row in history.rows]
+            renamings += zip(history.steps, repeat(key), [None, *names], names)
+        found: dict[str, RowHistory[tuple[str, ...]]] = defaultdict(RowHistory)
+        for step, key, old, new in sorted(renamings, key=lambda one: one[0]):
+            for name in () if old == new else filter(None, (old, new)):
+                others = {*(found[name].at(step) or ()), key} - ({key} if name == old else set())
+                found[name].add(step, tuple(sorted(others, key=_number)))
+        return dict(found)
+
     def name(self, key: str | None, step: int) -> str | None:
         """Name of a tensor; of one that has lost it, the last one it had."""
         return next((row.name for row in self.tensor_rows(key, step) if row.name), None)
@@ -167,10 +201,12 @@ class Rows:
 
     def output_of(self, node: str | None, step: int, output_nr: int = 0) -> str | None:
         """Id of a tensor that is, or was, this output of a node."""
-        for key, born in self._outputs.get((node, output_nr), ()):
-            if born <= step:
-                return key
-        return None
+        return next(self.outputs_of(node, step, output_nr), None)
+
+    def outputs_of(self, node: str | None, step: int, output_nr: int = 0) -> Iterator[str]:
+        """Ids of the tensors that are, or were, this output of a node, by number."""
+        outputs = self._outputs.get((node, output_nr), ())
+        return (key for key, born in outputs if born <= step)
 
     @cached_property
     def _outputs(self) -> dict[tuple[str | None, int], list[tuple[str, int]]]:

@@ -12,121 +12,122 @@ from gradviz.model.events import (
     HookFired,
     NodeRan,
 )
-from gradviz.model.facts import SavedTensor, ValueSummary
-from gradviz.model.recording import Step
+from gradviz.model.facts import Node, SavedTensor, ValueSummary
+from gradviz.model.sentence import Sentence, joined, listed, say
 from gradviz.view import phrases
 from gradviz.view.progress import gradient_words
-from gradviz.view.story import Story, Words, listed
+from gradviz.view.story import MOST, Story
 from gradviz.view.text import clean
 
 ROOM = 44
 """Cells of a gradient inside a sentence."""
 
 
-def started(event: BackwardStarted, story: Story) -> Words:
+def started(event: BackwardStarted, story: Story) -> Sentence:
     """Where backward starts, with which gradient, and what becomes of the graph."""
     roots = [_root(root, story) for root in event.roots]
     given = [gradient(one) for one in event.gradients] or ["1.0"]
     what = "backward" if event.accumulates else "autograd.grad"
     number = f" {event.number}" if event.number > 1 else ""
     if not roots:
-        return (f"{what}{number} was called where there is no graph",)
-    words = [f"{what}{number} starts at ", *listed(roots), f" with gradient {', '.join(given)}"]
+        return Sentence(f"{what}{number} was called where there is no graph")
+    start, ones = listed(roots, MOST), ", ".join(given)
+    words = [say("{}{} starts at {} with gradient {}", what, number, start, ones)]
     if event.inside is not None:
-        words += [", called inside ", *story.node(event.inside)]
+        words.append(say(", called inside {}", story.node(event.inside)))
     if event.inputs:
-        words += [", only for ", *listed([story.tensor(key) for key in event.inputs])]
+        inputs = [story.tensor(key) for key in event.inputs]
+        words.append(say(", only for {}", listed(inputs, MOST)))
     if not event.accumulates:
-        words.append("; gradients are returned, no .grad changes")
+        words.append(Sentence("; gradients are returned, no .grad changes"))
+    return Sentence(*words, "; ", _kept(event))
+
+
+def _kept(event: BackwardStarted) -> str:
     if event.create_graph:
-        words.append("; backward itself is recorded (create_graph)")
-    elif event.retain_graph:
-        words.append("; the graph is kept (retain_graph)")
-    else:
-        words.append("; the graph is not kept: each node frees what it saved")
-    return tuple(words)
+        return "backward itself is recorded (create_graph)"
+    if event.retain_graph:
+        return "the graph is kept (retain_graph)"
+    return "the graph is not kept: each node frees what it saved"
 
 
-def node_ran(step: Step, events: list[Event], story: Story) -> Words:
+def node_ran(events: list[Event], story: Story) -> Sentence:
     """What a node did, of everything that happened at it.
 
     Args:
-        step: The step after the node.
         events: What happened at it, the parts of the node included.
-        story: What is known.
+        story: The step after the node.
     """
-    key = step.node or ""
-    node = story.nodes.get(key)
+    key = story.step.node or ""
+    node = story.node_row(key)
     ran = next((e for e in events if isinstance(e, NodeRan) and e.node == key), None)
-    kept = [e for e in events if isinstance(e, Accumulated) and e.node == key]
+    kept = [accumulated(e, story) for e in events if isinstance(e, Accumulated) and e.node == key]
     if node is not None and node.variable is not None:
-        words = _joined([accumulated(event, story) for event in kept])
-        words = words or ("AccumulateGrad of ", *story.node(key), " ran")
+        words = kept or [say("AccumulateGrad of {} ran", story.node(key))]
     elif ran is None:
-        words = (*story.node(key), " ran")
+        words = [say("{} ran", story.node(key))]
     else:
-        words = _computed(ran, story)
-        words += tuple(w for e in kept for w in ("; ", *accumulated(e, story)))
+        words = [_computed(ran, story), *kept]
     hooks = [event for event in events if isinstance(event, HookFired)]
     first = [event for event in hooks if event.hook.kind in ("tensor", "node_pre")]
     after = [event for event in hooks if event not in first]
-    words = tuple(w for e in first for w in (*fired(e, story, short=True), "; ")) + words
-    words += tuple(w for e in after for w in ("; ", *fired(e, story, short=True)))
+    parts = [*(fired(e, story, short=True) for e in first), *words]
+    parts += [fired(e, story, short=True) for e in after]
     if any(isinstance(event, Freed) and event.node == key for event in events):
-        words += ("; what it saved is freed",)
-    return words
+        parts.append(Sentence("what it saved is freed"))
+    return joined(parts, "; ")
 
 
-def about_to_run(step: Step, story: Story) -> Words:
+def about_to_run(story: Story) -> Sentence:
     """Which saved tensors a node is about to read."""
-    node = story.nodes.get(step.node or "")
+    key = story.step.node or ""
+    node = story.node_row(key)
     if node is None or node.variable is not None:
-        return ("a gradient has arrived at ", *story.node(step.node or ""))
+        return say("a gradient has arrived at {}", story.node(key))
     slots = _there(node.saved)
-    words: Words = ("gradients have arrived at ", *story.node(node.id))
+    words = say("gradients have arrived at {}, which ", story.node(key))
     if not slots:
-        return (*words, ", which saved nothing")
+        return Sentence(words, "saved nothing")
     if any(slot.state == "freed" for slot in slots):
-        names = listed([(clean(slot.name),) for slot in slots], 3)
-        return (*words, ", which needs saved ", *names, f", but {_is(slots)} freed")
-    return (*words, ", which reads saved ", *listed([story.slot(slot) for slot in slots], 3))
+        names = listed([clean(slot.name) for slot in slots], 3)
+        they = "it is" if len(slots) == 1 else "they are"
+        return say("{}needs saved {}, but {} freed", words, names, they)
+    return say("{}reads saved {}", words, listed([story.slot(slot) for slot in slots], 3))
 
 
-def accumulated(event: Accumulated, story: Story) -> Words:
+def accumulated(event: Accumulated, story: Story) -> Sentence:
     """How ``.grad`` changed."""
-    name = story.tensor(event.tensor)
+    name, now = story.tensor(event.tensor), gradient(event.after)
     if event.retained:
-        return ("retain_grad keeps ", *name, f".grad = {gradient(event.after)}")
+        return say("retain_grad keeps {}.grad = {}", name, now)
     if event.before is None:
-        return (*name, f".grad was None and became {gradient(event.after)}")
+        return say("{}.grad was None and became {}", name, now)
+    before = gradient(event.before)
     added = f", gradient {gradient(event.gradient)} was added" if event.gradient else ""
-    return (
-        *name,
-        f".grad was {gradient(event.before)}{added} and it became {gradient(event.after)}",
-    )
+    return say("{}.grad was {}{} and it became {}", name, before, added, now)
 
 
-def fired(event: HookFired, story: Story, short: bool = False) -> Words:
+def fired(event: HookFired, story: Story, short: bool = False) -> Sentence:
     """Which hook ran, and what it did to the gradient."""
-    words: Words = (phrases.hook(event.hook, 60),)
+    words = Sentence(phrases.hook(event.hook, 60))
     if event.tensor is not None:
-        words += (" of ", *story.tensor(event.tensor))
+        words = say("{} of {}", words, story.tensor(event.tensor))
     elif event.node is not None:
-        words += (" at ", *story.node(event.node))
+        words = say("{} at {}", words, story.node(event.node))
     if event.raised:
-        return (*words, " raised")
+        return Sentence(words, " raised")
     if event.hook.kind == "post_accumulate_grad":
-        return (*words, " ran")
+        return Sentence(words, " ran")
     if event.returned is not None:
-        return (*words, f" made the gradient {gradient(event.returned)}")
-    return words + ((" ran",) if short else (" ran and left the gradient as it is",))
+        return say("{} made the gradient {}", words, gradient(event.returned))
+    return Sentence(words, " ran" if short else " ran and left the gradient as it is")
 
 
-def freed(event: Freed, story: Story) -> Words:
+def freed(event: Freed, story: Story) -> Sentence:
     """Which saved tensors are gone."""
     names = " and ".join(map(clean, event.slots[:4])) or "what it saved"
     size = f", {phrases.size(event.nbytes)}" if event.nbytes else ""
-    return (*story.node(event.node), f" freed its saved {names}{size}")
+    return say("{} freed its saved {}{}", story.node(event.node), names, size)
 
 
 def gradient(found: ValueSummary | None) -> str:
@@ -134,42 +135,42 @@ def gradient(found: ValueSummary | None) -> str:
     return gradient_words(found, ROOM)
 
 
-def _computed(ran: NodeRan, story: Story) -> Words:
+def _computed(ran: NodeRan, story: Story) -> Sentence:
     slots = _there(ran.used)
-    words = story.node(ran.node)
+    words, lead = story.node(ran.node), " saved nothing: "
     if slots:
-        words += (" used saved ", *listed([story.slot(slot) for slot in slots], 3, "saved tensor"))
+        used = listed([story.slot(slot) for slot in slots], 3, "saved tensor")
+        words, lead = say("{} used saved {}", words, used), ": "
     parts = [*_handed_on(ran, slots, story)]
     arrived = [gradient(one) for one in ran.grad_outputs]
     came = ("gradient " if len(arrived) == 1 else "gradients ") + " and ".join(arrived[:4])
     if not parts:
-        return (*words, f": {came} came in") if arrived else (*words, ": it ran")
-    lead = ": " if slots else " saved nothing: "
-    return (*words, lead, *([f"{came} came in, "] if arrived else []), *listed(parts, 4))
+        return say("{}: {}", words, f"{came} came in" if arrived else "it ran")
+    return Sentence(words, lead, f"{came} came in, " if arrived else "", listed(parts, MOST))
 
 
-def _handed_on(ran: NodeRan, slots: list[SavedTensor], story: Story) -> Iterator[Words]:
+def _handed_on(ran: NodeRan, slots: list[SavedTensor], story: Story) -> Iterator[Sentence]:
     """What went to each producer."""
-    node = story.nodes.get(ran.node)
+    node = story.node_row(ran.node)
     if node is None:
         return
     for entry, result in zip(node.next_functions, ran.grad_inputs, strict=False):
         if entry is None:
             continue
-        said = "no gradient" if result is None else _product(ran, result, slots, story)
-        yield (f"{said or gradient(result)} goes to ", *story.node(entry[0]))
+        value = "no gradient" if result is None else _product(node, ran, result, slots, story)
+        yield say("{} goes to {}", value or gradient(result), story.node(entry[0]))
 
 
 def _product(
-    ran: NodeRan, result: ValueSummary, slots: list[SavedTensor], story: Story
+    node: Node, ran: NodeRan, result: ValueSummary, slots: list[SavedTensor], story: Story
 ) -> str | None:
     """``1.0 × 3.0 = 3.0`` if that is what multiplying by a saved number of ``mul`` gives."""
-    if not ran.node or not story.nodes[ran.node].name.startswith("MulBackward"):
+    if not node.name.startswith("MulBackward"):
         return None
     came = _number(ran.grad_outputs[0].values) if ran.grad_outputs and ran.grad_outputs[0] else None
     went = _number(result.values)
     for slot in slots:
-        info = story.tensors.get(slot.tensor or "")
+        info = story.row(slot.tensor)
         if info is None or info.version != slot.saved_version:
             continue
         factor = _number(info.values)
@@ -184,20 +185,14 @@ def _number(values: tuple[object, ...] | None) -> float | None:
     return one if isinstance(one, float) else None
 
 
-def _is(slots: list[SavedTensor]) -> str:
-    return "it is" if len(slots) == 1 else "they are"
-
-
 def _there(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:
     return [slot for slot in slots if slot.state != "none"]
 
 
-def _root(root: tuple[str, int], story: Story) -> Words:
-    for info in story.tensors.values():
-        if info.id in story.alive and (info.node, info.output_nr) == root and info.name:
-            return story.tensor(info.id)
+def _root(root: tuple[str, int], story: Story) -> Sentence:
+    history, step = story.history, story.step.index
+    for key in history.outputs_of(root[0], step, root[1]):
+        info = history.tensor_at(key, step)
+        if info is not None and (info.node, info.output_nr) == root and info.name:
+            return story.tensor(key)
     return story.node(root[0])
-
-
-def _joined(parts: list[Words]) -> Words:
-    return tuple(w for place, part in enumerate(parts) for w in (("; ",) if place else ()) + part)

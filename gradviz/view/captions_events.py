@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gradviz.model.events import (
@@ -22,11 +22,12 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
-from gradviz.model.facts import Node, SavedTensor
+from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.sentence import Sentence, listed, say
 from gradviz.view import phrases
 from gradviz.view.captions_backward import gradient
 from gradviz.view.cuts import CALLS, call_words
-from gradviz.view.story import Story, Words, listed
+from gradviz.view.story import MOST, Story
 from gradviz.view.text import clean
 
 FEW: Final = 3
@@ -41,28 +42,40 @@ WHY: Final = {
 """Why an operation on a tensor that requires grad is not recorded."""
 
 
-def made(story: Story) -> Iterator[Words]:
+def made(story: Story) -> Iterator[Sentence]:
     """Nodes and leaves that are new."""
-    nodes = [story.nodes[key] for key in story.fresh if key[0] == "n"]
-    nodes = [node for node in nodes if node.variable is None]
+    nodes = _new_nodes(story)
     if len(nodes) > FEW:
-        yield (f"made {len(nodes)} nodes", *_result(nodes, story))
+        yield Sentence(f"made {len(nodes)} nodes", _result(nodes, story))
     elif len(nodes) == 1:
-        yield ("made ", *_with_saved(nodes[0], ", which saved ", story))
+        yield Sentence("made ", _with_saved(nodes[0], ", which saved ", story))
     elif nodes:
-        yield ("made ", *listed([story.node(node.id) for node in nodes]))
+        yield Sentence("made ", listed([story.node(node.id) for node in nodes]))
         yield from (_with_saved(node, " saved ", story) for node in nodes if _kept(node))
-    infos = [story.tensors[key] for key in story.fresh if key[0] == "t"]
-    for requires, words in ((True, "a new leaf that requires grad"), (False, "new and does not")):
-        news = [i for i in infos if i.is_leaf and i.requires_grad is requires and i.name]
+    rows = [story.row(key) for key in story.fresh if key[0] == "t"]
+    for requires in (True, False):
+        news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
         if news:
-            names = listed([story.tensor(info.id) for info in news], 4)
-            state = words if requires else "new, no grad required"
-            plural = "new leaves that require grad" if requires else "new, no grad required"
-            yield (*names, f" is {state}") if len(news) == 1 else (*names, f" are {plural}")
+            is_one, state = len(news) == 1, "new, no grad required"
+            if requires:
+                state = (
+                    "a new leaf that requires grad" if is_one else "new leaves that require grad"
+                )
+            names = listed([story.tensor(info.id) for info in news], MOST)
+            yield say("{} {} {}", names, "is" if is_one else "are", state)
 
 
-def told(events: list[Event], story: Story) -> Iterator[Words]:
+def names_new_nodes(story: Story) -> bool:
+    """Whether :func:`made` begins with the names of nodes, as the end of ``y = a * b made …``."""
+    return 0 < len(_new_nodes(story)) <= FEW
+
+
+def _new_nodes(story: Story) -> list[Node]:
+    nodes = [story.node_row(key) for key in story.fresh if key[0] == "n"]
+    return [node for node in nodes if node is not None and node.variable is None]
+
+
+def told(events: Sequence[Event], story: Story) -> Iterator[Sentence]:
     """What the events of a line say."""
     yield from _unrecorded(events, story)
     clips = any(isinstance(event, Clipped) for event in events)
@@ -72,96 +85,99 @@ def told(events: list[Event], story: Story) -> Iterator[Words]:
             if event.tensors or not clips:
                 yield _written(event, story)
         elif isinstance(event, FlagChanged):
-            yield (*story.tensor(event.tensor), f".{event.flag} is now {event.after}")
+            yield say("{}.{} is now {}", story.tensor(event.tensor), event.flag, event.after)
         elif isinstance(event, HookChanged):
-            verb = "registered" if event.registered else "removed"
-            where = (
-                (" on ", *story.tensor(event.tensor))
-                if event.tensor
-                else (" at ", *story.node(event.node))
-                if event.node
-                else ()
-            )
-            yield (f"{phrases.hook(event.hook, 60)} is {verb}", *where)
+            yield _hook_changed(event, story)
         elif isinstance(event, OptimizerStepped):
             yield from _stepped(event, story)
         elif isinstance(event, ZeroedGrad):
-            yield from _zeroed(event, story)
+            yield _zeroed(event, story)
         elif isinstance(event, Clipped):
             yield _clipped(event, story)
         elif isinstance(event, Note):
-            yield (clean(event.text),)
+            yield Sentence(clean(event.text))
     yield from _died(events, story)
 
 
-def ran_backward(events: list[Event], story: Story) -> Iterator[Words]:
+def _hook_changed(event: HookChanged, story: Story) -> Sentence:
+    where = Sentence()
+    if event.tensor:
+        where = say(" on {}", story.tensor(event.tensor))
+    elif event.node:
+        where = say(" at {}", story.node(event.node))
+    done = "registered" if event.registered else "removed"
+    return say("{} is {}{}", phrases.hook(event.hook, 60), done, where)
+
+
+def ran_backward(events: Sequence[Event], story: Story) -> Iterator[Sentence]:
     """The sum of a backward, after the line that called it."""
     ran = sum(isinstance(event, NodeRan) for event in events)
     ended = [event for event in events if isinstance(event, BackwardEnded)]
     if not ran and not ended:
         return
-    yield (f"backward ran {phrases.plural(ran or sum(e.nodes for e in ended), 'node')}",)
-    reached = dict.fromkeys(
-        e.tensor for e in events if isinstance(e, Accumulated) and e.tensor in story.alive
-    )
+    yield Sentence(f"backward ran {phrases.plural(ran or sum(e.nodes for e in ended), 'node')}")
+    reached = dict.fromkeys(e.tensor for e in events if isinstance(e, Accumulated))
     # As they are now: a hook may have taken away what was accumulated.
+    rows = [story.row(key) for key in reached if key is not None and story.is_alive(key)]
     grads = [
-        (*story.tensor(key), f".grad is {gradient(story.tensors[key].grad)}")
-        for key in reached
-        if key is not None
+        say("{}.grad is {}", story.tensor(info.id), gradient(info.grad)) for info in rows if info
     ]
     if grads:
-        yield listed(grads, 4, "other .grad")
+        yield listed(grads, MOST, "other .grad")
     empty = sum(isinstance(event, Freed) for event in events)
     if empty:
         they = "it" if empty == 1 else "they"
-        yield (f"{phrases.plural(empty, 'node')} freed what {they} saved",)
+        yield Sentence(f"{phrases.plural(empty, 'node')} freed what {they} saved")
 
 
-def raised(event: Raised, story: Story) -> Words:
-    """Which error, at which node, and what the graph says about why."""
-    words: Words = (clean(event.type),)
-    node = story.nodes.get(event.node or "")
-    if node is None:
+def raised(event: Raised, story: Story) -> Sentence:
+    """Which error, and at which node."""
+    words = Sentence(clean(event.type))
+    if story.node_row(event.node) is None:
         return words
-    words += (" while ", *story.node(node.id), " ran")
+    return say("{} while {} ran", words, story.node(event.node or ""))
+
+
+def why_raised(event: Raised, story: Story) -> Sentence:
+    """What the graph says about why; empty if it says nothing."""
+    node = story.node_row(event.node)
+    if node is None:
+        return Sentence()
     modified = next((slot for slot in node.saved if slot.state == "modified"), None)
     if modified is not None:
         by = story.writer(modified)
         more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
-        writer = (" wrote it first" if more else " wrote it", " and ")
-        now = f"it is at v{modified.current_version} now"
-        who = (*by, *writer, now) if by else (now,)
-        return (*words, ": it had saved ", *story.slot(modified), "; ", *who)
+        who = say("{} wrote it{} and ", by, " first" if more else "") if by else by
+        now = modified.current_version
+        return say("it had saved {}; {}it is at v{} now", story.slot(modified), who, now)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
-        freed_by = story.freed.get(node.id)
-        by = (" by ", *freed_by) if freed_by else ()
-        return (*words, ": what it saved was freed", *by)
-    return words
+        freed_by = story.freed_by(node.id)
+        return say("what it saved was freed{}", say(" by {}", freed_by) if freed_by else "")
+    return Sentence()
 
 
 def _kept(node: Node) -> list[SavedTensor]:
     return [slot for slot in node.saved if slot.state in ("held", "modified", "packed")]
 
 
-def _with_saved(node: Node, verb: str, story: Story) -> Words:
+def _with_saved(node: Node, verb: str, story: Story) -> Sentence:
     slots = [story.slot(slot) for slot in _kept(node)]
     words = story.node(node.id)
-    return (*words, verb, *listed(slots, FEW, "saved tensor")) if slots else words
+    return Sentence(words, verb, listed(slots, FEW, "saved tensor")) if slots else words
 
 
-def _result(nodes: list[Node], story: Story) -> Words:
+def _result(nodes: list[Node], story: Story) -> Sentence:
     """Which tensor came out of many nodes."""
     made = {node.id for node in nodes}
-    infos = [story.tensors[key] for key in {*story.fresh, *story.earlier} if key[0] == "t"]
-    infos = [info for info in infos if info.node in made and info.name]
+    rows = map(story.row, story.history.changed(story.step.index))
+    infos = [info for info in rows if info and info.node in made and info.name]
     if not infos:
-        return ()
+        return Sentence()
     last = min(infos, key=lambda info: int(info.id[1:]))
-    return ("; ", *story.tensor(last.id), " is the output of ", *story.node(last.node or ""))
+    return say("; {} is the output of {}", story.tensor(last.id), story.node(last.node or ""))
 
 
-def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
+def _unrecorded(events: Sequence[Event], story: Story) -> Iterator[Sentence]:
     """Operations that left no node although one could expect it, each reason once."""
     reasons: dict[str, list[Operation]] = {}
     for event in events:
@@ -170,112 +186,112 @@ def _unrecorded(events: list[Event], story: Story) -> Iterator[Words]:
     for reason, found in reasons.items():
         first, more = found[0], len(found) - 1
         others = f" and {phrases.plural(more, 'other call')}" if more else ""
+        verb = "are" if more else "is"
         if reason in ("no input requires grad", "unknown"):
             if len(reasons) == 1 and not story.fresh and not _writes(events):
                 why = "no input requires grad" if reason[0] == "n" else "torch does not say why"
-                verb = "are" if more else "is"
-                yield (f"{clean(first.name)}{others} {verb} not recorded: {why}",)
+                yield Sentence(f"{clean(first.name)}{others} {verb} not recorded: {why}")
         elif reason in CALLS:
             made = {operand.tensor for operand in first.outputs}
-            from_ = [o for o in first.inputs if o.tensor in story.tensors and o.tensor not in made]
-            source = (" of ", *story.tensor(from_[0].tensor)) if from_ else ()
-            verb = "are" if more else "is"
-            yield (call_words(first), *source, f"{others} {verb} not recorded: {WHY[reason]}")
+            read = [o.tensor for o in first.inputs if o.tensor not in made]
+            source = next((say(" of {}", story.tensor(k)) for k in read if story.row(k)), "")
+            words = f"{others} {verb} not recorded: {WHY[reason]}"
+            yield Sentence(call_words(first), source, words)
 
 
-def _writes(events: list[Event]) -> bool:
+def _writes(events: Sequence[Event]) -> bool:
     return any(isinstance(event, (Write, Clipped)) for event in events)
 
 
-def _savers(event: Write, story: Story) -> Words:
+def _savers(event: Write, story: Story) -> Sentence:
     """Nodes that had saved what was written."""
-    found: list[Words] = []
-    for key in story.changed:
-        node = story.nodes[key]
-        for slot in node.saved:
+    found: list[Sentence] = []
+    fresh = story.fresh
+    for key in story.history.changed(story.step.index):
+        node = None if key in fresh else story.node_row(key)
+        for slot in node.saved if node else ():
             known = slot.tensor or slot.view_of
             if slot.state == "modified" and known in event.tensors:
-                found.append((*story.node(key), f" had saved it at v{slot.saved_version}"))
+                found.append(say("{} had saved it at v{}", story.node(key), slot.saved_version))
                 break
-    return ("; ", *listed(found, FEW, "other node")) if found else ()
+    return say("; {}", listed(found, FEW, "other node")) if found else Sentence()
 
 
-def _written(event: Write, story: Story) -> Words:
+def _written(event: Write, story: Story) -> Sentence:
     through = f" through {event.through}" if event.through else ""
-    words: Words = (f"{clean(event.by)} wrote {clean(event.name)} in place{through}",)
+    words = [f"{clean(event.by)} wrote {clean(event.name)} in place{through}"]
     if event.before is not None and event.after is not None and event.before != event.after:
-        words += (f": version {event.before} became {event.after}",)
-    others = [key for key in event.tensors if key in story.tensors]
-    others = [key for key in others if story.tensors[key].name != event.name]
-    unaware = [key for key in others if _same_version(key, story)]
-    aware = [key for key in others if key not in unaware]
+        words.append(f": version {event.before} became {event.after}")
+    others = [info for info in map(story.row, event.tensors) if info and info.name != event.name]
+    unaware = [story.tensor(info.id) for info in others if _same_version(info, story)]
+    aware = [story.tensor(info.id) for info in others if not _same_version(info, story)]
     if aware:
-        names = listed([story.tensor(key) for key in aware])
-        words += ("; ", *names, f" share{'s' * (len(aware) == 1)} that memory and version")
+        verb = "shares" if len(aware) == 1 else "share"
+        words.append(say("; {} {} that memory and version", listed(aware, MOST), verb))
     if unaware:
-        names = listed([story.tensor(key) for key in unaware])
         verb = "shares that memory but keeps its version" if len(unaware) == 1 else (
             "share that memory but keep their version")  # fmt: skip
-        words += ("; ", *names, f" {verb}: backward cannot notice")
+        words.append(say("; {} {}: backward cannot notice", listed(unaware, MOST), verb))
     elif event.before is not None and event.before == event.after:
-        words += (f"; the version stays {event.after}: backward cannot notice",)
-    return words + _savers(event, story)
+        words.append(f"; the version stays {event.after}: backward cannot notice")
+    return Sentence(*words, _savers(event, story))
 
 
-def _same_version(key: str, story: Story) -> bool:
-    """Whether the last step left the version of a tensor as it was."""
-    earlier = story.earlier.get(key)
-    return key not in story.fresh and (
-        earlier is None or earlier.version == story.tensors[key].version
-    )
+def _same_version(info: TensorInfo, story: Story) -> bool:
+    """Whether the step left the version of a tensor as it was."""
+    before = story.history.tensor_at(info.id, story.step.index - 1)
+    if before is None:
+        return not story.is_alive(info.id)
+    return before.version == info.version
 
 
-def _stepped(event: OptimizerStepped, story: Story) -> Iterator[Words]:
+def _stepped(event: OptimizerStepped, story: Story) -> Iterator[Sentence]:
     name = f"{clean(event.name)}.step()"
-    if event.updated:
-        yield (f"{name} updated ", *listed([story.tensor(key) for key in event.updated]))
-    else:
-        yield (f"{name} updated nothing",)
+    updated = listed([story.tensor(key) for key in event.updated], MOST)
+    yield say("{} updated {}", name, updated or "nothing")
     if event.skipped:
-        names = listed([story.tensor(key) for key in event.skipped])
-        whose = "whose .grad is None"
-        yield ("it passed over ", *names, f", {whose}")
+        names = listed([story.tensor(key) for key in event.skipped], MOST)
+        yield say("it passed over {}, whose .grad is None", names)
 
 
-def _zeroed(event: ZeroedGrad, story: Story) -> Iterator[Words]:
-    names = [(*story.tensor(key), ".grad") for key in event.tensors]
+def _grads(tensors: Iterable[str], story: Story) -> Sentence:
+    return listed([say("{}.grad", story.tensor(key)) for key in tensors], MOST)
+
+
+def _zeroed(event: ZeroedGrad, story: Story) -> Sentence:
+    call, names = f"{clean(event.name)}.zero_grad()", _grads(event.tensors, story)
     if not names:
-        yield (f"{clean(event.name)}.zero_grad() found no .grad to take away",)
-    elif event.set_to_none:
-        yield (f"{clean(event.name)}.zero_grad() set ", *listed(names), " to None")
-    else:
-        yield (f"{clean(event.name)}.zero_grad() filled ", *listed(names), " with 0")
+        return Sentence(call, " found no .grad to take away")
+    if event.set_to_none:
+        return say("{} set {} to None", call, names)
+    return say("{} filled {} with 0", call, names)
 
 
-def _clipped(event: Clipped, story: Story) -> Words:
+def _clipped(event: Clipped, story: Story) -> Sentence:
     name = clean(event.name)
-    found = [(*story.tensor(k), ".grad") for k in event.tensors if k not in event.without]
-    empty = [(*story.tensor(k), ".grad") for k in event.without]
-    none: Words = (*listed(empty), f" {'is' if len(empty) == 1 else 'are'} None") if empty else ()
+    found = _grads((key for key in event.tensors if key not in event.without), story)
+    verb = "is" if len(event.without) == 1 else "are"
+    empty = say("{} {} None", _grads(event.without, story), verb) if event.without else ""
     if found:
-        return (f"{name} looked at ", *listed(found), *((", but ", *none) if none else ()))
-    return (f"{name} found no .grad to clip", *((": ", *none) if none else ()))
+        return Sentence(f"{name} looked at ", found, ", but " if empty else "", empty)
+    return Sentence(f"{name} found no .grad to clip", ": " if empty else "", empty)
 
 
-def _died(events: list[Event], story: Story) -> Iterator[Words]:
+def _died(events: Sequence[Event], story: Story) -> Iterator[Sentence]:
     dead = [event for event in events if isinstance(event, Died)]
-    tensors = [key for event in dead for key in event.tensors if key in story.tensors]
-    named = [story.tensor(key) for key in tensors if story.tensors[key].name]
-    nodes = [key for event in dead for key in event.nodes if key in story.nodes]
-    inner = [key for key in nodes if story.nodes[key].variable is None]
+    tensors = [info for event in dead for info in map(story.row, event.tensors) if info]
+    named = [story.tensor(info.id) for info in tensors if info.name]
+    nodes = [node for event in dead for node in map(story.node_row, event.nodes) if node]
+    inner = [story.node(node.id) for node in nodes if node.variable is None]
     if named:
-        old = ("an earlier ",) if _is_bound_again(tensors, story) else ()
-        yield (*old, *listed(named), " died")
+        old = "an earlier " if _is_bound_again(tensors, story) else ""
+        yield say("{}{} died", old, listed(named, MOST))
     if inner:
         verb = "died too" if named else "died"
-        yield (*listed([story.node(key) for key in inner], FEW, "other node"), f" {verb}")
+        yield say("{} {}", listed(inner, FEW, "other node"), verb)
 
 
-def _is_bound_again(tensors: list[str], story: Story) -> bool:
-    names = {story.tensors[key].name for key in tensors}
-    return any(story.tensors[k].name in names for k in story.alive if k in story.tensors)
+def _is_bound_again(tensors: list[TensorInfo], story: Story) -> bool:
+    """Whether another tensor has the name of one that died."""
+    names = filter(None, (info.name for info in tensors))
+    return any(story.history.named(name, story.step.index) for name in names)

@@ -14,8 +14,7 @@ from gradviz.model.explanation import Cure, Explanation
 from gradviz.view.explanation_fields import Field, changes_of, fields_of, title
 from gradviz.view.explanation_links import Links
 from gradviz.view.explanation_text import NOTHING, explanation_text
-from gradviz.view.story import said
-from gradviz.view.text import clean, xml
+from gradviz.view.text import clean, cleaned, xml
 
 _RIM: Final = "var(--jp-border-color1,#8c959f)"
 _CODE_FONT: Final = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
@@ -90,7 +89,7 @@ def _card(explanation: Explanation) -> Iterator[str]:
     )
     for text, style in ((explanation.what, _WHAT), (explanation.why, _WHY)):
         if text:
-            yield f'<p style="{style}">{xml(clean(text))}</p>'
+            yield f'<p style="{style}">{xml(cleaned(text))}</p>'
     rows = "".join(map(_row, fields_of(explanation, links)))
     if rows:
         yield f'<dl style="{_LIST}">{rows}</dl>'
@@ -103,7 +102,7 @@ def _card(explanation: Explanation) -> Iterator[str]:
 
 
 def _row(field: Field) -> str:
-    values = [xml(said(value)) for value in field.values]
+    values = [xml(value) for value in field.values]
     if field.code:
         values[0] += f': <code style="{_CODE}">{xml(field.code)}</code>'
     shown = "".join(f'<div style="margin:0">{value}</div>' for value in values)
@@ -111,11 +110,11 @@ def _row(field: Field) -> str:
 
 
 def _cure(cure: Cure, links: Links) -> str:
-    shown = [xml(clean(cure.does))]
+    shown = [xml(cleaned(cure.does))]
     for change in changes_of(cure, links):
         if change.where:
             colon = ":" if change.lines else ""
-            shown.append(f'<div style="{_WHERE}">{xml(said(change.where))}{colon}</div>')
+            shown.append(f'<div style="{_WHERE}">{xml(change.where)}{colon}</div>')
         if change.lines:
             code = xml("\n".join(change.lines))
             shown.append(f'<pre style="{_BLOCK}">{code}</pre>')

@@ -8,9 +8,9 @@ from typing import Final
 
 from gradviz.model.explanation import Cause, Cure, Explanation
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view.explanation_links import Links
-from gradviz.view.story import Words
-from gradviz.view.text import clean
+from gradviz.view.text import clean, cleaned
 
 WRONG: Final = "no error, but wrong"
 """What stands in place of the name of an error where torch raised none."""
@@ -32,7 +32,7 @@ class Field:
     """A label with one or more values."""
 
     name: str
-    values: tuple[Words, ...]
+    values: tuple[Sentence, ...]
     code: str = ""
     """Source text that belongs to the first value."""
 
@@ -45,12 +45,11 @@ def title(explanation: Explanation) -> str:
 def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
     """Facts about an explanation, without what happened, why, and what cures it."""
     if explanation.variables:
-        names = [links.tensor(name) for name in explanation.variables]
-        yield Field("variables", (_listed(names),))
+        yield Field("variables", (joined(map(links.tensor, explanation.variables)),))
     if explanation.saved:
         yield Field("saved tensor", (_saved(explanation, links),))
     elif explanation.node_name:
-        yield Field("node", (links.node(explanation.node_name),))
+        yield Field("node", (links.node,))
     for place, cause in enumerate(explanation.causes):
         name = _label(cause, explanation.causes[0]) if place else "culprit"
         yield _cause(cause, name, links)
@@ -58,16 +57,16 @@ def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
         name = "takes effect" if explanation.is_silent else "noticed"
         yield Field(name, (links.line(noticed),), clean(noticed.text))
     if explanation.already:
-        yield Field("already changed", tuple(map(links.prose, explanation.already)))
+        yield Field("already changed", tuple(map(cleaned, explanation.already)))
     if explanation.unknown:
-        yield Field("not known", tuple(map(links.prose, explanation.unknown)))
+        yield Field("not known", tuple(map(cleaned, explanation.unknown)))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change that a cure makes."""
 
-    where: Words
+    where: Sentence
     """``in place of line 4``; empty if the code may stand anywhere."""
     lines: tuple[str, ...]
     """Python to type; nothing where a line is taken out."""
@@ -81,9 +80,9 @@ def changes_of(cure: Cure, links: Links) -> tuple[Change, ...]:
 def _change(cure: Cure, links: Links) -> Change:
     lines = tuple(code_lines(cure.code)) if cure.code.strip() else ()
     if cure.line is None or cure.how not in PLACES:
-        return Change((), lines)
+        return Change(Sentence(), lines)
     place = PLACES[cure.how] if lines else "without"
-    return Change((f"{place} ", *links.line(links.known_line(cure.line))), lines)
+    return Change(say("{} {}", place, links.line(links.known_line(cure.line))), lines)
 
 
 def code_lines(code: str) -> list[str]:
@@ -104,16 +103,16 @@ def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
     return found
 
 
-def _saved(explanation: Explanation, links: Links) -> Words:
+def _saved(explanation: Explanation, links: Links) -> Sentence:
     """``result of ExpBackward0, saved @v0, now @v1``."""
-    words: list[Words] = [(clean(explanation.saved or ""),)]
+    words = [Sentence(clean(explanation.saved or ""))]
     if explanation.node_name:
-        words.append((" of ", *links.node(explanation.node_name)))
+        words.append(say(" of {}", links.node))
     if explanation.saved_version is not None:
-        words.append((f", saved @v{explanation.saved_version}",))
+        words.append(say(", saved @v{}", explanation.saved_version))
     if explanation.current_version is not None:
-        words.append((f", now @v{explanation.current_version}",))
-    return tuple(part for several in words for part in several)
+        words.append(say(", now @v{}", explanation.current_version))
+    return Sentence(*words)
 
 
 def _label(cause: Cause, culprit: Cause) -> str:
@@ -126,18 +125,8 @@ def _label(cause: Cause, culprit: Cause) -> str:
 
 
 def _cause(cause: Cause, name: str, links: Links) -> Field:
-    what = links.prose(cause.what)
+    what = cleaned(cause.what)
     if cause.at is None:
-        return Field(name, (what,) if cause.what else (("not known",),))
-    return Field(
-        name,
-        tuple(filter(None, (links.line(cause.at), what if cause.what else ()))),
-        clean(cause.at.text),
-    )
-
-
-def _listed(items: list[Words]) -> Words:
-    found: list[Words] = []
-    for item in items:
-        found += [(", ",), item] if found else [item]
-    return tuple(part for several in found for part in several)
+        return Field(name, (what or Sentence("not known"),))
+    values = (links.line(cause.at), what)
+    return Field(name, tuple(filter(None, values)), clean(cause.at.text))

@@ -9,8 +9,7 @@ from typing import Final
 from gradviz.model.explanation import Cure, Explanation
 from gradviz.view.explanation_fields import changes_of, fields_of
 from gradviz.view.explanation_links import Links
-from gradviz.view.story import said
-from gradviz.view.text import clean
+from gradviz.view.text import clean, cleaned
 
 WIDTH: Final = 88
 INDENT: Final = "    "
@@ -38,10 +37,10 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     links = Links(explanation)
     yield from _field("kind", clean(explanation.kind))
     yield from _field("raised", clean(explanation.raised or "nothing"))
-    yield from _field("what", clean(explanation.what))
-    yield from _field("why", clean(explanation.why))
+    yield from _field("what", cleaned(explanation.what))
+    yield from _field("why", cleaned(explanation.why))
     for field in fields_of(explanation, links):
-        first, *others = map(said, field.values)
+        first, *others = field.values
         if field.code:
             yield f"{field.name}: {first}: {field.code}"
         else:
@@ -59,9 +58,9 @@ def _field(name: str, value: str) -> Iterator[str]:
 
 
 def _cure(number: int, cure: Cure, links: Links) -> Iterator[str]:
-    yield from _field(f"cure {number}", clean(cure.does) or "type this")
+    yield from _field(f"cure {number}", cleaned(cure.does) or "type this")
     for change in changes_of(cure, links):
-        where, lines = said(change.where), change.lines
+        where, lines = change.where, change.lines
         if where and len(lines) <= 1:
             yield f"{INDENT}{': '.join((where, *lines))}"
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradviz.model.explanation import CodeLine, Explanation
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence
 from gradviz.view.explanation_fields import (
     changes_of,
     explained,
@@ -17,8 +18,7 @@ from gradviz.view.explanation_fields import (
 )
 from gradviz.view.explanation_links import Links
 from gradviz.view.explanation_text import explanation_text
-from gradviz.view.story import Words
-from gradviz.view.text import clean
+from gradviz.view.text import clean, cleaned
 
 
 def card_of(explanation: Explanation) -> dict[str, Any]:
@@ -35,15 +35,15 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
         "tone": "error" if explanation.raised else "warning",
         "title": title(explanation),
         "kind": clean(explanation.kind),
-        "what": segments(links.prose(explanation.what)),
-        "why": segments(links.prose(explanation.why)),
+        "what": segments(cleaned(explanation.what)),
+        "why": segments(cleaned(explanation.why)),
         "fields": [
             {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
             for field in fields_of(explanation, links)
         ],
         "cures": [
             {
-                "does": clean(cure.does),
+                "does": str(cleaned(cure.does)),
                 "changes": [
                     {"where": segments(change.where), "code": "\n".join(change.lines)}
                     for change in changes_of(cure, links)
@@ -72,17 +72,15 @@ def cards(recording: Recording) -> dict[int, dict[str, Any]]:
     return found
 
 
-def segments(words: Words) -> list[Any]:
-    """Words for the browser, text that stands together in one piece."""
+def segments(sentence: Sentence) -> list[Any]:
+    """A clean sentence for the browser: text, and terms with what they lead to."""
     found: list[Any] = []
-    for word in words:
-        if not isinstance(word, str):
-            step = {} if word.step is None else {"step": word.step}
-            found.append({"id": word.id, "text": word.text} | step)
-        elif found and isinstance(found[-1], str):
-            found[-1] += word
-        elif word:
-            found.append(word)
+    for part in sentence.parts:
+        if isinstance(part, str):
+            found.append(part)
+        else:
+            step = {} if part.step is None else {"step": part.step}
+            found.append({"id": part.id, "text": part.text} | step)
     return found
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gradviz.model.events import NodeRan, Raised
+from gradviz.model.events import Raised
 from gradviz.model.facts import ValueSummary
 from gradviz.model.recording import Recording, StepFacts
 from gradviz.view import phrases
@@ -39,47 +39,35 @@ class Progress:
 NOTHING: Final = Progress()
 
 
-def progress(recording: Recording) -> Iterator[Progress]:
-    """Progress of backward at each step.
+def progress(recording: Recording, index: int) -> Progress:
+    """Progress of backward at a step.
 
     What runs next is what the recording saw run next.
     """
-    following = _following(recording.facts)
-    targets = {
-        (node.id, slot): entry[0]
-        for node in recording.graph.nodes
-        for slot, entry in enumerate(node.next_functions)
-        if entry is not None
-    }
-    ran: dict[int, dict[str, None]] = {}
-    edges: dict[int, dict[Edge, ValueSummary | None]] = {}
-    for step, upcoming in zip(recording.facts, following, strict=True):
-        number, broken = step.backward, _broken(step)
-        if broken is not None:
-            number = broken.backward or number
-        for event in step.events:
-            if isinstance(event, NodeRan):
-                ran.setdefault(event.backward, {})[event.node] = None
-                flowing = edges.setdefault(event.backward, {})
-                for slot, gradient in enumerate(event.grad_inputs):
-                    if (event.node, slot) in targets:
-                        flowing[event.node, slot] = gradient
-        if number is None:
-            yield NOTHING
-            continue
-        nodes: dict[str, Status] = dict.fromkeys(ran.get(number, ()), "done")
-        if upcoming:
-            nodes[upcoming] = "next"
-        if now := _now(step):
-            nodes[now] = "now" if broken is None else "raised"
-        done = ran.get(number, {})
-        yield Progress(
-            nodes,
-            {
-                edge: Flow(gradient, targets[edge] in done and targets[edge] != now)
-                for edge, gradient in edges.get(number, {}).items()
-            },
-        )
+    step = recording.facts[index]
+    broken = _broken(step)
+    number = step.backward if broken is None else broken.backward or step.backward
+    if number is None:
+        return NOTHING
+    ran, upcoming = recording.history.ran(number, index)
+    done = {event.node: None for event in ran}
+    nodes: dict[str, Status] = dict.fromkeys(done, "done")
+    now = step.node if broken is None else broken.node
+    following = next((event.node for event in upcoming[:2] if event.node != now), None)
+    if following and step.backward is not None:
+        nodes[following] = "next"
+    if now:
+        nodes[now] = "now" if broken is None else "raised"
+    last = len(recording)
+    edges: dict[Edge, Flow] = {}
+    for event in ran:
+        node = recording.history.node(event.node, last)
+        entries = () if node is None else node.next_functions
+        for slot, (entry, gradient) in enumerate(zip(entries, event.grad_inputs)):
+            if entry is not None:
+                has_arrived = entry[0] in done and entry[0] != now
+                edges[event.node, slot] = Flow(gradient, has_arrived)
+    return Progress(nodes, edges)
 
 
 def gradient_words(gradient: ValueSummary | None, room: int) -> str:
@@ -101,26 +89,7 @@ def gradient_words(gradient: ValueSummary | None, room: int) -> str:
     return next((words for words in said if cells(words) <= room), shorten(said[-1], room))
 
 
-def _now(step: StepFacts) -> str | None:
-    broken = _broken(step)
-    return step.node if broken is None else broken.node
-
-
 def _broken(step: StepFacts) -> Raised | None:
     """The error that a node raised."""
     raised = (event for event in step.events if isinstance(event, Raised))
     return next((event for event in raised if event.node is not None), None)
-
-
-def _following(steps: tuple[StepFacts, ...]) -> list[str | None]:
-    """The node that runs next in the same backward after each step, other than the one now."""
-    found: list[str | None] = []
-    upcoming: dict[int, list[str]] = {}
-    for step in reversed(steps):
-        waiting = upcoming.get(step.backward or 0, [])
-        now = _now(step)
-        found.append(next((node for node in reversed(waiting[-2:]) if node != now), None))
-        for event in reversed(step.events):
-            if isinstance(event, NodeRan):
-                upcoming.setdefault(event.backward, []).append(event.node)
-    return found[::-1]

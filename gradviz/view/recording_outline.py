@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
-from typing import Final, TypeVar
+from typing import Final
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.fact_list import (
@@ -17,13 +17,12 @@ from gradviz.model.fact_list import (
     slot_facts,
     tensor_facts,
 )
-from gradviz.model.facts import Node
+from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.recording import Recording, Step
 from gradviz.view import phrases
 from gradviz.view.captions import captions
 from gradviz.view.explanation_fields import explained
 from gradviz.view.explanation_text import explanation_text
-from gradviz.view.story import said
 from gradviz.view.text import clean
 
 WIDTH: Final = 110
@@ -45,7 +44,6 @@ TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
 )
 """Facts of a tensor whose change is told."""
 _STEP: Final = "{:>3}  "
-Row = TypeVar("Row")
 
 
 def recording_outline(recording: Recording) -> str:
@@ -65,12 +63,12 @@ def recording_outline(recording: Recording) -> str:
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
-    teller, why = _Changes(recording), explained(recording)
+    told, why = captions(recording), explained(recording)
     for number, step in enumerate(_in_order(recording)[:MOST]):
-        lines += _step_lines(number, step, said(captions(recording)[step.index]))
+        lines += _step_lines(number, step, told[step.index])
         for one in why.get(step.index, ()):
             lines += _explanation(one, step)
-        lines += teller.lines(step)
+        lines += _Changes(recording, step).lines()
     if len(recording) > MOST:
         lines.append(f"… {phrases.plural(len(recording) - MOST, 'more step')} not listed")
     return "\n".join(lines)
@@ -145,49 +143,51 @@ def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:
     ) or [first.rstrip()]
 
 
+class _Names(Mapping[str, str]):
+    """Names of tensors at a step; of those that are seen later only, the last they will have."""
+
+    def __init__(self, recording: Recording, step: int) -> None:
+        self._history = recording.history
+        self._steps = (step, len(recording))
+
+    def __getitem__(self, key: str) -> str:
+        for step in self._steps:
+            if (info := self._history.tensor(key, step)) is not None:
+                return phrases.tensor_name(info)
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._history.tensor_ids)
+
+    def __len__(self) -> int:
+        return len(self._history.tensor_ids)
+
+
 class _Changes:
     """What is different since the step before, in words; the surroundings of each row."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._rows: dict[str, Node] = {}
-        self._nodes: dict[str, NodeFacts] = {}
-        self._tensors: dict[str, TensorFacts] = {}
-        self._saved = 0
-        self.names = {info.id: phrases.tensor_name(info) for info in recording.graph.tensors}
+    def __init__(self, recording: Recording, step: Step) -> None:
+        self._recording = recording
+        self._history = recording.history
+        self._step = step
+        self.names = _Names(recording, step.index)
         self.roots: dict[str, list[int]] = {}
         self.sharing: dict[str, tuple[str, ...]] = {}
         self.has_one_device = True
 
     def node_name(self, node_id: str) -> str:
-        """Name of a node that exists already, else its id."""
-        node = self._nodes.get(node_id)
-        return node_id if node is None else node["name"].words
+        """Name of a node that exists, else its id."""
+        node = self._history.node_at(node_id, self._step.index)
+        return node_id if node is None else clean(node.name)
 
     def tidy(self, text: str, /) -> str:
         """Text of the user's program, fit to be shown."""
         return clean(text)
 
-    def lines(self, step: Step) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """One line per node and tensor that changed."""
-        found: list[str] = []
-        for key, info in step.facts.changes.tensors:
-            if info is not None:
-                self.names[key] = phrases.tensor_name(info)
-        for key, node in step.facts.changes.nodes:
-            facts = None if node is None else node_facts(node, self, ())
-            found += self._node(self._rows.get(key), self._nodes.get(key), node, facts)
-            _put(self._rows, key, node)
-            _put(self._nodes, key, facts)
-        for key, info in step.facts.changes.tensors:
-            now = None if info is None else tensor_facts(info, self)
-            found += self._tensor(key, self._tensors.get(key), now)
-            _put(self._tensors, key, now)
-        if step.saved_bytes != self._saved:
-            before, after = phrases.size(self._saved), phrases.size(step.saved_bytes)
-            found.append(f"saved tensors keep {after}, before {before}")
-            self._saved = step.saved_bytes
-        indent = " " * (len(_STEP.format(0)) + 2 * step.level + 2)
-        for text in found:
+        indent = " " * (len(_STEP.format(0)) + 2 * self._step.level + 2)
+        for text in self._found():
             yield from wrap(
                 text,
                 WIDTH,
@@ -197,13 +197,24 @@ class _Changes:
                 break_on_hyphens=False,
             )
 
-    def _node(
-        self, was: Node | None, old: NodeFacts | None, node: Node | None, new: NodeFacts | None
-    ) -> Iterator[str]:
-        if node is None or new is None:
+    def _found(self) -> Iterator[str]:
+        changes, before = self._step.facts.changes, self._step.index - 1
+        for key, node in changes.nodes:
+            yield from self._node(self._history.node_at(key, before), node)
+        for key, info in changes.tensors:
+            yield from self._tensor(self._history.tensor_at(key, before), info)
+        now = self._step.saved_bytes
+        was = self._recording.facts[before].saved_bytes if before >= 0 else 0
+        if now != was:
+            yield f"saved tensors keep {phrases.size(now)}, before {phrases.size(was)}"
+
+    def _node(self, was: Node | None, node: Node | None) -> Iterator[str]:
+        old = None if was is None else node_facts(was, self, ())
+        if node is None:
             if old is not None:
                 yield f"{_node_name(old)} is gone"
             return
+        new = node_facts(node, self, ())
         if was is None or old is None:
             yield _new_node(node, new)
             return
@@ -213,22 +224,21 @@ class _Changes:
         for slot, facts in zip(node.saved, new.saved, strict=True):
             then = before.get(slot.name)
             if then != slot:
-                # Named as tensors are now: the slot may keep one that has another name since.
                 words = "none" if then is None else _slot(slot_facts(then, self))
                 yield f"{node.id} saved {words} -> {_slot(facts, is_new=then is None)}"
         if was.hooks != node.hooks:
             yield f"{_node_name(new)}: {new['hooks'].label} {new['hooks'].short}"
 
-    def _tensor(self, key: str, old: TensorFacts | None, new: TensorFacts | None) -> Iterator[str]:
-        if new is None:
-            if old is not None:
-                yield f"{self.names[key]} is gone"
-        elif old is None:
-            yield _new_tensor(new)
+    def _tensor(self, was: TensorInfo | None, info: TensorInfo | None) -> Iterator[str]:
+        if info is None:
+            if was is not None:
+                yield f"{self.names[was.id]} is gone"
+        elif was is None:
+            yield _new_tensor(tensor_facts(info, self))
         else:
-            parts = list(_tensor_changes(old, new))
+            parts = list(_tensor_changes(tensor_facts(was, self), tensor_facts(info, self)))
             if parts:
-                yield f"{self.names[key]}: {'; '.join(parts)}"
+                yield f"{self.names[info.id]}: {'; '.join(parts)}"
 
 
 def _node_name(facts: NodeFacts) -> str:
@@ -270,10 +280,3 @@ def _tensor_changes(old: TensorFacts, new: TensorFacts) -> Iterator[str]:
             yield f"{now.label} {now.words}"
         else:
             yield f"{now.label} {then.words or '?'} -> {now.words or '?'}"
-
-
-def _put(rows: dict[str, Row], key: str, row: Row | None) -> None:
-    if row is None:
-        rows.pop(key, None)
-    else:
-        rows[key] = row

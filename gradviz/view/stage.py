@@ -23,6 +23,7 @@ from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.stage_cast import Cast, EdgeLook, Thread, Track, lives_of
 from gradviz.view.stage_explained import mark_rules, marked, marks_in
 from gradviz.view.stage_places import share_nodes, share_tensors
+from gradviz.view.stage_told import Told
 from gradviz.view.style import css
 from gradviz.view.text import px, xml
 
@@ -67,6 +68,11 @@ class Stage:
         """A sentence about the graph at each step."""
         return self._cast.summaries
 
+    @property
+    def told(self) -> list[Told]:
+        """What the browser is told at each step, without marks."""
+        return self._cast.told
+
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
         """The complete picture of one step, the same bytes for the same recording."""
         lines = [self.head(step, engine_arrows)]
@@ -92,10 +98,6 @@ class Stage:
             f'viewBox="0 0 {px(width)} {px(height)}" width="{px(width)}" height="{px(height)}" '
             f'role="group" aria-label="{xml(self.summaries[step])}">'
         )
-
-    def has(self, key: str) -> bool:
-        """Whether a node or tensor has a card at any step."""
-        return key in self._cards
 
     @property
     def size(self) -> Point:

@@ -16,6 +16,7 @@ from gradviz.view.drawing import OUTSIDE
 from gradviz.view.moments import LIMIT, Moment, moments
 from gradviz.view.progress import Flow, Progress, progress
 from gradviz.view.stage_places import Life
+from gradviz.view.stage_told import Teller, Told
 from gradviz.view.text import shorten
 
 MORE: Final = "more"
@@ -98,16 +99,20 @@ class Cast:
         self.inputs, entries = _ways_in(self.nodes, saves)
         self.links: dict[Thread, Track[EdgeLook]] = {}
         self.summaries: list[str] = []
+        self.told: list[Told] = []
+        """What the browser is told at each step."""
+        self._teller = Teller()
         self._cuts: dict[str, dict[Cut, None]] = {}
         self._threads: dict[str, list[Thread]] = {}
         self._play(recording, entries)
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
         before = Progress()
-        places = progress(recording)
-        for (step, moment, touched), place in zip(moments(recording), places, strict=True):
+        for step, moment, touched in moments(recording):
+            place = progress(recording, step.index)
             if not self.links:
                 self._string(moment, entries)
+            self.told.append(self._teller.told(step, moment, touched))
             for cut in cutting.cuts(step.events, moment):
                 home = self._home(cut.tensor, moment)
                 self._cuts.setdefault(home, {})[cut] = None
@@ -193,21 +198,21 @@ def _outside(
     recording: Recording, leaves: Collection[str | None], parts: frozenset[str]
 ) -> tuple[list[str], dict[tuple[str, str], str]]:
     """Tensors that have a card of their own at some step, and which nodes save them where."""
-    shown: dict[str, None] = {}
+    history, last = recording.history, len(recording)
+
+    def is_shown(key: str) -> bool:
+        rows = (row for row in history.tensor_rows(key, last) if row.node is None)
+        return any("constants" in parts or row.requires_grad for row in rows)
+
+    chosen = [key for key in history.tensor_ids if key not in leaves and is_shown(key)][:OUTSIDE]
     saves: dict[tuple[str, str], str] = {}
-    for step in recording.facts:
-        for key, info in step.changes.tensors:
-            if info is None or info.node is not None or key in leaves:
-                continue
-            if "constants" in parts or info.requires_grad:
-                shown[key] = None
-        for key, node in step.changes.nodes:
-            for slot in node.saved if node else ():
+    for key in history.node_ids:
+        for node in reversed(history.node_rows(key, last)):
+            for slot in node.saved:
                 known = slot.tensor or slot.view_of
-                if known is not None:
+                if known in chosen and known is not None:
                     saves.setdefault((key, known), slot.name)
-    chosen = sorted(shown, key=lambda key: int(key[1:]))[:OUTSIDE]
-    return chosen, {pair: name for pair, name in saves.items() if pair[1] in chosen}
+    return chosen, saves
 
 
 def _ways_in(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
+
+from gradviz.model.sentence import Sentence
 
 EM: Final = 0.62
 """Width of one character in em: no monospace face in the stack is wider."""
@@ -33,6 +36,24 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _isolated(_visible(text, ""))
+
+
+def cleaned(sentence: str) -> Sentence:
+    r"""A sentence of another room, clean; what it names is kept.
+
+    Examples:
+        >>> from gradviz.model.sentence import Term, say
+        >>> cleaned(say("{} wrote it", Term("t0", "a\nb"))).parts
+        (Term(id='t0', text='a\\nb', step=None), ' wrote it')
+    """
+    if not isinstance(sentence, Sentence):
+        return Sentence(clean(sentence))
+    return Sentence(
+        *(
+            clean(part) if isinstance(part, str) else replace(part, text=clean(part.text))
+            for part in sentence.parts
+        )
+    )
 
 
 def _visible(text: str, allowed: str) -> str:
