@@ -8,12 +8,17 @@ from typing import Any
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.marks import Mark
+from gradviz.model.sentence import Term, say
 from tests.view.recordings import product
+
+MUL = Term("n0", "MulBackward0")
+A, B = Term("t0", "a"), Term("t1", "b")
+LINE_6 = Term("line:0:6", "line 6", 21)
 
 FREED = Explanation(
     kind="graph freed",
     raised="RuntimeError",
-    what="MulBackward0 needs a and b, and backward in line 6 has freed what it saved.",
+    what=say("{} needs {} and {}, and backward in {} has freed what it saved.", MUL, A, B, LINE_6),
     why="A backward frees what nodes saved as soon as it has used it, unless it is told to keep "
     "the graph. A second backward through the same nodes finds nothing.",
     variables=("out2", "out1"),
@@ -24,13 +29,13 @@ FREED = Explanation(
     causes=(
         Cause(
             "backward",
-            "backward 1 ran through MulBackward0 and freed it",
+            say("backward 1 ran through {} and freed it", MUL),
             CodeLine(6, "out2.backward()", "cell", 21),
         ),
-        Cause("save", "MulBackward0 saved a and b", CodeLine(4, "out1 = a * b", "cell", 4)),
+        Cause("save", say("{} saved {} and {}", MUL, A, B), CodeLine(4, "out1 = a * b", "cell", 4)),
     ),
     noticed=CodeLine(7, "out2.backward()", "cell", 25),
-    already=("c.grad was 1.0 and is 2.0",),
+    already=(say("{}.grad was 1.0 and is 2.0", Term("t2", "c")),),
     cures=(
         Cure("keeps what was saved", "out2.backward(retain_graph=True)", "instead", 6),
         Cure(
@@ -53,10 +58,10 @@ FREED = Explanation(
 """Of the last step of ``product(again=True)``."""
 SILENT = Explanation(
     kind="hidden write",
-    what="b was written through .data, and MulBackward0 does not know",
+    what=say("{} was written through .data, and {} does not know", B, MUL),
     variables=("b",),
     node_name="MulBackward0",
-    causes=(Cause("write", "mul_ wrote b", CodeLine(5, "out2 = out1 + c", "cell", 5)),),
+    causes=(Cause("write", say("mul_ wrote {}", B), CodeLine(5, "out2 = out1 + c", "cell", 5)),),
     noticed=CodeLine(6, "out2.backward()", "cell", 21),
     marks=(Mark("t1", "written", "mul_ in line 5 wrote it"),),
     step=21,

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
     Clipped,
+    Died,
     Event,
     FlagChanged,
     HookChanged,
@@ -21,15 +24,15 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
+from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Changes
 from gradviz.view.captions import caption, captions
-from gradviz.view.story import Term, said
 from tests.view.graphs import HOSTILE, saved, tensor
 from tests.view.recordings import ALL, Script, cuts, loop, number, product
 
 
 def told(recording: Recording) -> list[str]:
-    return [said(words) for words in captions(recording)]
+    return list(captions(recording))
 
 
 def after(*events: Event, text: str = "run()") -> str:
@@ -254,7 +257,7 @@ def test_operations_inside_hooks_are_not_told_as_what_the_line_did() -> None:
 
 
 def test_terms_point_at_what_they_name() -> None:
-    terms = [word for word in captions(product())[4] if isinstance(word, Term)]
+    terms = captions(product())[4].terms
     assert [(term.id, term.text) for term in terms] == [
         ("line:0:4", "line 4"),
         ("n0", "MulBackward0"),
@@ -304,3 +307,62 @@ def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
         "post-accumulate-grad hook f of w ran; SGD.step() updated w; "
         "SGD.zero_grad() set w.grad to None"
     )
+
+
+def test_one_caption_is_the_same_as_that_of_all() -> None:
+    for recording in ALL.values():
+        assert [caption(recording, i) for i in range(len(recording))] == told(recording)
+        assert [caption(recording, i).terms for i in range(len(recording))] == [
+            words.terms for words in captions(recording)
+        ]
+
+
+def test_a_note_that_begins_like_what_was_made_is_a_part_of_its_own() -> None:
+    assert after(Note("not recorded", "made ")) == "line 1 ran: run() · made "
+
+
+def test_a_name_with_a_colon_is_no_reason() -> None:
+    script = Script("y.backward()")
+    script.step("start", None, Node("n0", "my: Backward", (None,), state="holds"))
+    raised = Raised("RuntimeError", "no", "n0", 1)
+    script.step("error", 1, events=(raised,))
+    recording = script.end()
+    why = Explanation("hidden write", "RuntimeError", "it is so.", step=1, recording=recording)
+    recording._made["explanations"] = (replace(why, kind="unused input"),)
+    assert caption(recording, 1) == ("line 1 raised RuntimeError while my: Backward ran: it is so")
+
+
+@pytest.mark.parametrize(("name", "words"), [("y", "an earlier y died"), ("z", "y died")])
+def test_an_earlier_tensor_is_one_whose_name_another_has(name: str, words: str) -> None:
+    script = Script("del y")
+    script.step("start", None, tensor(0, "y"), tensor(1, None), tensor(2, None), tensor(3, name))
+    script.step("line", 1, gone=("t0", "t1"), events=(Died(("t0", "t1")),))
+    assert caption(script.end(), 1) == f"line 1 ran: del y · {words}"
+
+
+class Counted(tuple[Any, ...]):
+    """Steps that count how often one is read."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        Counted.reads += len(self)
+        return super().__iter__()
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        Counted.reads += len(found) if isinstance(place, slice) else 1
+        return found
+
+
+def test_a_caption_of_a_line_reads_no_other_line() -> None:
+    script = Script("run()\n" * 500)
+    script.step("start", None, tensor(0, "w"))
+    for place in range(500):
+        script.step("line", place + 1, tensor(0, "w", version=place + 1))
+    recording = script.end()
+    caption(recording, 250)
+    recording.facts = Counted(recording.facts)
+    Counted.reads = 0
+    caption(recording, 250)
+    assert 0 < Counted.reads < 20

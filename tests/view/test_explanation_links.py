@@ -1,67 +1,150 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from gradviz.model.explanation import CodeLine, Explanation
+from gradviz.model import Recording
+from gradviz.model.explanation import Cause, CodeLine, Explanation
+from gradviz.model.sentence import Term, say
+from gradviz.view.captions import caption
 from gradviz.view.explanation_links import Links
-from gradviz.view.story import Term, said
+from gradviz.view.explanation_wire import card_of
 from tests.view.explanations import FREED, explained, post_mortem
-from tests.view.recordings import loop
+from tests.view.graphs import HOSTILE, tensor
+from tests.view.recordings import Script, loop, product
 
 
 def links(**facts: object) -> Links:
     return Links(replace(explained(FREED).explanations[0], **facts))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "found"),
-    [
-        ("out2 is made of b and c", {"out2": "t4", "b": "t1", "c": "t2"}),
-        ("MulBackward0 is before AddBackward0", {"MulBackward0": "n0", "AddBackward0": "n3"}),
-        ("a.grad is a number", {"a": "t0"}),
-        ("it is a leaf, like A", {}),
-        ("xout1, out1x and x.out1 are others", {}),
-        ("SubBackward0 is not there", {}),
-        ("AccumulateGrad is in three places", {}),
-        ("it ran in line 4 and line 40", {"line 4": "line:0:4"}),
-    ],
-)
-def test_names_in_sentences_lead_to_what_they_name(sentence: str, found: dict[str, str]) -> None:
-    words = links().prose(sentence)
-    assert said(words) == sentence
-    assert {word.text: word.id for word in words if isinstance(word, Term)} == found
+def with_values() -> Recording:
+    """A recording that knows a tensor called ``values``."""
+    script = Script("out.backward()")
+    script.step("start", None, tensor(0, "values"), tensor(1, "out"))
+    script.step("line", 1)
+    return script.end()
 
 
-def test_a_name_that_several_nodes_have_leads_to_the_one_that_is_meant() -> None:
+WRONG = "backward would compute from changed values it would be wrong"
+
+
+def test_words_of_a_sentence_are_not_taken_for_names() -> None:
+    recording = with_values()
+    told = Explanation(
+        "hidden write",
+        what=WRONG,
+        why=WRONG,
+        causes=(Cause("write", WRONG, CodeLine(1, "", "cell", 1)),),
+        already=(WRONG,),
+        unknown=(WRONG,),
+        step=1,
+        recording=recording,
+    )
+    card = card_of(told)
+    assert card["what"] == card["why"] == [WRONG]
+    values = [value for field in card["fields"] for value in field["values"]]
+    line = {"id": "line:0:1", "text": "line 1", "step": 1}
+    assert values == [[line], [WRONG], [WRONG], [WRONG]]
+    recording._made["explanations"] = (told,)
+    assert [term.id for term in recording.steps[1].caption.terms] == ["line:0:1"]  # type: ignore[attr-defined]
+
+
+def test_a_term_leads_to_what_it_was_made_of() -> None:
+    recording = product()
+    history = recording.history
+    at = CodeLine(4, "out1 = a * b", "cell", 4)
+    node = history.node("n0", 4)
+    assert node is not None
+    sentence = say(
+        "{} of {} saved {}",
+        Term(node.id, node.name),
+        history.line_term(at),
+        history.tensor_term("t0", 4),
+    )
+    found = [
+        {"id": "n0", "text": "MulBackward0"},
+        " of ",
+        {"id": "line:0:4", "text": "line 4", "step": 4},
+        " saved ",
+        {"id": "t0", "text": "a"},
+    ]
+    told = Explanation(
+        "hidden write",
+        what=sentence + ".",
+        why=sentence,
+        causes=(Cause("save", sentence, at),),
+        already=(sentence,),
+        unknown=(sentence,),
+        step=4,
+        recording=recording,
+    )
+    card = card_of(told)
+    assert (card["what"], card["why"]) == ([*found, "."], found)
+    fields = {field["name"]: field["values"] for field in card["fields"]}
+    assert fields["culprit"][1] == fields["not known"][0] == fields["already changed"][0] == found
+    recording._made["explanations"] = (told,)
+    assert caption(recording, 4).parts[-5:] == sentence.parts
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_in_sentences_are_clean_and_what_is_around_them_stays(name: str) -> None:
+    [before, term, after] = card_of(
+        Explanation("broadcast", what=say("here {} is", Term("t0", name)))
+    )["what"]
+    assert (before, term["id"], after) == ("here ", "t0", " is")
+    assert term["text"].replace("\u2068", "").replace("\u2069", "").isprintable()
+
+
+def test_a_node_is_the_one_that_is_meant() -> None:
     recording = loop()
-    explanation = Explanation(
+    told = Explanation(
         "graph freed", "RuntimeError", node="n2", node_name="MulBackward0", recording=recording
     )
-    assert Links(explanation).prose("MulBackward0") == (Term("n2", "MulBackward0"),)
-    unsaid = replace(explanation, node=None)
-    assert Links(unsaid).node("MulBackward0") == ("MulBackward0",)
-    # At the last step the others are gone.
-    last = replace(unsaid, step=len(recording) - 1)
-    assert Links(last).node("MulBackward0") == (Term("n3", "MulBackward0"),)
+    assert Links(told).node.parts == (Term("n2", "MulBackward0"),)
+    # Several nodes have the name; none of them is meant more than the others.
+    assert Links(replace(told, node=None)).node.parts == ("MulBackward0",)
+    assert Links(replace(told, node_name=None)).node == ""
+
+
+def test_a_variable_is_the_tensor_that_has_the_name_at_the_step() -> None:
+    script = Script("y = f()")
+    script.step("start", None, tensor(0, "y"))
+    script.step("line", 1, tensor(1, "y"), gone=("t0",))
+    recording = script.end()
+
+    def found(step: int | None) -> Any:
+        return Links(Explanation("broadcast", step=step, recording=recording)).tensor("y").parts
+
+    assert [found(step) for step in (0, 1, None)] == [
+        (Term("t0", "y"),),
+        (Term("t1", "y"),),
+        (Term("t1", "y"),),
+    ]
 
 
 def test_a_line_leads_to_the_step_that_is_meant() -> None:
     found = links()
-    assert found.line(CodeLine(6, "", "cell", 21)) == (Term("line:0:6", "line 6", 21),)
-    assert found.prose("line 6")[0] == Term("line:0:6", "line 6", 21)
-    assert found.line(CodeLine(6, "", "model.py: forward")) == ("line 6", " of model.py: forward")
+    assert found.line(CodeLine(6, "", "cell", 21)).parts == (Term("line:0:6", "line 6", 21),)
+    assert found.line(found.known_line(6)).parts == (Term("line:0:6", "line 6", 21),)
+    assert found.line(CodeLine(6, "", "model.py: forward")).parts == (
+        "line 6 of model.py: forward",
+    )
 
 
 def test_what_is_not_in_the_recording_leads_nowhere() -> None:
-    assert links().tensor("hidden") == ("hidden",)
-    assert links(recording=None).prose("line 6 of MulBackward0") == ("line 6 of MulBackward0",)
-    assert links(recording=None).line(CodeLine(6)) == ("line 6",)
+    assert links().tensor("hidden").parts == ("hidden",)
+    assert links(recording=None).tensor("b").parts == ("b",)
+    assert links(recording=None).node.parts == ("MulBackward0",)
+    assert links(recording=None).line(CodeLine(6)).parts == ("line 6",)
+    assert links(recording=None).line(CodeLine(None)).parts == ("a line that is not known",)
 
 
 def test_lines_of_a_program_that_was_not_recorded_lead_nowhere() -> None:
     recording = post_mortem(FREED)
     found = Links(replace(FREED, recording=recording))
-    assert found.line(CodeLine(6, "", "cell", 1)) == ("line 6",)
-    assert found.tensor("b") == (Term("t1", "b"),)
+    assert found.line(CodeLine(6, "", "cell", 1)).parts == ("line 6",)
+    assert found.place(CodeLine(6, "", "cell", 1)) is None
+    assert found.tensor("b").parts == (Term("t1", "b"),)

@@ -17,7 +17,6 @@ from gradviz.view.context import Context
 from gradviz.view.moments import moments
 from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
-from gradviz.view.story import said
 
 
 def product() -> Recording:
@@ -143,7 +142,7 @@ def test_a_second_run_gives_the_same_outline_and_document(
     ],
 )
 def test_captions_say_why(program: Callable[[], Recording], words: str) -> None:
-    assert any(words in said(caption) for caption in captions(program()))
+    assert any(words in caption for caption in captions(program()))
 
 
 def test_an_error_marks_the_node_that_raised() -> None:
