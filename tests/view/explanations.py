@@ -8,7 +8,7 @@ from typing import Any
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.marks import Mark
-from gradviz.model.sentence import Term, say
+from gradviz.model.sentence import Sentence, Term, say
 from tests.view.recordings import product
 
 MUL = Term("n0", "MulBackward0")
@@ -19,8 +19,10 @@ FREED = Explanation(
     kind="graph freed",
     raised="RuntimeError",
     what=say("{} needs {} and {}, and backward in {} has freed what it saved.", MUL, A, B, LINE_6),
-    why="A backward frees what nodes saved as soon as it has used it, unless it is told to keep "
-    "the graph. A second backward through the same nodes finds nothing.",
+    why=Sentence(
+        "A backward frees what nodes saved as soon as it has used it, unless it is told to keep "
+        "the graph. A second backward through the same nodes finds nothing."
+    ),
     variables=("out2", "out1"),
     node="n0",
     node_name="MulBackward0",
@@ -46,7 +48,7 @@ FREED = Explanation(
             (Cure("", "", "instead", 6),),
         ),
     ),
-    unknown=("whether one backward was meant",),
+    unknown=(Sentence("whether one backward was meant"),),
     marks=(
         Mark("n0", "refused", "what it saved was freed in line 6"),
         Mark("n0.saved.1", "written", "freed in line 6"),
@@ -60,6 +62,7 @@ SILENT = Explanation(
     kind="hidden write",
     what=say("{} was written through .data, and {} does not know", B, MUL),
     variables=("b",),
+    node="n0",
     node_name="MulBackward0",
     causes=(Cause("write", say("mul_ wrote {}", B), CodeLine(5, "out2 = out1 + c", "cell", 5)),),
     noticed=CodeLine(6, "out2.backward()", "cell", 21),

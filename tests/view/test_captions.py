@@ -26,6 +26,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Changes
+from gradviz.model.sentence import Sentence
 from gradviz.view.captions import caption, captions
 from tests.view.graphs import HOSTILE, saved, tensor
 from tests.view.recordings import ALL, Script, cuts, loop, number, product
@@ -327,7 +328,9 @@ def test_a_name_with_a_colon_is_no_reason() -> None:
     raised = Raised("RuntimeError", "no", "n0", 1)
     script.step("error", 1, events=(raised,))
     recording = script.end()
-    why = Explanation("hidden write", "RuntimeError", "it is so.", step=1, recording=recording)
+    why = Explanation(
+        "hidden write", "RuntimeError", Sentence("it is so."), step=1, recording=recording
+    )
     recording._made["explanations"] = (replace(why, kind="unused input"),)
     assert caption(recording, 1) == ("line 1 raised RuntimeError while my: Backward ran: it is so")
 
@@ -355,14 +358,14 @@ class Counted(tuple[Any, ...]):
         return found
 
 
-def test_a_caption_of_a_line_reads_no_other_line() -> None:
+def test_a_caption_of_a_line_reads_no_other_line(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script("run()\n" * 500)
     script.step("start", None, tensor(0, "w"))
     for place in range(500):
         script.step("line", place + 1, tensor(0, "w", version=place + 1))
     recording = script.end()
     caption(recording, 250)
-    recording.facts = Counted(recording.facts)
+    monkeypatch.setattr(Recording, "facts", Counted(recording.facts))
     Counted.reads = 0
     caption(recording, 250)
     assert 0 < Counted.reads < 20

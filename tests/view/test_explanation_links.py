@@ -7,7 +7,7 @@ import pytest
 
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation
-from gradviz.model.sentence import Term, say
+from gradviz.model.sentence import Sentence, Term, say
 from gradviz.view.captions import caption
 from gradviz.view.explanation_links import Links
 from gradviz.view.explanation_wire import card_of
@@ -28,7 +28,7 @@ def with_values() -> Recording:
     return script.end()
 
 
-WRONG = "backward would compute from changed values it would be wrong"
+WRONG = Sentence("backward would compute from changed values it would be wrong")
 
 
 def test_words_of_a_sentence_are_not_taken_for_names() -> None:

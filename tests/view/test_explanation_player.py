@@ -11,6 +11,7 @@ import pytest
 from gradviz.model import Graph, OptionError, Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
+from gradviz.model.sentence import Sentence
 from gradviz.view.captions import caption
 from gradviz.view.explanation_card import explanation_card
 from gradviz.view.explanation_text import explanation_text
@@ -174,7 +175,9 @@ def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
     reason = FREED.what.removesuffix(".")
     assert caption(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
     other = Recording(list(outside.facts), recording.codes)
-    other._made["explanations"] = (replace(FREED, kind="other", what="RuntimeError was raised"),)
+    other._made["explanations"] = (
+        replace(FREED, kind="other", what=Sentence("RuntimeError was raised")),
+    )
     assert caption(other, LAST) == "line 7 raised RuntimeError"
 
 
