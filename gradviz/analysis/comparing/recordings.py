@@ -41,8 +41,7 @@ def recording_differences(
 
 
 def _ran(recording: Recording) -> list[NodeRan]:
-    steps = recording.facts
-    return [event for step in steps for event in step.events if isinstance(event, NodeRan)]
+    return [event for _, event in recording.history.events(NodeRan, len(recording))]
 
 
 def _backward(before: list[NodeRan], after: list[NodeRan], pairs: Pairs) -> Iterator[Difference]:
@@ -137,26 +136,21 @@ def _events(one: _Line, other: _Line, pairs: Pairs) -> Iterator[Difference]:
 
 def _read(recording: Recording) -> list[_Line]:
     """Lines in the order in which they ran, with the steps inside them."""
-    lines: list[_Line] = []
-    texts = [code.text.split("\n") for code in recording.codes]
-    waiting: list[StepFacts] = []
-    for step in recording.facts:
-        if step.kind == "start":
-            continue
-        waiting.append(step)
-        if step.level == 0:
-            lines.append(_Line(_text(recording, texts, step), tuple(waiting)))
-            waiting = []
-    return lines
+    lines, first = recording.history.lines, 0
+    found: list[_Line] = []
+    for last in lines:
+        steps = recording.facts[first : last + 1]
+        if steps[-1].kind != "start":
+            found.append(_Line(_text(recording, last), steps))
+        first = last + 1
+    return found
 
 
-def _text(recording: Recording, texts: list[list[str]], step: StepFacts) -> str:
-    if step.line is None or not 0 <= step.code < len(texts):
-        return step.kind
-    place = step.line - recording.codes[step.code].first_line
-    lines = texts[step.code]
-    text = lines[place].strip() if 0 <= place < len(lines) else ""
-    return text or f"line {step.line}"
+def _text(recording: Recording, step: int) -> str:
+    line = recording.history.line(step)
+    if line is None:
+        return recording.facts[step].kind
+    return line.text or f"line {line.line}"
 
 
 def _matched(

@@ -21,20 +21,10 @@ def _point(step: Step) -> CurvePoint:
         level=step.level,
         line=step.line,
         code="" if code is None or is_first else code.name.partition(":")[0],
-        text=_text(step),
+        text="" if code is None or step.line is None else code.line(step.line),
         held=step.saved_bytes,
         beside=step.memory,
     )
-
-
-def _text(step: Step) -> str:
-    """The line without indentation, empty if it is not known."""
-    code = step.code
-    if code is None or step.line is None or not code.text:
-        return ""
-    lines = code.text.split("\n")
-    place = step.line - code.first_line
-    return lines[place].strip() if 0 <= place < len(lines) else ""
 
 
 def _is_on_cuda(recording: Recording) -> bool:
