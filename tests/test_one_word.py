@@ -32,8 +32,9 @@ from gradviz.view import cards, context, details, outline, recording_outline, se
 from gradviz.view.blocks import PARTS, Card
 from gradviz.view.context import Context
 from gradviz.view.moments import Moment
-from gradviz.view.stage_told import TENSOR_COLUMNS, TENSOR_KEYS, recording_to_wire
+from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
+from gradviz.view.stage_told import TENSOR_COLUMNS, TENSOR_KEYS
 from gradviz.view.wire import to_wire
 from tests.programs import PROGRAMS, named
 from tests.view import recordings
@@ -253,7 +254,7 @@ def test_each_thing_has_all_facts_of_its_kind() -> None:
 
 RENDERERS = [
     *(f"view/{name}.py" for name in ("cards", "details", "outline", "sentences", "wire")),
-    *("view/recording_outline.py", "view/recording_wire.py"),
+    *("view/recording_outline.py", "view/stage_told.py"),
     *(f"analysis/comparing/{name}.py" for name in ("facts", "saved")),
 ]
 
@@ -331,4 +332,4 @@ def test_a_moment_puts_each_fact_into_words_once(
     monkeypatch.setattr(Moment, "advance", goes_on)
     recording_to_wire(recording, stage=Stage(recording))
     assert set(made.values()) <= {1}
-    assert len(steps) == 2 * len(recording)
+    assert len(steps) == len(recording)

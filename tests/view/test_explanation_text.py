@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.sentence import Sentence
 from gradviz.view.explanation_text import WIDTH, explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
@@ -58,27 +59,29 @@ def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
 @pytest.mark.parametrize(
     ("culprit", "other", "label"),
     [
-        (Cause("write", "", CodeLine(5, step=5)), CodeLine(6, step=6), "written again"),
-        (Cause("write", "", CodeLine(5, step=5)), CodeLine(5, step=5), "written again"),
-        (Cause("write", "", CodeLine(5)), CodeLine(6), "written again"),
-        (Cause("backward", "", CodeLine(5, step=5)), CodeLine(4, step=4), "written before"),
-        (Cause("backward", "", CodeLine(5)), CodeLine(4), "written before"),
+        (Cause("write", Sentence(), CodeLine(5, step=5)), CodeLine(6, step=6), "written again"),
+        (Cause("write", Sentence(), CodeLine(5, step=5)), CodeLine(5, step=5), "written again"),
+        (Cause("write", Sentence(), CodeLine(5)), CodeLine(6), "written again"),
+        (Cause("backward", Sentence(), CodeLine(5, step=5)), CodeLine(4, step=4), "written before"),
+        (Cause("backward", Sentence(), CodeLine(5)), CodeLine(4), "written before"),
     ],
 )
 def test_a_second_write_is_told_before_or_after_the_culprit(
     culprit: Cause, other: CodeLine, label: str
 ) -> None:
-    told = replace(FREED, causes=(culprit, Cause("write", "mul_ wrote h", other)), step=None)
+    told = replace(
+        FREED, causes=(culprit, Cause("write", Sentence("mul_ wrote h"), other)), step=None
+    )
     assert f"\n{label}: line {other.line}\n" in explanation_text(told)
 
 
 def test_what_is_not_known_is_said_or_left_out() -> None:
     there = "a line that is not known"
     for cause, words in (
-        (Cause("write", ""), "culprit: not known"),
-        (Cause("write", "add_ wrote h"), "culprit: add_ wrote h"),
-        (Cause("write", "", CodeLine(None, "h.add_(1)")), f"culprit: {there}: h.add_(1)"),
-        (Cause("write", "", CodeLine(3, "", "m.py: f")), "culprit: line 3 of m.py: f"),
+        (Cause("write", Sentence()), "culprit: not known"),
+        (Cause("write", Sentence("add_ wrote h")), "culprit: add_ wrote h"),
+        (Cause("write", Sentence(), CodeLine(None, "h.add_(1)")), f"culprit: {there}: h.add_(1)"),
+        (Cause("write", Sentence(), CodeLine(3, "", "m.py: f")), "culprit: line 3 of m.py: f"),
     ):
         told = explanation_text(
             Explanation("saved tensor written", "RuntimeError", causes=(cause,))
@@ -108,7 +111,10 @@ def test_a_cure_says_where(cure: Cure, lines: list[str]) -> None:
 def test_long_texts_are_wrapped_and_code_is_not() -> None:
     code = "h = " + " + ".join(f"part{i}" for i in range(40))
     long = replace(
-        FREED, what="word " * 60, already=("grad " * 40,), cures=(Cure("w " * 90, code),)
+        FREED,
+        what=Sentence("word " * 60),
+        already=(Sentence("grad " * 40),),
+        cures=(Cure("w " * 90, code),),
     )
     lines = explanation_text(long).split("\n")
     assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]
