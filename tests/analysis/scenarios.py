@@ -720,7 +720,6 @@ z = h.mul_(2)  # culprit
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "8 * w.exp()"},),
-    cures=1,
 )
 add(
     "written inside a module, by the name that the result has there",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradviz.analysis.explaining import cures_calls
-from gradviz.analysis.explaining.cures_cut import cures_of
 from gradviz.analysis.explaining.cuts import Cut, follow
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes import calls
+from gradviz.analysis.explaining.fixes.cut import cures_of
 from gradviz.analysis.explaining.kinds import index_in, wants_a_real_number
 from gradviz.analysis.explaining.operands import Given, given, line_of
 from gradviz.analysis.explaining.paths import reachable, root_nodes
@@ -93,7 +93,7 @@ def _bad_root(evidence: Evidence) -> Root:
 
 def summed(found: RootRefused) -> Iterator[Cure]:
     """A sum of the root, or its real part, or a gradient for it."""
-    yield from cures_calls.of_non_scalar(found.is_complex_number, found.evidence)
+    yield from calls.of_non_scalar(found.is_complex_number, found.evidence)
 
 
 def other_shape(evidence: Evidence) -> Iterator[RootRefused]:
@@ -125,7 +125,7 @@ def other_shape(evidence: Evidence) -> Iterator[RootRefused]:
 
 def gradient_of_its_shape(found: RootRefused) -> Iterator[Cure]:
     """A gradient of the shape of the root."""
-    yield from cures_calls.of_gradient(found.root, found.gradient, found.evidence)
+    yield from calls.of_gradient(found.root, found.gradient, found.evidence)
 
 
 # --- what a tensor cannot do -----------------------------------------------------------------
@@ -134,7 +134,7 @@ def gradient_of_its_shape(found: RootRefused) -> Iterator[Cure]:
 def no_derivative(evidence: Evidence) -> Iterator[OperandRefused]:
     """``requires_grad`` of a tensor of integers."""
     tensors = given(evidence)
-    found = tensors[0] if tensors else Given(None, cures_calls.bound_name(evidence), None)
+    found = tensors[0] if tensors else Given(None, calls.bound_name(evidence), None)
     words = found.words if found.name else Sentence("the tensor")
     dtype = f"is {found.dtype}" if found.dtype else "has integers or booleans"
     made = line_of(found.key, evidence) if tensors else evidence.noticed
@@ -153,7 +153,7 @@ def no_derivative(evidence: Evidence) -> Iterator[OperandRefused]:
 
 def as_floats(found: OperandRefused) -> Iterator[Cure]:
     """Numbers with a point."""
-    yield from cures_calls.of_integers(found.operand.name, found.evidence)
+    yield from calls.of_integers(found.operand.name, found.evidence)
 
 
 def non_leaf(evidence: Evidence) -> Iterator[OperandRefused]:
@@ -180,12 +180,12 @@ def non_leaf(evidence: Evidence) -> Iterator[OperandRefused]:
 
 def without_flag(found: OperandRefused) -> Iterator[Cure]:
     """A tensor outside of the graph in place of the flag."""
-    yield from cures_calls.of_flag(found.operand.name, found.evidence)
+    yield from calls.of_flag(found.operand.name, found.evidence)
 
 
 def cloned(found: OperandRefused) -> Iterator[Cure]:
     """``clone``, inside or outside of the graph."""
-    yield from cures_calls.of_deepcopy(found.operand.name, found.evidence)
+    yield from calls.of_deepcopy(found.operand.name, found.evidence)
 
 
 def numpy(evidence: Evidence) -> Iterator[OperandRefused]:
@@ -234,7 +234,7 @@ def numpy_of_device(evidence: Evidence) -> Iterator[OperandRefused]:
 def detached(found: OperandRefused) -> Iterator[Cure]:
     """``detach()`` before it becomes an array."""
     evidence = found.evidence
-    yield from cures_calls.of_numpy(found.operand, _is_on_device(evidence), evidence)
+    yield from calls.of_numpy(found.operand, _is_on_device(evidence), evidence)
 
 
 # --- what does not depend on it --------------------------------------------------------------
@@ -304,11 +304,11 @@ def asked_for(found: Unused) -> Iterator[Cure]:
     """A gradient for it, the way to it again, or leave to be unused."""
     one, evidence = found.operand, found.evidence
     if found.is_frozen and one is not None and one.name is not None:
-        yield from cures_calls.ask_for(one.name, line_of(one.key, evidence), evidence)
+        yield from calls.ask_for(one.name, line_of(one.key, evidence), evidence)
         return
     for cut in found.cuts:
         yield from cures_of(cut, evidence)
-    yield from cures_calls.of_unused(evidence)
+    yield from calls.of_unused(evidence)
 
 
 def _node(info: TensorInfo | None, evidence: Evidence) -> Node | None:

@@ -11,7 +11,7 @@ from typing import Any
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Fault, Finding
 from gradviz.analysis.explaining.faults import faults_of
-from gradviz.analysis.explaining.in_place_modules import ACTIVATIONS
+from gradviz.analysis.explaining.fixes.modules import ACTIVATIONS
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, Explanation

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining import cures_backward
 from gradviz.analysis.explaining.carried import carried_by
-from gradviz.analysis.explaining.cures_carried import cut_state
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes import backward
+from gradviz.analysis.explaining.fixes.carried import cut_state
 from gradviz.analysis.explaining.freed_by import (
     Earlier,
     by_words,
@@ -179,7 +179,7 @@ def _possible(found: GraphFreed) -> Iterator[Cure | None]:
     if earlier is None or node is None:
         return  # whether it may keep them, and where, is not known
     first = evidence.statement_at(earlier.at)
-    keep = cures_backward.keep_graph(first, earlier.step, evidence)
+    keep = backward.keep_graph(first, earlier.step, evidence)
     if found.is_same:
         yield keep
         yield _again(first, earlier, evidence)
@@ -192,13 +192,13 @@ def _possible(found: GraphFreed) -> Iterator[Cure | None]:
         yield _again(first, earlier, evidence) if carried is None else None
         return
     yield keep
-    yield cures_backward.add_up(first, earlier.step, evidence)
+    yield backward.add_up(first, earlier.step, evidence)
 
 
 def _again(first: Statement | None, earlier: Earlier, evidence: Evidence) -> Cure | None:
     ran = [e for _, e in evidence.history.events(Freed, earlier.step)]
     stale = [event.node for event in ran]
-    return cures_backward.compute_again(stale, first, evidence, ": a new graph")
+    return backward.compute_again(stale, first, evidence, ": a new graph")
 
 
 def _is_same_line(one: Statement | None, other: Statement | None) -> bool:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining import cures_backward
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes import backward
+from gradviz.analysis.explaining.fixes.moving import moved
 from gradviz.analysis.explaining.freed_by import (
     Earlier,
     by_words,
@@ -83,14 +84,12 @@ def fixes(found: SavedRead) -> Iterator[Cure]:
     first = None if earlier is None else evidence.statement_at(earlier.at)
     if earlier is None or first is None or statement is None:
         return
-    keep = cures_backward.keep_graph(first, earlier.step, evidence)
+    keep = backward.keep_graph(first, earlier.step, evidence)
     if keep is not None:
         yield keep
-    if first.line < statement.line and not statement.is_compound:
-        gone = Cure("", "", "instead", statement.line)
-        yield Cure(
-            "reads it while it is still there", statement.text, "before", first.line, (gone,)
-        )
+    if first.line < statement.line:
+        sooner = moved(statement, first, "before", "reads it while it is still there")
+        yield from () if sooner is None else (sooner,)
 
 
 def _unknown(

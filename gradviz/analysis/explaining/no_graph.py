@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining import cures_cut
 from gradviz.analysis.explaining.cuts import Cut, Trail, follow
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes import cut as fixes_cut
 from gradviz.analysis.explaining.kinds import index_in
 from gradviz.analysis.explaining.roots import Root, root_at
 from gradviz.model.explanation import Cause, CodeLine, Cure
@@ -151,9 +151,9 @@ def fixes(found: NoGraph) -> Iterator[Cure]:
     """Stay in the graph where it was cut, or let what it was computed from require grad."""
     trail, origins, evidence = found.trail, found.origins, found.evidence
     for cut in trail.cuts:
-        yield from cures_cut.cures_of(cut, evidence)
+        yield from fixes_cut.cures_of(cut, evidence)
     if not trail.cuts and not trail.is_lost and len(origins) == 1:
         name = evidence.name(origins[0].id)
-        cure = cures_cut.require_grad(name or "", _made(origins[0], evidence), evidence)
+        cure = fixes_cut.require_grad(name or "", _made(origins[0], evidence), evidence)
         if cure is not None:
             yield cure

@@ -17,7 +17,7 @@ _KEEPING = frozenset({"append", "extend", "insert", "add", "setattr", "setdefaul
 """Methods and functions that keep what they are given, under another name."""
 
 
-def may_rebind(statement: Statement, name: str, written: str | None = None) -> bool:
+def may_rebind(statement: Statement, name: str) -> bool:
     """Whether a new tensor may take the place of a variable here, and all that follows sees it.
 
     It may not if the line, or another one, has it under another name, or if it comes from outside
@@ -25,11 +25,11 @@ def may_rebind(statement: Statement, name: str, written: str | None = None) -> b
 
     Args:
         statement: The line.
-        name: Name of the tensor in the recording.
-        written: The expression that the line writes to, if it is known.
+        name: How the tensor is typed there.
     """
-    name = _own_name(name, written)
-    if not _speaks_of(statement, name, written) or _has_other_name(statement, name):
+    if not any(_is_it(part, name, statement) for part in statement.parts):
+        return False
+    if _has_other_name(statement, name):
         return False
     functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
     if not functions or not name.isidentifier():
@@ -41,31 +41,14 @@ def may_rebind(statement: Statement, name: str, written: str | None = None) -> b
     return name not in given and any(name in names_bound(one) for one in plain)
 
 
-def may_leave(statement: Statement, written: str | None) -> bool:
+def may_leave(statement: Statement, name: str) -> bool:
     """Whether a line whose result is used need not write: nobody reads what it would write."""
-    if written is None or not isinstance(statement.node, (ast.Assign, ast.Return)):
+    if not isinstance(statement.node, (ast.Assign, ast.Return)):
         return False
-    targets = getattr(statement.node, "targets", ())
-    if [statement.segment(target) for target in targets] == [written]:
-        return may_rebind(statement, written, written)
-    if is_read_later(written, statement) or _has_other_name(statement, written):
+    if is_read_later(name, statement) or _has_other_name(statement, name):
         return False
     functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
-    return not functions or may_rebind(statement, written, written)
-
-
-def _own_name(name: str, written: str | None) -> str:
-    """``self.state`` inside of a method, for what is ``model.state`` outside."""
-    head, _, rest = (written or "").partition(".")
-    if head == "self" and rest.isidentifier() and name.rpartition(".")[2] == rest:
-        return f"self.{rest}"
-    return name
-
-
-def _speaks_of(statement: Statement, name: str, written: str | None) -> bool:
-    if written is not None:
-        return written == name or written.startswith(f"{name}[")
-    return any(_is_it(part, name, statement) for part in statement.parts)
+    return not functions or may_rebind(statement, name)
 
 
 def _is_it(part: ast.AST | None, name: str, statement: Statement) -> bool:

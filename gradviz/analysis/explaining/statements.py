@@ -15,6 +15,8 @@ from gradviz.model.recording import Code, Recording
 
 Place: TypeAlias = "tuple[int, int]"
 """Line and column, as syntax trees count."""
+Change: TypeAlias = "tuple[ast.AST | Place, str]"
+"""A part of a text, or a place in it, and what is put there."""
 
 
 class Statement:
@@ -57,26 +59,41 @@ class Statement:
         """Its text without indentation; of a compound one its head."""
         return self.edited(())
 
-    def segment(self, node: ast.AST) -> str:
-        """Text of a part of it."""
-        return ast.get_source_segment(_plain(self.code.text), node) or ast.unparse(node)
+    @property
+    def is_first(self) -> bool:
+        """Whether its line begins with it, and with nothing else: no ``if``, no ``elif``."""
+        line = _plain(self.code.text).split("\n")[self.node.lineno - 1].encode()
+        column = self.node.col_offset
+        return not line[:column].strip() and line[column : column + 4] != b"elif"
 
-    def edited(self, changes: Sequence[tuple[ast.AST | Place, str]]) -> str:
-        """Its text with parts replaced by other text.
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other statement has a part of its lines."""
+        first, last = self.node.lineno, _last_line(self.node)
+        around = {id(one) for one in self.around}
+        return self.is_first and not any(
+            other.node.lineno <= last and first <= _last_line(other.node)
+            for other in statements_of(self.code)
+            if other.node is not self.node and id(other.node) not in around
+        )
+
+    def segment(self, node: ast.AST, changes: Sequence[Change] = ()) -> str:
+        """Text of a part of it, with parts of that part replaced by other text."""
+        if not hasattr(node, "end_col_offset"):
+            return ast.unparse(node)
+        return _changed(_plain(self.code.text), start_of(node), end_of(node), changes)
+
+    def edited(self, changes: Sequence[Change]) -> str:
+        """The text of its lines with parts replaced by other text.
 
         Args:
-            changes: Parts, or places (line and column as syntax trees count) at which something
-                is put in, and the texts.
+            changes: Parts, or places at which something is put in, and the texts; of several
+                texts for one place the first comes first.
         """
-        lines = _plain(self.code.text).split("\n")
-        first, last = self.node.lineno, _last_line(self.node)
-        raw = [line.encode() for line in lines[first - 1 : last]]
-        for at, new in sorted(changes, key=lambda pair: start_of(pair[0]), reverse=True):
-            (row, column), (end_row, end_column) = _span(at)
-            row, end_row = row - first, end_row - first
-            joined = raw[row][:column] + new.encode() + raw[end_row][end_column:]
-            raw[row : end_row + 1] = joined.split(b"\n")
-        text = [line.decode() for line in raw]
+        plain = _plain(self.code.text)
+        last = _last_line(self.node)
+        end = len(plain.split("\n")[last - 1].encode())
+        text = _changed(plain, (self.node.lineno, 0), (last, end), changes).split("\n")
         indent = len(text[0]) - len(text[0].lstrip())
         text = [line[indent:] if line[:indent].isspace() else line for line in text]
         return "\n".join(text).rstrip()
@@ -170,6 +187,20 @@ def names_bound(statement: Statement) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def is_named(node: ast.AST | None, name: str) -> bool:
+    """Whether an expression is just a variable, or the path that a name is."""
+    is_path = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    return is_path and ast.unparse(node) == _normal(name)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1024)
+def _normal(name: str) -> str:
+    try:
+        return ast.unparse(ast.parse(name, mode="eval"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return name
+
+
 def is_expression(name: str) -> bool:
     """Whether the name of a tensor can be typed: ``h``, ``self.state``, ``params["w"]``."""
     try:
@@ -223,10 +254,26 @@ def _last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
+def _changed(text: str, start: Place, end: Place, changes: Sequence[Change]) -> str:
+    """A piece of a text with parts of it replaced."""
+    data = text.encode()
+    rows = [0]
+    for line in data.split(b"\n"):
+        rows.append(rows[-1] + len(line) + 1)
+
+    def offset(place: Place) -> int:
+        return rows[place[0] - 1] + place[1]
+
+    first, last = offset(start), offset(end)
+    piece = data[first:last]
+    spans = [(_span(at), place, new.encode()) for place, (at, new) in enumerate(changes)]
+    for (begin, until), _, new in sorted(spans, reverse=True):
+        piece = piece[: offset(begin) - first] + new + piece[offset(until) - first :]
+    return piece.decode()
+
+
 def _span(at: ast.AST | Place) -> tuple[Place, Place]:
-    if isinstance(at, tuple):
-        return at, at
-    return start_of(at), end_of(at)
+    return (at, at) if isinstance(at, tuple) else (start_of(at), end_of(at))
 
 
 def start_of(at: ast.AST | Place) -> Place:

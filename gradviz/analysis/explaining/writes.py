@@ -29,6 +29,8 @@ class Written:
     at: CodeLine | None = None
     tensor: str | None = None
     """Id of the tensor that has the name."""
+    event: tuple[Place, Write] | None = None
+    """The write itself, with its place; ``None`` for that of an optimizer."""
 
     @property
     def is_optimizer(self) -> bool:
@@ -128,6 +130,7 @@ def _written(event: Write, place: Place, evidence: Evidence) -> Written:
         None if called is None else called.module,
         history.line(step),
         infos[0].id if infos else None,
+        (place, event),
     )
     named = next(iter(called.outputs), None) if called is not None else None
     if named is not None and named.tensor in (event.tensors or (named.tensor,)) and named.tensor:

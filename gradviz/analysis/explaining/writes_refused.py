@@ -6,11 +6,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining import cures_writes
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.in_place_modules import not_in_place
+from gradviz.analysis.explaining.fixes import modes
+from gradviz.analysis.explaining.fixes.modules import not_in_place
+from gradviz.analysis.explaining.fixes.out_of_place import out_of_place as new_tensor
+from gradviz.analysis.explaining.fixes.out_of_place import spelled, target_of
+from gradviz.analysis.explaining.fixes.rewriting import Rewriting, before
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
+from gradviz.analysis.explaining.rebinding import may_leave
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     calls_in,
@@ -150,8 +155,10 @@ def _written(evidence: Evidence) -> Given:
     if tensors:
         return tensors[0]
     statement = evidence.statement
-    text = None if statement is None else cures_writes.written_expression(statement, "")
-    text = (text or "").partition("[")[0]
+    node = None if statement is None else statement.node
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    text = "" if statement is None or target is None else statement.segment(target)
+    text = text.partition("[")[0]
     return named(text, evidence) if text and is_expression(text) else Given(None, None, None)
 
 
@@ -210,8 +217,7 @@ def without_record(found: WriteRefused) -> Iterator[Cure]:
     statement = evidence.statement
     if statement is None or statement.is_compound:
         return
-    inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
-    code = f"with torch.no_grad():\n{inside}"
+    code = modes.without_record(statement)
     keeper = _keeper(base, evidence)
     if keeper is not None:
         does = f"after the backward that runs {keeper}, which needs the old values"
@@ -238,16 +244,38 @@ def out_of_place(found: WriteRefused) -> Iterator[Cure]:
     statement = evidence.statement
     if statement is None or statement.is_compound:
         return
-    name = "" if evidence.refused is None else evidence.refused.name
-    code = cures_writes.out_of_place(statement, name)
-    if code is not None:
-        yield Cure("makes a new tensor", code, "instead", statement.line)
+    new = _new_tensor(written, evidence)
+    if new is not None and not new.copied:
+        yield new.cure("makes a new tensor")
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
-    if written.name is not None and is_expression(written.name):
-        does = f"{written.name} gets memory of its own, which may be written"
-        yield cures_writes.clone_before(written.name, statement.line, does)
+    yield from _copy(written, statement, "{} gets memory of its own, which may be written")
+
+
+def _new_tensor(written: Given, evidence: Evidence) -> Rewriting | None:
+    """The line that was refused, as one that makes a new tensor."""
+    refused = evidence.refused
+    site = site_of(evidence.history, evidence.step, refused)
+    target = None if site is None or refused is None else target_of(site, refused.name)
+    if site is None or refused is None or target is None:
+        return None
+    typed = spelled(target, written.name)
+    if written.name is None and is_expression(text := site.statement.segment(target)):
+        typed = text
+    if typed is None:
+        return None
+    is_read = not may_leave(site.statement, typed)
+    return new_tensor(site, refused.name, typed, is_read)
+
+
+def _copy(written: Given, statement: Statement, does: str) -> Iterator[Cure]:
+    """The line goes on with a copy of what it was given."""
+    if written.name is None or not is_expression(written.name):
+        return
+    change = before(statement, f"{written.name} = {written.name}.clone()")
+    if change is not None:
+        yield Rewriting(statement, (change,)).cure(say(does, written.words))
 
 
 def one_by_one(found: WriteRefused) -> Iterator[Cure]:
@@ -276,8 +304,7 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
     if found is None or statement is None:
         return
     if found.name is not None and found.name.isidentifier():
-        does = f"an ordinary tensor with the values of {found.name}"
-        yield cures_writes.clone_before(found.name, statement.line, does)
+        yield from _copy(found, statement, "an ordinary tensor with the values of {}")
     made = evidence.statement_at(line_of(found.key, evidence))
     for outer in reversed(made.around if made is not None and made.code == statement.code else ()):
         head = Statement(statement.code, outer, ())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.cures_saved import cures_of
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes.saved import cures_of
 from gradviz.analysis.explaining.kinds import versions_in
 from gradviz.analysis.explaining.suspects import Suspect, suspects_of
 from gradviz.analysis.explaining.words import is_result, operation_of, shape

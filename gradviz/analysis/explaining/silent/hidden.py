@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.silent.cures import cures_of_hidden
+from gradviz.analysis.explaining.fixes.hidden import of_hidden
 from gradviz.analysis.explaining.silent.harmless import is_scaled_with, may_be_put_back
 from gradviz.analysis.explaining.silent.reads import looks_at_pattern, reads_values, same_pattern
 from gradviz.analysis.explaining.silent.words import write_cause
@@ -213,6 +213,6 @@ def _finding(use: Use, acts: list[Act], is_only: bool, history: History) -> Hidd
 def fixes(found: HiddenWrite) -> Iterator[Cure]:
     """What makes the gradient right where saved memory was written."""
     node = found.use.node if found.is_only else None
-    yield from cures_of_hidden(
+    yield from of_hidden(
         found.act, found.use.place, found.name, node, found.use.slot, found.history
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.silent.cures import moved
+from gradviz.analysis.explaining.fixes.hidden import line_moved
 from gradviz.analysis.explaining.silent.rounds import Round, is_empty, rounds
 from gradviz.analysis.explaining.silent.words import few_of
 from gradviz.analysis.explaining.statements import names_read, statement_of
@@ -43,13 +43,13 @@ def clipped_early(history: History) -> Iterator[LostGradient]:
 def after_the_step(found: LostGradient) -> Iterator[Cure]:
     """Take them away when they have been used."""
     does = "it has used the gradient by then"
-    yield from moved(found.place, found.one.place, "after", does, found.history)
+    yield from line_moved(found.place, found.one.place, "behind", does, found.history)
 
 
 def before_the_step(found: LostGradient) -> Iterator[Cure]:
     """Clip what backward has given."""
     does = "backward has run by then"
-    yield from moved(found.place, found.one.place, "before", does, found.history)
+    yield from line_moved(found.place, found.one.place, "before", does, found.history)
 
 
 # ----------------------------------------------------------------------- thrown away

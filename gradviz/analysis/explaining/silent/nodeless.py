@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.silent.cures import copied_alias, mode_around, recorded_write
+from gradviz.analysis.explaining.fixes.hidden import copied_alias, recorded_write
+from gradviz.analysis.explaining.fixes.modes import mode_around
 from gradviz.analysis.explaining.silent.harmless import (
     is_harmless,
     is_of_part,

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.fault import Finding
+from gradviz.analysis.explaining.fixes.modes import is_switched_off
 from gradviz.analysis.explaining.silent.rounds import frozen_at
 from gradviz.analysis.explaining.silent.words import few
 from gradviz.analysis.explaining.statements import (
     expression_of,
     is_expression,
-    last_name,
     statement_of,
 )
 from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
@@ -90,17 +90,10 @@ def _is_recorded(event: Operation, place: Place, history: History) -> bool:
            for e in events if root):  # fmt: skip
         return True
     statement = statement_of(history, place)
-    if statement is None or any(_stops_recording(around) for around in statement.around):
+    if statement is None or any(map(is_switched_off, statement.around)):
         return False
     calls = [node for node in statement.parts if isinstance(node, ast.Call)]
     return any(isinstance(c.func, ast.Name) and c.func.id == root for c in calls)
-
-
-def _stops_recording(around: ast.stmt) -> bool:
-    calls = [item.context_expr for item in getattr(around, "items", ())]
-    calls += getattr(around, "decorator_list", [])
-    names = {last_name(c.func if isinstance(c, ast.Call) else c) for c in calls}
-    return bool(names & {"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def _moving(found: list[tuple[Place, Operation]], history: History) -> MovingNorm:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradviz.model.events import Operation
-from gradviz.model.explanation import Cause, CodeLine
+from gradviz.model.explanation import Cause
 from gradviz.model.history import Act, History, Place
 from gradviz.model.sentence import Sentence, Term, listed, say
 
@@ -17,10 +17,8 @@ class Way:
 
     words: str
     """``".data"``, ``"detach()"``, ``"numpy()"`` or ``""``."""
-    call: str = ""
-    """Name of the call that gave the other object: ``"data"``."""
-    at: CodeLine | None = None
-    """Line of that call."""
+    made: tuple[Place, Operation] | None = None
+    """The call that gave the other object."""
 
 
 def way_of(act: Act, history: History) -> Way:
@@ -29,17 +27,19 @@ def way_of(act: Act, history: History) -> Way:
         return Way("")
     if not act.is_exact:
         found = _array_of(act, history)
-        return Way("numpy()", "numpy", found) if found is not None else Way("")
+        if found is None:
+            return Way("")
+        return Way("numpy()", found)
     for place, made in history.aliases(act.written):
         if made.name in ("data", "detach"):
             words = ".data" if made.name == "data" else "detach()"
-            return Way(words, made.name, history.line(place))
+            return Way(words, (place, made))
     return Way("")
 
 
-def _array_of(act: Act, history: History) -> CodeLine | None:
-    """The line that gave the memory to numpy."""
-    found: Place | None = None
+def _array_of(act: Act, history: History) -> tuple[Place, Operation] | None:
+    """The call that gave the memory to numpy."""
+    found: tuple[Place, Operation] | None = None
     for place, event in history.told(Operation):
         if event.name not in ("numpy", "__array__"):
             continue
@@ -48,8 +48,8 @@ def _array_of(act: Act, history: History) -> CodeLine | None:
         key = next(iter(event.reads), None)
         roots = {key, *(k for _, made in history.aliases(key) for k in made.reads)}
         if roots & set(act.event.tensors):
-            found = place
-    return None if found is None else history.line(found)
+            found = place, event
+    return found
 
 
 def write_words(act: Act, name: str, key: str | None, history: History) -> Sentence:

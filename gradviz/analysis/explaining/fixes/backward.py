@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fixes.moving import moved
+from gradviz.analysis.explaining.fixes.rewriting import with_keyword
 from gradviz.analysis.explaining.paths import (
     leading_to,
     lines_that_made,
@@ -17,7 +19,6 @@ from gradviz.analysis.explaining.repeating import can_repeat, was_written
 from gradviz.analysis.explaining.statements import (
     Statement,
     calls_in,
-    end_of,
     same_block,
     statements_of,
 )
@@ -58,19 +59,6 @@ def _later_backwards(noticed: Statement) -> list[Statement]:
         for s in statements_of(noticed.code)
         if s.line >= noticed.line and same_block(s, noticed) and calls_in(s, "backward", "grad")
     ]
-
-
-def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> str | None:
-    """The statement with a keyword added to a call of it, or changed."""
-    for keyword in call.keywords:
-        if keyword.arg is None:
-            return None
-        if keyword.arg == name:
-            return statement.edited([(keyword.value, value)])
-    row, column = end_of(call)
-    last = [*call.args, *(keyword.value for keyword in call.keywords)]
-    comma = ", " if last else ""
-    return statement.edited([((row, column - 1), f"{comma}{name}={value}")])
 
 
 def compute_again(
@@ -116,14 +104,11 @@ def _next(after: Statement, noticed: Statement) -> Statement:
 def move_behind(statement: Statement | None, evidence: Evidence, does: str) -> Cure | None:
     """Move a statement behind the backward that raised."""
     noticed = evidence.statement
-    if statement is None or noticed is None or statement.is_compound:
-        return None
-    if not same_block(statement, noticed) or statement.line >= noticed.line:
+    if statement is None or noticed is None or statement.line >= noticed.line:
         return None
     if _clears_between(statement, evidence):
         return None
-    gone = Cure("", "", "instead", statement.line)
-    return Cure(does, statement.text, "after", noticed.line, (gone,))
+    return moved(statement, noticed, "after", does)
 
 
 def _clears_between(statement: Statement, evidence: Evidence) -> bool:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.explaining.cures_backward import with_keyword
 from gradviz.analysis.explaining.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fixes.modes import SWITCHES
+from gradviz.analysis.explaining.fixes.rewriting import with_keyword
 from gradviz.analysis.explaining.statements import (
     Span,
     Statement,
@@ -30,7 +31,6 @@ _INSTEAD_OF: Final = {
     "argsort": "{0}.sort().values",
 }
 """Differentiable relatives of operations without a derivative."""
-_SWITCHES: Final = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
@@ -164,7 +164,7 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     """Switch recording on again around a statement."""
     for outer in reversed(statement.around):
         head = Statement(statement.code, outer, ())
-        calls = calls_in(head, *_SWITCHES)
+        calls = calls_in(head, *SWITCHES)
         if isinstance(outer, ast.With) and len(calls) == 1:
             if _writes_inside(outer):
                 return None
@@ -172,7 +172,7 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
             return Cure("lets autograd record these lines", code, "instead", head.line)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if last_name(inner) in _SWITCHES:
+            if last_name(inner) in SWITCHES:
                 if _writes_inside(outer):
                     return None
                 line = decorator.lineno + statement.code.first_line - 1

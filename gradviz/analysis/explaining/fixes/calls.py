@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import prod
 
-from gradviz.analysis.explaining.cures_backward import with_keyword
-from gradviz.analysis.explaining.cures_cut import require_grad
 from gradviz.analysis.explaining.evidence import Evidence
+from gradviz.analysis.explaining.fixes.cut import require_grad
+from gradviz.analysis.explaining.fixes.rewriting import called, called_before, with_keyword
 from gradviz.analysis.explaining.operands import Given
 from gradviz.analysis.explaining.roots import Root, root_expression
 from gradviz.analysis.explaining.statements import (
-    Statement,
     calls_in,
     end_of,
     is_expression,
@@ -30,22 +30,12 @@ def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
     method, does = "sum()", "the gradient of the sum of all elements"
     if is_complex:
         method, does = "real", "the gradient of the real part"
-    code = called_on(statement, call if is_method else None, root, method)
-    yield Cure(does, code, "instead", statement.line)
+    changes = called_before(call, method) if is_method else called(root, method)
+    yield Cure(does, statement.edited(changes), "instead", statement.line)
     keyword = "gradient" if is_method else "grad_outputs"
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
         yield Cure("says how much each element counts", ones, "instead", statement.line)
-
-
-def called_on(statement: Statement, call: ast.Call | None, value: ast.expr, method: str) -> str:
-    """The statement with a method called on a value, which ``call`` is itself called on."""
-    if call is not None and isinstance(call.func, ast.Attribute):
-        row, column = end_of(call.func)
-        return statement.edited([((row, column - len(call.func.attr)), f"{method}.")])
-    if isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
-        return statement.edited([(end_of(value), f".{method}")])
-    return statement.edited([(value, f"({statement.segment(value)}).{method}")])
 
 
 def bound_name(evidence: Evidence) -> str | None:
@@ -68,14 +58,15 @@ def of_integers(name: str | None, evidence: Evidence) -> Iterator[Cure]:
         yield Cure(does, f"{name} = {name}.float()", "before", line)
         return
     for call in calls_in(statement, "requires_grad_"):
-        code = called_on(statement, call, call.func, "float()")
+        code = statement.edited(called_before(call, "float()"))
         if isinstance(node, ast.Expr) and node.value is call and name and is_expression(name):
             code = f"{name} = {code}"
         yield Cure(does, code, "instead", line)
         return
     for call in calls_in(statement, "Parameter"):
         if call.args:
-            yield Cure(does, called_on(statement, None, call.args[0], "float()"), "instead", line)
+            code = statement.edited(called(call.args[0], "float()"))
+            yield Cure(does, code, "instead", line)
             return
     calls = [
         part
@@ -119,7 +110,7 @@ def of_numpy(found: Given, is_on_device: bool, evidence: Evidence) -> Iterator[C
         does = "a copy on the host, outside of the graph"
     calls = calls_in(statement, "numpy")
     if len(calls) == 1:
-        yield Cure(does, called_on(statement, calls[0], calls[0].func, method), "instead", line)
+        yield Cure(does, statement.edited(called_before(calls[0], method)), "instead", line)
         code = with_keyword(statement, calls[0], "force", "True")
         if code is not None:
             yield Cure("detaches, copies to the host if needed", code, "instead", line)
@@ -172,7 +163,7 @@ def of_gradient(root: Root, gradient: Given | None, evidence: Evidence) -> Itera
     old = statement.segment(given)
     sizes = None if gradient is None else gradient.sizes
     if sizes is not None and root.sizes is not None and is_expression(old):
-        if _count(sizes) == _count(root.sizes):
+        if prod(sizes) == prod(root.sizes):
             code = statement.edited([(given, f"{old}.reshape_as({text})")])
             yield Cure("the same numbers in the right shape", code, "instead", statement.line)
         elif _expands(sizes, root.sizes):
@@ -201,13 +192,6 @@ def ask_for(name: str, made: CodeLine | None, evidence: Evidence) -> Iterator[Cu
     cure = require_grad(name, made, evidence)
     if cure is not None:
         yield cure
-
-
-def _count(sizes: tuple[int, ...]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

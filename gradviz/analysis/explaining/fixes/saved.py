@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
-from gradviz.analysis.explaining import cures_backward, cures_writes
 from gradviz.analysis.explaining.carried import carried_by
-from gradviz.analysis.explaining.cures_carried import cut_state
-from gradviz.analysis.explaining.cures_writes import Edit
 from gradviz.analysis.explaining.evidence import Evidence
-from gradviz.analysis.explaining.in_place_modules import not_in_place
+from gradviz.analysis.explaining.fixes import backward, copies
+from gradviz.analysis.explaining.fixes.carried import cut_state
+from gradviz.analysis.explaining.fixes.modules import not_in_place
+from gradviz.analysis.explaining.fixes.out_of_place import (
+    copied_before,
+    out_of_place,
+    spelled,
+    target_of,
+)
+from gradviz.analysis.explaining.fixes.rewriting import Rewriting, before, together
 from gradviz.analysis.explaining.rebinding import may_leave, may_rebind
+from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     is_expression,
+    is_read_later,
     names_bound,
+    names_read,
 )
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
 from gradviz.analysis.explaining.words import is_result, operation_of
 from gradviz.analysis.explaining.writes import Written, writes_since_save
 from gradviz.model.events import BackwardStarted, OptimizerStepped
 from gradviz.model.explanation import Cure
-from gradviz.model.sentence import listed
-
-_MOST = 6
-"""Places that a cure changes at most."""
+from gradviz.model.sentence import Sentence, Term, listed, say
 
 
 def cures_of(found: Suspect, evidence: Evidence) -> Iterator[Cure]:
@@ -40,7 +45,9 @@ def cures_of(found: Suspect, evidence: Evidence) -> Iterator[Cure]:
         return
     if len(known) == len(suspects):
         at_writes = [_at_write(*pair, evidence) for pair in zip(known, suspects)]
-        yield from _together(at_writes)
+        does = at_writes[0][1] if at_writes[0] is not None else ""
+        cure = together(does, [pair and pair[0] for pair in at_writes])
+        yield from () if cure is None else (cure,)
     yield from _at_saves(suspects, written, evidence)
 
 
@@ -55,17 +62,6 @@ def _is_leaf(suspect: Suspect, evidence: Evidence) -> bool:
     return info is not None and bool(info.is_leaf) and info.requires_grad
 
 
-def _together(cures: Sequence[Cure | None]) -> Iterator[Cure]:
-    """One cure of several changes, if there is one for each and they do not meet."""
-    changes = [cure for cure in dict.fromkeys(cures) if cure is not None]
-    places = {(cure.line, cure.how) for cure in changes}
-    if None in cures or len(places) < len(changes) or not 0 < len(changes) <= _MOST:
-        return
-    first, *others = changes
-    also = tuple(replace(cure, does="") for cure in others)
-    yield replace(first, also=(*first.also, *also))
-
-
 # --- at the save -----------------------------------------------------------------------------
 
 
@@ -73,22 +69,12 @@ def _at_saves(
     suspects: Sequence[Suspect], written: Sequence[Written | None], evidence: Evidence
 ) -> Iterator[Cure]:
     """Operations save copies, or hand copies on."""
-    edits: dict[int, tuple[Statement, list[Edit]]] = {}
     lines = {write.at.line for write in written if write is not None and write.at is not None}
-    for suspect in suspects:
-        made = evidence.statement_at(evidence.history.made_at(suspect.node))
-        if made is None or made.line in lines:
-            return
-        found = cures_writes.keep_a_copy(made, suspect.name, is_result(suspect.slot))
-        if not found:
-            return
-        known = edits.setdefault(made.line, (made, []))[1]
-        known += [edit for edit in found if edit not in known]
-    changes = [
-        Cure("", statement.edited(found), "instead", line)
-        for line, (statement, found) in edits.items()
-    ]
-    yield from _together([replace(changes[0], does=_saving(suspects)), *changes[1:]])
+    found = [copies.saved_copy(s.node, s.slot, s.name, evidence.history) for s in suspects]
+    if any(one is not None and one.statement.line in lines for one in found):
+        return
+    cure = together(_saving(suspects), found)
+    yield from () if cure is None else (cure,)
 
 
 def _saving(suspects: Sequence[Suspect]) -> str:
@@ -119,13 +105,13 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
             updated |= set(event.updated)
     leaves = [n.id for n in evidence.history.nodes(evidence.step) if n.variable in updated]
     stale = [*leaves, *(suspect.node.id for suspect in suspects)]
-    again = cures_backward.compute_again(stale, statement, evidence, " with the new values")
+    again = backward.compute_again(stale, statement, evidence, " with the new values")
     if again is not None:
         yield again
     does = "updates after the backward that needs the weights as they were"
     if any(evidence.history.events(BackwardStarted, first.step)):
         does = "updates after both backwards; .grad then has the gradients of both"
-    moved = cures_backward.move_behind(statement, evidence, does)
+    moved = backward.move_behind(statement, evidence, does)
     if moved is not None:
         yield moved
 
@@ -133,49 +119,94 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
 # --- at the write ----------------------------------------------------------------------------
 
 
-def _at_write(first: Written, suspect: Suspect, evidence: Evidence) -> Cure | None:
-    statement = evidence.statement_at(first.at)
-    if statement is None:
-        return None
+def _at_write(
+    first: Written, suspect: Suspect, evidence: Evidence
+) -> tuple[Rewriting | Cure, str] | None:
+    """A change at a write, and what it does."""
     alias = first.name if first.name != suspect.name else None
     if alias is not None and first.through == "detach":
-        return _copy_of_alias(alias, first.step, evidence)
+        return _copy_of_alias(alias, first, evidence)
     if alias is not None:
         return _view_of_copy(alias, suspect, first.step, evidence)
-    name = suspect.name or first.name
-    code = cures_writes.out_of_place(statement, first.by)
-    target = cures_writes.written_expression(statement, first.by)
-    has_views = _has_views(suspect, first, evidence)
-    may = name is not None and may_rebind(statement, name, target) and not has_views
-    if not cures_writes.is_bare_write(statement) and first.module is None:
-        may = may and may_leave(statement, target)
-        may = may or (target is None and _is_made_there(suspect, statement, evidence))
-    if code is not None and may:
-        does = "makes a new tensor; what was saved stays as it is"
-        return Cure(does, code, "instead", statement.line)
-    if first.module is not None:
-        return not_in_place(first.module, statement)
-    if name is not None and is_expression(name) and first.name is not None and may:
-        return cures_writes.clone_before(name, statement.line)
-    return None
+    site = None if first.event is None else site_of(evidence.history, *first.event)
+    if site is None:
+        return _in_module(first, evidence.statement_at(first.at))
+    found = _new_tensor(site, first, suspect, evidence)
+    if found is None:
+        return _in_module(first, site.statement)
+    if not found.copied:
+        return found, "makes a new tensor; what was saved stays as it is"
+    name = _term(found.copied, suspect)
+    return found, say("goes on with a copy of {}; what was saved stays as it is", name)
+
+
+def _in_module(first: Written, statement: Statement | None) -> tuple[Cure, str] | None:
+    """``inplace=False`` for a module that wrote."""
+    if first.module is None or statement is None:
+        return None
+    cure = not_in_place(first.module, statement)
+    return None if cure is None else (cure, cure.does)
+
+
+def _new_tensor(
+    site: Site, first: Written, suspect: Suspect, evidence: Evidence
+) -> Rewriting | None:
+    """A new tensor is made, or a copy is written, where all that follows sees it."""
+    name, statement = suspect.name or first.name, site.statement
+    target = target_of(site, first.by)
+    typed = spelled(target, name)
+    if target is not None and typed is None:
+        is_left = _is_made_there(suspect, statement, evidence) or _is_passed(target, name, site)
+        return out_of_place(site, first.by, None, is_read=False) if is_left else None
+    typed = typed or name
+    if typed is None or not is_expression(typed) or _has_views(suspect, first, evidence):
+        return None
+    if not may_rebind(statement, typed):
+        return None
+    if target is not None:
+        is_read = not may_leave(statement, typed)
+        return out_of_place(site, first.by, typed, is_read)
+    is_known = first.module is None and first.name is not None
+    return copied_before(site, typed) if is_known else None
 
 
 def _is_made_there(suspect: Suspect, statement: Statement, evidence: Evidence) -> bool:
     """Whether what a line writes is a result that it has made itself: ``w.exp().add_(1)``."""
-    made = evidence.statement_at(evidence.history.made_at(suspect.node))
+    made = copies.made_by(suspect.node, evidence.history)
     is_result_of_it = made is not None and made.node is statement.node and is_result(suspect.slot)
     return is_result_of_it and not any(isinstance(p, ast.NamedExpr) for p in statement.parts)
 
 
-def _copy_of_alias(alias: str, until: int, evidence: Evidence) -> Cure | None:
-    statement = _bound_at(alias, until, evidence)
-    code = None if statement is None else cures_writes.copy_of_detached(statement)
-    if statement is None or code is None:
+def _is_passed(target: ast.expr, name: str | None, site: Site) -> bool:
+    """Whether a comprehension takes it from a list that nobody reads any more."""
+    statement = site.statement
+    for part in statement.parts:
+        if isinstance(part, ast.comprehension) and ast.unparse(part.target) == ast.unparse(target):
+            names = {*names_read(part.iter), *([] if name is None else [name])}
+            return not any(is_read_later(one, statement) for one in names)
+    return False
+
+
+def _term(name: str, suspect: Suspect) -> Sentence:
+    """A tensor that was saved, in a sentence."""
+    return Sentence(name if suspect.tensor is None else Term(suspect.tensor, name))
+
+
+def _copy_of_alias(alias: str, first: Written, evidence: Evidence) -> tuple[Cure, str] | None:
+    """The tensor that was written has memory of its own."""
+    keys = () if first.event is None else first.event[1].reads[:1]
+    calls = [call for key in keys for call in evidence.history.aliases(key)]
+    made = next((call for call in calls if call[1].name == "detach"), None)
+    if made is None:
         return None
-    return Cure(f"{alias} gets memory of its own", code, "instead", statement.line)
+    does = say("{} gets memory of its own", Term(keys[0], alias))
+    cure = copies.copied_alias(made, does, evidence.history)
+    return None if cure is None else (cure, does)
 
 
-def _view_of_copy(alias: str, suspect: Suspect, until: int, evidence: Evidence) -> Cure | None:
+def _view_of_copy(
+    alias: str, suspect: Suspect, until: int, evidence: Evidence
+) -> tuple[Rewriting, str] | None:
     """The view is taken of a copy, if it was taken after the save."""
     statement = _bound_at(alias, until, evidence)
     info = evidence.tensor_named(alias)
@@ -183,13 +214,15 @@ def _view_of_copy(alias: str, suspect: Suspect, until: int, evidence: Evidence) 
         evidence.history.born(info.id) if info else None,
         evidence.history.born(suspect.node.id),
     )
+    name = suspect.name
     if statement is None or made is None or saved is None or made <= saved:
         return None
-    name = suspect.name
     if name is None or not is_expression(name) or not may_rebind(statement, name):
         return None
-    does = f"{alias} is a view of a copy; what was saved stays as it is"
-    return cures_writes.clone_before(name, statement.line, does)
+    change = before(statement, f"{name} = {name}.clone()")
+    view = Sentence(alias if info is None else Term(info.id, alias))
+    does = say("{} is a view of a copy; what was saved stays as it is", view)
+    return None if change is None else (Rewriting(statement, (change,), name), does)
 
 
 def _bound_at(name: str, until: int, evidence: Evidence) -> Statement | None:
