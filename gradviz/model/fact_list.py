@@ -57,6 +57,7 @@ SlotKey: TypeAlias = Literal[
     "name", "tensor", "state", "versions", "shape", "dtype", "device", "nbytes", "storage"
 ]
 Key = TypeVar("Key", bound=str)
+Row = TypeVar("Row")
 
 FLAGS: Final[tuple[TensorKey, ...]] = (
     "is_leaf",
@@ -103,49 +104,6 @@ class Fact:
     """What it consists of: hooks, entries of ``next_functions``, saved numbers, derivatives."""
 
 
-class Facts(Generic[Key]):
-    """The facts of one thing by key; each key is there for each thing of its kind."""
-
-    __slots__ = ("_facts",)
-
-    def __init__(self, facts: Mapping[Key, Fact]) -> None:
-        self._facts = facts
-
-    def __getitem__(self, key: Key) -> Fact:
-        return self._facts[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._facts)
-
-    def short(self, *keys: Key) -> list[str]:
-        """Short forms of these facts, without those that go without saying."""
-        return [short for key in keys if (short := self._facts[key].short)]
-
-    def long(self, *keys: Key) -> list[str]:
-        """Long forms of these facts, without those that go without saying."""
-        return [long for key in keys if (long := self._facts[key].long)]
-
-    def rows(self, *keys: Key) -> list[tuple[str, str]]:
-        """Label and words of these facts, as far as there is anything to say."""
-        found = (self._facts[key] for key in keys)
-        return [(fact.label, fact.words) for fact in found if fact.words]
-
-
-TensorFacts: TypeAlias = Facts[TensorKey]
-SlotFacts: TypeAlias = Facts[SlotKey]
-
-
-class NodeFacts(Facts[NodeKey]):
-    """The facts of a node, and those of each saved tensor."""
-
-    __slots__ = ("saved",)
-
-    def __init__(self, facts: Mapping[NodeKey, Fact], saved: tuple[SlotFacts, ...]) -> None:
-        super().__init__(facts)
-        self.saved: Final = saved
-        """Facts of each slot, in the order of ``Node.saved``."""
-
-
 class Surroundings(Protocol):
     """What the facts of one thing take from the rest of the graph."""
 
@@ -172,6 +130,72 @@ class Surroundings(Protocol):
         """Text of the user's program, fit to be shown."""
 
 
+Maker: TypeAlias = Callable[[Row, Surroundings], Fact]
+
+
+class Facts(Generic[Key, Row]):
+    """The facts of one thing by key, each made when it is first chosen.
+
+    Each key is there for each thing of its kind; what there is nothing to say of has no words.
+
+    Args:
+        row: The thing.
+        around: Its graph.
+        makers: How each fact is made.
+    """
+
+    __slots__ = ("_around", "_made", "_makers", "_row")
+
+    def __init__(self, row: Row, around: Surroundings, makers: Mapping[Key, Maker[Row]]) -> None:
+        self._row, self._around, self._makers = row, around, makers
+        self._made: dict[Key, Fact] = {}
+
+    def __getitem__(self, key: Key) -> Fact:
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._makers[key](self._row, self._around)
+        return made
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._makers)
+
+    def short(self, *keys: Key) -> list[str]:
+        """Short forms of these facts, without those that go without saying."""
+        return [short for key in keys if (short := self[key].short)]
+
+    def long(self, *keys: Key) -> list[str]:
+        """Long forms of these facts, without those that go without saying."""
+        return [long for key in keys if (long := self[key].long)]
+
+    def rows(self, *keys: Key) -> list[tuple[str, str]]:
+        """Label and words of these facts, as far as there is anything to say."""
+        found = (self[key] for key in keys)
+        return [(fact.label, fact.words) for fact in found if fact.words]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A node with the known tensors that it made, and its leaf."""
+
+    node: Node
+    tensors: Sequence[TensorInfo]
+
+
+TensorFacts: TypeAlias = Facts[TensorKey, TensorInfo]
+SlotFacts: TypeAlias = Facts[SlotKey, SavedTensor]
+
+
+class NodeFacts(Facts[NodeKey, Made]):
+    """The facts of a node, and those of each saved tensor."""
+
+    __slots__ = ("saved",)
+
+    def __init__(self, row: Made, around: Surroundings) -> None:
+        super().__init__(row, around, _NODE)
+        self.saved: Final = tuple(slot_facts(slot, around) for slot in row.node.saved)
+        """Facts of each slot, in the order of ``Node.saved``."""
+
+
 def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
     """What there is to say of a tensor.
 
@@ -184,70 +208,64 @@ def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
         >>> found["version"].words, found.short("shape", "version"), found.long(*FLAGS)
         ('1', ['(2,)', 'v1'], ['leaf', 'requires grad'])
     """
-    has_values = info.values is not None
-    values = numbers(info.values, info.shape) if info.values is not None else ""
-    hooks = _hooks(info.hooks, around)
-    hook_words = _listed(hooks)
-    sharing = ", ".join(around.sharing.get(info.id, ()))
-    shared = f"shares memory with {sharing}" if sharing else ""
-    output = str(info.output_nr) if info.node else ""
-    is_one = info.node is not None and info.output_nr
-    return Facts(
-        {
-            "id": Fact("id", info.id, info.id),
-            "name": Fact("name", info.name, around.tidy(info.name) if info.name else info.id),
-            "shape": _shape(info.shape),
-            "dtype": _dtype(info.dtype, around),
-            "device": _device(info.device, around),
-            "output": Fact("output", info.output_nr, output, f"output {output}" if is_one else ""),
-            **_flags(info),
-            "version": _version(info.version),
-            "values": Fact(
-                "values",
-                Values(info.values, info.shape) if info.values is not None else None,
-                values,
-                f"= {values}" if has_values else "",
-                f"values {values}" if has_values else "",
-            ),
-            "grad": _grad(info),
-            "grad summary": _grad_summary(info.grad, around),
-            "hooks": Fact("hooks", hook_words or None, hook_words or "none", parts=hooks),
-            "node": Fact("node", info.node, info.node or "None"),
-            "place": _place(info, around),
-            "storage": _storage(info.storage, None),
-            "sharing": Fact("shares memory with", sharing or None, sharing, shared, shared),
-        }
-    )
+    return Facts(info, around, _TENSOR)
 
 
-def _flags(info: TensorInfo) -> dict[TensorKey, Fact]:
-    leaf = {True: "leaf", False: "not a leaf", None: "leaf not known"}[info.is_leaf]
-    is_leaf = "not known" if info.is_leaf is None else info.is_leaf
-    requires = "requires grad" if info.requires_grad else "does not require grad"
-    retains = "retain_grad" if info.retains_grad else ""
-    view, viewed = ("view", "of another tensor") if info.is_view else ("", None)
-    inferred = "yes" if info.is_inference else None
-    brief, whole = ("inference", "inference tensor") if inferred else ("", "")
-    return {
-        "is_leaf": Fact("is_leaf", is_leaf, str(is_leaf), leaf, leaf),
-        "requires_grad": Fact(
-            "requires_grad", info.requires_grad, str(info.requires_grad), requires, requires
-        ),
-        "retains_grad": Fact(
-            "retains_grad", info.retains_grad, str(info.retains_grad), retains, retains
-        ),
-        "view": Fact("view", viewed, viewed or "", view, view),
-        "inference": Fact("inference tensor", inferred, inferred or "", brief, whole),
-    }
+def _tensor_name(info: TensorInfo, around: Surroundings) -> Fact:
+    return Fact("name", info.name, around.tidy(info.name) if info.name else info.id)
 
 
-def _version(version: int | None) -> Fact:
-    if version is None:  # an inference tensor
+def _output(info: TensorInfo, around: Surroundings) -> Fact:
+    """Which output of its node it is; of the first it goes without saying."""
+    if info.node is None:
+        return Fact("output")
+    words = str(info.output_nr)
+    return Fact("output", info.output_nr, words, f"output {words}" if info.output_nr else "")
+
+
+def _is_leaf(info: TensorInfo, around: Surroundings) -> Fact:
+    said = {True: "leaf", False: "not a leaf", None: "leaf not known"}[info.is_leaf]
+    value = "not known" if info.is_leaf is None else info.is_leaf
+    return Fact("is_leaf", value, str(value), said, said)
+
+
+def _requires_grad(info: TensorInfo, around: Surroundings) -> Fact:
+    said = "requires grad" if info.requires_grad else "does not require grad"
+    return Fact("requires_grad", info.requires_grad, str(info.requires_grad), said, said)
+
+
+def _retains_grad(info: TensorInfo, around: Surroundings) -> Fact:
+    said = "retain_grad" if info.retains_grad else ""
+    return Fact("retains_grad", info.retains_grad, str(info.retains_grad), said, said)
+
+
+def _view(info: TensorInfo, around: Surroundings) -> Fact:
+    if not info.is_view:
+        return Fact("view")
+    return Fact("view", "of another tensor", "of another tensor", "view", "view")
+
+
+def _inference(info: TensorInfo, around: Surroundings) -> Fact:
+    label = "inference tensor"
+    return Fact(label, "yes", "yes", "inference", label) if info.is_inference else Fact(label)
+
+
+def _version(info: TensorInfo, around: Surroundings) -> Fact:
+    if info.version is None:  # an inference tensor
         return Fact("version", None, "none", "no version", "no version")
-    return Fact("version", version, str(version), f"v{version}", f"version {version}")
+    words = str(info.version)
+    return Fact("version", info.version, words, f"v{words}", f"version {words}")
 
 
-def _grad(info: TensorInfo) -> Fact:
+def _values(info: TensorInfo, around: Surroundings) -> Fact:
+    if info.values is None:
+        return Fact("values")
+    words = numbers(info.values, info.shape)
+    value = Values(info.values, info.shape)
+    return Fact("values", value, words, f"= {words}", f"values {words}")
+
+
+def _grad(info: TensorInfo, around: Surroundings) -> Fact:
     """It goes without saying where backward puts no gradient and there is none."""
     words = summary(info.grad)
     is_told = info.requires_grad and (info.is_leaf or info.retains_grad)
@@ -256,13 +274,21 @@ def _grad(info: TensorInfo) -> Fact:
     return Fact(".grad", info.grad, words, f".grad {words}", f"grad {words}")
 
 
-def _grad_summary(grad: ValueSummary | None, around: Surroundings) -> Fact:
+def _grad_summary(info: TensorInfo, around: Surroundings) -> Fact:
     """What is known of ``.grad`` apart from its values."""
+    grad = info.grad
     if grad is None:
         return Fact(".grad")
     norm = "" if grad.norm is None else f"norm {number(grad.norm)}"
-    words = ", ".join(filter(None, (shape(grad.shape), _dtype(grad.dtype, around).short, norm)))
+    dtype = _dtype_fact(grad.dtype, around).short
+    words = ", ".join(filter(None, (shape(grad.shape), dtype, norm)))
     return Fact(".grad", grad, words, words, words)
+
+
+def _tensor_hooks(info: TensorInfo, around: Surroundings) -> Fact:
+    hooks = _hooks(info.hooks, around)
+    words = _listed(hooks)
+    return Fact("hooks", words or None, words or "none", parts=hooks)
 
 
 def _place(info: TensorInfo, around: Surroundings) -> Fact:
@@ -275,27 +301,35 @@ def _place(info: TensorInfo, around: Surroundings) -> Fact:
     return Fact("place", value, f"{of} {info.node} {name}", f"{of} {info.node}", f"{of} {name}")
 
 
-def _shape(sizes: tuple[int, ...] | None) -> Fact:
+def _sharing(info: TensorInfo, around: Surroundings) -> Fact:
+    words = ", ".join(around.sharing.get(info.id, ()))
+    label = "shares memory with"
+    return (
+        Fact(label, words, words, f"{label} {words}", f"{label} {words}") if words else Fact(label)
+    )
+
+
+def _shape_fact(sizes: tuple[int, ...] | None) -> Fact:
     words = shape(sizes)
     if sizes is None:
         return Fact("shape", None, words)
     return Fact("shape", words, words, words, f"shape {words}")
 
 
-def _dtype(dtype: str | None, around: Surroundings) -> Fact:
+def _dtype_fact(dtype: str | None, around: Surroundings) -> Fact:
     """Of float32 the short form is empty: it goes without saying."""
     words = around.tidy(dtype or "")
     return Fact("dtype", dtype, words, "" if dtype == "float32" else words, words)
 
 
-def _device(device: str | None, around: Surroundings) -> Fact:
+def _device_fact(device: str | None, around: Surroundings) -> Fact:
     if device is None or around.has_one_device:
         return Fact("device", device)
     words = around.tidy(device)
     return Fact("device", device, words, f"on {words}", f"on {words}")
 
 
-def _storage(storage: str | None, nbytes: int | None) -> Fact:
+def _storage_fact(storage: str | None, nbytes: int | None) -> Fact:
     if storage is None:
         return Fact("storage")
     amount = "" if nbytes is None else f" of {size(nbytes)}"
@@ -325,6 +359,31 @@ def _listed(facts: Sequence[Fact]) -> str:
     return ", ".join(fact.long for fact in facts)
 
 
+_TENSOR: Final[dict[TensorKey, Maker[TensorInfo]]] = {
+    "id": lambda info, around: Fact("id", info.id, info.id),
+    "name": _tensor_name,
+    "shape": lambda info, around: _shape_fact(info.shape),
+    "dtype": lambda info, around: _dtype_fact(info.dtype, around),
+    "device": lambda info, around: _device_fact(info.device, around),
+    "output": _output,
+    "is_leaf": _is_leaf,
+    "requires_grad": _requires_grad,
+    "retains_grad": _retains_grad,
+    "view": _view,
+    "inference": _inference,
+    "version": _version,
+    "values": _values,
+    "grad": _grad,
+    "grad summary": _grad_summary,
+    "hooks": _tensor_hooks,
+    "node": lambda info, around: Fact("node", info.node, info.node or "None"),
+    "place": _place,
+    "storage": lambda info, around: _storage_fact(info.storage, None),
+    "sharing": _sharing,
+}
+"""Every fact of a tensor, in order."""
+
+
 def node_facts(node: Node, around: Surroundings, tensors: Sequence[TensorInfo]) -> NodeFacts:
     """What there is to say of a node.
 
@@ -342,52 +401,59 @@ def node_facts(node: Node, around: Surroundings, tensors: Sequence[TensorInfo]) 
         >>> found["state"].words, found["root"].words, found["next_functions"].parts[0].words
         ('saves nothing', 'output 0', 'None: no gradient needed')
     """
-    made = ", ".join(around.names[one.id] for one in tensors if one.id != node.variable)
-    source, module = around.tidy(node.source or ""), around.tidy(node.module or "")
-    leaf = around.names.get(node.variable or "", node.variable or "")
-    arguments = ", ".join(map(str, node.arguments))
-    name = around.tidy(node.name)
-    return NodeFacts(
-        {
-            "id": Fact("id", node.id, node.id),
-            "name": Fact("name", node.name, name),
-            "root": _root(node, around),
-            "state": Fact("state", node.state, node.state, node.state, node.state),
-            "source": Fact("made by", node.source, source, source, source and f"made by {source}"),
-            "module": Fact(
-                "module",
-                node.module,
-                module,
-                module and f"in {module}",
-                module and f"module {module}",
-            ),
-            "variable": Fact(
-                "leaf", node.variable, leaf, leaf and f"of {leaf}", leaf and f"leaf {leaf}"
-            ),
-            "shapes": _output_shapes(node),
-            "tensors": Fact("tensors", None, made, long=made and f"made {made}"),
-            "arguments": Fact("arguments", arguments or None, arguments),
-            "next_functions": _entries(node, around),
-            "derivative": _derivative(node, around),
-            "saved numbers": _attributes(node, around),
-            **_node_hooks(node, around, tensors),
-        },
-        tuple(slot_facts(slot, around) for slot in node.saved),
-    )
+    return NodeFacts(Made(node, tensors), around)
 
 
-def _root(node: Node, around: Surroundings) -> Fact:
-    outputs = around.roots.get(node.id)
+def _state(made: Made, around: Surroundings) -> Fact:
+    words = made.node.state
+    return Fact("state", words, words, words, words)
+
+
+def _source(made: Made, around: Surroundings) -> Fact:
+    words = around.tidy(made.node.source or "")
+    return Fact("made by", made.node.source, words, words, words and f"made by {words}")
+
+
+def _module(made: Made, around: Surroundings) -> Fact:
+    if not made.node.module:
+        return Fact("module")
+    words = around.tidy(made.node.module)
+    return Fact("module", made.node.module, words, f"in {words}", f"module {words}")
+
+
+def _variable(made: Made, around: Surroundings) -> Fact:
+    leaf = made.node.variable
+    if leaf is None:
+        return Fact("leaf")
+    words = around.names.get(leaf, leaf)
+    return Fact("leaf", leaf, words, f"of {words}", f"leaf {words}")
+
+
+def _tensors(made: Made, around: Surroundings) -> Fact:
+    """Known tensors that it made."""
+    variable = made.node.variable
+    words = ", ".join(around.names[one.id] for one in made.tensors if one.id != variable)
+    return Fact("tensors", None, words, long=words and f"made {words}")
+
+
+def _arguments(made: Made, around: Surroundings) -> Fact:
+    words = ", ".join(map(str, made.node.arguments))
+    return Fact("arguments", words or None, words)
+
+
+def _root(made: Made, around: Surroundings) -> Fact:
+    outputs = around.roots.get(made.node.id)
     if not outputs:
         return Fact("root")
     words = "output " + ", ".join(map(str, outputs))
     return Fact("root", words, words, "root" if list(outputs) == [0] else f"root {words}", "root")
 
 
-def _output_shapes(node: Node) -> Fact:
+def _output_shapes(made: Made, around: Surroundings) -> Fact:
     """As data only where all of them are known."""
-    words = ", ".join(map(shape, node.output_shapes))
-    value = None if None in node.output_shapes else words or None
+    shapes = made.node.output_shapes
+    words = ", ".join(map(shape, shapes))
+    value = None if None in shapes else words or None
     return Fact("output shapes", value, words, words and f"→ {words}", words and f"output {words}")
 
 
@@ -396,11 +462,11 @@ def argument_of(node: Node, slot: int) -> str | None:
     return node.arguments[slot] if slot < len(node.arguments) else None
 
 
-def _entries(node: Node, around: Surroundings) -> Fact:
+def _entries(made: Made, around: Surroundings) -> Fact:
     """Entries of ``next_functions``; the label is the argument, else the place."""
     parts = []
-    for slot, entry in enumerate(node.next_functions):
-        label = around.tidy(argument_of(node, slot) or str(slot))
+    for slot, entry in enumerate(made.node.next_functions):
+        label = around.tidy(argument_of(made.node, slot) or str(slot))
         if entry is None:
             none = "no gradient needed"
             parts.append(Fact(label, None, f"None: {none}", "None", none))
@@ -413,63 +479,86 @@ def _entries(node: Node, around: Surroundings) -> Fact:
     return Fact("next_functions", None, brief, brief and f"-> {brief}", parts=tuple(parts))
 
 
-def _derivative(node: Node, around: Surroundings) -> Fact:
+def _derivative(made: Made, around: Surroundings) -> Fact:
     """torch's formula, line by line: the label is the argument."""
-    parts = []
-    for line in node.formula.split("\n") if node.formula else ():
+    formula, parts = made.node.formula, []
+    for line in formula.split("\n") if formula else ():
         argument, colon, expression = line.partition(": ")
         label, words = (argument, expression) if colon else ("", line)
         label, words = around.tidy(label), around.tidy(words)
         brief = f"∂{label}: {words}" if label else words
         whole = f"derivative {label}: {words}" if label else f"derivative {words}"
         parts.append(Fact(label, words, words, brief, whole))
-    return Fact("derivative", node.formula, parts=tuple(parts))
+    return Fact("derivative", formula, parts=tuple(parts))
 
 
-def _attributes(node: Node, around: Surroundings) -> Fact:
+def _attributes(made: Made, around: Surroundings) -> Fact:
     parts = []
-    for name, value in node.attributes:
+    for name, value in made.node.attributes:
         label, words = around.tidy(name), attribute(value, tidy=around.tidy)
         parts.append(Fact(label, value, words, f"{label}={words}", f"{label}={words}"))
     brief = ", ".join(part.short for part in parts)
     return Fact("saved numbers", None, brief, brief, brief and f"with {brief}", tuple(parts))
 
 
-def _node_hooks(
-    node: Node, around: Surroundings, tensors: Sequence[TensorInfo]
-) -> dict[NodeKey, Fact]:
-    """All hooks that can be seen, and of them those that are not told of a tensor."""
-    told = {hook for info in tensors for hook in info.hooks}
-    parts = _hooks(node.hooks, around)
-    own = tuple(part for part, hook in zip(parts, node.hooks, strict=True) if hook not in told)
+def _node_hooks(made: Made, around: Surroundings) -> Fact:
+    """All hooks that can be seen."""
+    node, parts = made.node, _hooks(made.node.hooks, around)
     seen = _listed(parts)
     others = ("others unknown" if parts else "unknown") if node.hooks_unknown else ""
     words = ", ".join(filter(None, (seen, others))) or "none"
-    known = "" if node.hooks_unknown else "all hooks known"
-    return {
-        "hooks": Fact("hooks", seen or None, words, seen or words, parts=parts),
-        "own hooks": Fact("hooks", _listed(own) or None, _listed(own), parts=own),
-        "hooks known": Fact("all hooks known", bool(known), str(bool(known)), known, known),
-    }
+    return Fact("hooks", seen or None, words, seen or words, parts=parts)
+
+
+def _own_hooks(made: Made, around: Surroundings) -> Fact:
+    """Of the hooks that can be seen those that are not told of a tensor."""
+    told = {hook for info in made.tensors for hook in info.hooks}
+    parts = _hooks([hook for hook in made.node.hooks if hook not in told], around)
+    return Fact("hooks", _listed(parts) or None, _listed(parts), parts=parts)
+
+
+def _hooks_known(made: Made, around: Surroundings) -> Fact:
+    is_known = not made.node.hooks_unknown
+    said = "all hooks known" if is_known else ""
+    return Fact("all hooks known", is_known, str(is_known), said, said)
+
+
+_NODE: Final[dict[NodeKey, Maker[Made]]] = {
+    "id": lambda made, around: Fact("id", made.node.id, made.node.id),
+    "name": lambda made, around: Fact("name", made.node.name, around.tidy(made.node.name)),
+    "root": _root,
+    "state": _state,
+    "source": _source,
+    "module": _module,
+    "variable": _variable,
+    "shapes": _output_shapes,
+    "tensors": _tensors,
+    "arguments": _arguments,
+    "next_functions": _entries,
+    "derivative": _derivative,
+    "saved numbers": _attributes,
+    "hooks": _node_hooks,
+    "own hooks": _own_hooks,
+    "hooks known": _hooks_known,
+}
+"""Every fact of a node, in order."""
 
 
 def slot_facts(slot: SavedTensor, around: Surroundings) -> SlotFacts:
     """What there is to say of a saved tensor."""
+    return Facts(slot, around, _SLOT)
+
+
+def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
+    """Its name and, when it is a known tensor or a view of one, which: ``self = b``."""
     name, tensor = around.tidy(slot.name), _saved_tensor(slot, around)
     equal = f"{name} = {tensor}" if tensor else name
-    amount = "" if slot.nbytes is None else size(slot.nbytes)
-    return Facts(
-        {
-            "name": Fact("saved", slot.name, name, equal, f"saved {equal}"),
-            "tensor": Fact("tensor", slot.tensor or slot.view_of, tensor, tensor, tensor),
-            **_slot_state(slot, around),
-            "shape": _shape(slot.shape),
-            "dtype": _dtype(slot.dtype, around),
-            "device": _device(slot.device, around),
-            "nbytes": Fact("bytes", slot.nbytes, amount, amount, amount),
-            "storage": _storage(slot.storage, slot.storage_nbytes),
-        }
-    )
+    return Fact("saved", slot.name, name, equal, f"saved {equal}")
+
+
+def _slot_tensor(slot: SavedTensor, around: Surroundings) -> Fact:
+    words = _saved_tensor(slot, around)
+    return Fact("tensor", slot.tensor or slot.view_of, words, words, words)
 
 
 def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
@@ -479,8 +568,8 @@ def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
     return around.names.get(slot.tensor or "", "")
 
 
-def _slot_state(slot: SavedTensor, around: Surroundings) -> dict[SlotKey, Fact]:
-    """State, whose short form has what matters most in it, and versions."""
+def _versions(slot: SavedTensor, around: Surroundings) -> Fact:
+    """``v0``; when they differ, both; what torch does not tell is called unknown."""
     saved, now = slot.saved_version, slot.current_version
     if saved is None:
         words = "" if now is None else f"saved version unknown, now v{now}"
@@ -488,14 +577,38 @@ def _slot_state(slot: SavedTensor, around: Surroundings) -> dict[SlotKey, Fact]:
         words = f"v{saved}" if now in (None, saved) else f"saved v{saved}, now v{now}"
     brief = f"⚠ {words or 'modified'}" if slot.state == "modified" else words
     at = f"at version {saved}" if saved is not None and slot.state == "held" else ""
-    versions = Fact("versions", None if saved is None else (saved, now), words, brief, at)
+    return Fact("versions", None if saved is None else (saved, now), words, brief, at)
+
+
+def _slot_state(slot: SavedTensor, around: Surroundings) -> Fact:
+    """State, whose short form has what matters most in it."""
+    versions = _versions(slot, around)
     if slot.state == "packed":
-        state = f"packed by {around.tidy(slot.packed_by)}" if slot.packed_by else "packed"
-        return {"state": Fact("state", "packed", state, state, state), "versions": versions}
+        said = f"packed by {around.tidy(slot.packed_by)}" if slot.packed_by else "packed"
+        return Fact("state", "packed", said, said, said)
     if slot.state == "held":
-        return {"state": Fact("state", "held", "held", brief, at), "versions": versions}
+        return Fact("state", "held", "held", versions.short, versions.long)
     if slot.state == "modified":
-        whole = f"modified, {words or 'modified'}"
-        return {"state": Fact("state", "modified", "modified", brief, whole), "versions": versions}
-    state = f"{slot.state} {words}".rstrip()
-    return {"state": Fact("state", slot.state, slot.state, state, state), "versions": versions}
+        whole = f"modified, {versions.words or 'modified'}"
+        return Fact("state", "modified", "modified", versions.short, whole)
+    said = f"{slot.state} {versions.words}".rstrip()
+    return Fact("state", slot.state, slot.state, said, said)
+
+
+def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
+    words = "" if slot.nbytes is None else size(slot.nbytes)
+    return Fact("bytes", slot.nbytes, words, words, words)
+
+
+_SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
+    "name": _slot_name,
+    "tensor": _slot_tensor,
+    "state": _slot_state,
+    "versions": _versions,
+    "shape": lambda slot, around: _shape_fact(slot.shape),
+    "dtype": lambda slot, around: _dtype_fact(slot.dtype, around),
+    "device": lambda slot, around: _device_fact(slot.device, around),
+    "nbytes": _nbytes,
+    "storage": lambda slot, around: _storage_fact(slot.storage, slot.storage_nbytes),
+}
+"""Every fact of a saved tensor, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gradviz.analysis.comparing.sides import Pairs, Reading
 from gradviz.model.fact_list import (
@@ -63,14 +63,14 @@ def _of_node(facts: NodeFacts) -> Told:
     return told | _told(facts, "own hooks")
 
 
-def _told(facts: Facts[Key], *keys: Key) -> Told:
+def _told(facts: Facts[Key, Any], *keys: Key) -> Told:
     """These facts as data, as far as there are any."""
     chosen = (facts[key] for key in keys)
     return {fact.label: fact.value for fact in chosen if fact.value is not None}
 
 
 def _of_both(
-    then: Facts[Key], now: Facts[Key], *keys: Key
+    then: Facts[Key, Any], now: Facts[Key, Any], *keys: Key
 ) -> Iterator[tuple[str, FactValue, FactValue]]:
     for key in keys:
         was, is_now = then[key].value, now[key].value
