@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradviz.capture.recorder import recorder, steps
+from gradviz.capture.recorder import call_events, steps
 from gradviz.model.explanation import CodeLine, Explanation
 from tests.analysis.silent_innocents import INNOCENTS, Innocent
 from tests.analysis.silent_running import FIRST, cured, run_plain, run_recorded
@@ -124,7 +124,7 @@ def test_nothing_is_told_where_not_everything_was_seen(
     innocent: Innocent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "MOST_STEPS", 25)
-    monkeypatch.setattr(recorder, "MOST_EVENTS", 1)
+    monkeypatch.setattr(call_events, "MOST_EVENTS", 1)
     recording = run_recorded(innocent.text, innocent.before)
     assert [str(found) for found in recording.explanations] == []
 

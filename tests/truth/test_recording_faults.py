@@ -12,7 +12,15 @@ import torch
 
 import gradviz
 from gradviz.capture import autograd
-from gradviz.capture.recorder import calls, disguise, engine, recorder, state, steps
+from gradviz.capture.recorder import (
+    disguise,
+    engine,
+    function_mode,
+    line_steps,
+    reading,
+    state,
+    steps,
+)
 from gradviz.model.events import Accumulated, Event, Freed, NodeRan
 from tests.programs import named
 from tests.truth.recorded import Seen, assert_same, bits, error_of, facts, nodes_now
@@ -58,7 +66,7 @@ KEPT: list[Any] = []
 
 
 def keeps_a_result(patch: Patch) -> None:
-    after(patch, calls.CallMode, "_after", lambda self, call, result: KEPT.append(result))
+    after(patch, function_mode.CallMode, "_after", lambda *args: KEPT.append(args[-1]))
 
 
 def takes_a_random_number(patch: Patch) -> None:
@@ -85,11 +93,11 @@ def leaves_numbers(patch: Patch) -> None:
 
 
 def bumps_a_version(patch: Patch) -> None:
-    def write(self: Any) -> None:
+    def write(self: Any, *_: Any) -> None:
         for leaf_ in [t for _, t in self._state.world.alive() if t.is_leaf and t.requires_grad]:
             torch._C._autograd._unsafe_set_version_counter((leaf_,), (leaf_._version + 1,))
 
-    after(patch, recorder.Recorder, "_read_state", write)
+    after(patch, reading.Reading, "step_ends", write)
 
 
 def changes_a_gradient(patch: Patch) -> None:
@@ -102,7 +110,7 @@ def changes_a_gradient(patch: Patch) -> None:
 
 
 def prints(patch: Patch) -> None:
-    after(patch, recorder.Recorder, "_line_ended", lambda self: print("a line"))
+    after(patch, line_steps.LineSteps, "line_ended", lambda *_: print("a line"))
 
 
 def stands_in_tracebacks(patch: Patch) -> None:

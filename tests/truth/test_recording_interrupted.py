@@ -14,12 +14,14 @@ import torch
 import gradviz
 from gradviz import RecordingError
 from gradviz.capture.recorder import (
-    calls,
+    call_events,
     disguise,
     engine,
     frame_tracer,
+    function_mode,
     lines,
     monitoring_tracer,
+    reading,
     state,
     steps,
 )
@@ -60,8 +62,11 @@ PLACES: list[Place] = [
     (numbers.World, "know"),
     (numbers.World, "node_number"),
     (numbers.World, "forget"),
-    (calls.CallMode, "_before"),
-    (calls.CallMode, "_after"),
+    (function_mode.CallMode, "_before"),
+    (function_mode.CallMode, "_after"),
+    (call_events.CallEvents, "after"),
+    (reading.Reading, "step_ends"),
+    (reading.Reading, "stopped"),
     (disguise.Disguise, "call"),
     (lines.Lines, "line_event"),
     (lines.Lines, "stop"),

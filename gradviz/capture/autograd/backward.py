@@ -17,10 +17,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, TypeAlias
 
 from torch.autograd import graph as _graph
+
+from gradviz.capture.passing import runs_user_code
 
 _run_backward: Final[Any] = _graph._engine_run_backward
 _CODE: Final[CodeType] = _run_backward.__code__
@@ -53,6 +56,7 @@ class BackwardCall:
     accumulates: bool
 
 
+@runs_user_code
 def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     """Wait for the reading to end, then run backward as torch does."""
     me = threading.get_ident()
@@ -68,7 +72,7 @@ def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
                 for tell in list(_strangers):
                     tell()
         call = _call(t_outputs, *args, **kwargs)
-        return observer(lambda: _original(t_outputs, *args, **kwargs), call)
+        return observer(partial(_original, t_outputs, *args, **kwargs), call)
     finally:
         if is_first:
             _let_go.discard(me)
@@ -95,6 +99,7 @@ def _call(
 
 
 # The body that is exchanged sees the names of torch.autograd.graph, hence the import.
+@runs_user_code
 def _other_body(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     from gradviz.capture.autograd.backward import run_when_nobody_reads
 

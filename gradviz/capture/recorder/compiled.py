@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.listening import Watch
+from gradviz.capture.recorder.listening import Observer
 
 
-class CompiledCalls:
+class CompiledCalls(Observer):
     """Takes the mode that sees operations off while a compiled function runs.
 
     The compiler would follow calls into the mode, and compile anew once it is gone. So nothing
@@ -20,23 +19,24 @@ class CompiledCalls:
 
     Args:
         mode: What is taken off.
-        tell: Called when it was taken off.
+        observer: Is told that it was taken off.
     """
 
-    def __init__(self, mode: TorchFunctionMode, tell: Callable[[], None]) -> None:
+    rests = True
+
+    def __init__(self, mode: TorchFunctionMode, observer: Observer) -> None:
         self._mode = mode
-        self._tell = tell
-        self._watch = Watch(self.entered, self.left, rests=True)
+        self._observer = observer
         self._places: list[tuple[FrameType, int | None]] = []
 
-    def watch(self, code: CodeType) -> Watch | None:
-        """What to do when a function runs."""
-        return self._watch if autograd.is_compiled_call(code) else None
+    def watches(self, code: CodeType) -> bool:
+        """Whether a call of a compiled function runs in this code."""
+        return autograd.is_compiled_call(code)
 
     def entered(self, frame: FrameType) -> None:
         """Take the mode off while this frame runs."""
         self._places.append((frame, autograd.take_mode_off(self._mode)))
-        self._tell()
+        self._observer.calls_hidden()
 
     def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
         """Put it on again."""

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import torch
 
+from gradviz.capture.passing import runs_user_code
+
 NAME: Final = "__gradviz_call__"
 """Name of the frame that looks like the caller's."""
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -48,6 +50,7 @@ class Disguise:
     def __init__(self) -> None:
         self._codes: dict[tuple[str, int], CodeType] = {}
 
+    @runs_user_code
     def call(self, frame: FrameType, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """``function(*args, **kwargs)``, from a frame that looks like ``frame``."""
         at = frame.f_code.co_filename, frame.f_lineno or 1

@@ -11,16 +11,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.naming import is_tensor
-from gradviz.capture.recorder.calls import Pausable, Untraced
+from gradviz.capture.passing import runs_user_code
+from gradviz.capture.recorder.function_mode import CallMode
+from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.reading import Reading
 from gradviz.capture.recorder.state import State
-from gradviz.capture.recorder.steps import Memory, Steps
+from gradviz.capture.recorder.steps import Steps, memory_of
+from gradviz.capture.recorder.tracing import Tracer
 from gradviz.capture.traversal import walk
 from gradviz.capture.values import summarise
 from gradviz.model import GraphBusyError, Hook, Node, SavedTensor, ValueSummary
@@ -42,18 +47,6 @@ MOST_NODES: Final = 20_000
 """Nodes of a backward above which they are not followed one by one."""
 
 
-class Place(Protocol):
-    """Where the user's code stands."""
-
-    @property
-    def line(self) -> int | None:
-        """Line that runs."""
-
-    @property
-    def code(self) -> int:
-        """Place of its source text."""
-
-
 @dataclass
 class _Open:
     """A node that is being run."""
@@ -69,33 +62,39 @@ class _Open:
     seconds: float | None = None
 
 
-class Engine:
+class Engine(Observer):
     """Observes the backwards of a recording.
 
     Args:
         state: Rows of the graph.
         steps: Where steps are written.
-        where: Where the user's code stands.
+        lines: Where the user's code stands.
+        reading: Reads the state again if torch was called since it was read.
+        mode: Is on while a backward runs.
+        tracer: Rests while hooks of this class run.
+        observer: Is told of a bug in here.
         values: Whether numbers are read.
-        refresh: Reads the state again if torch was called since it was read.
-        failed: Told of a bug in here.
     """
 
     def __init__(
         self,
         state: State,
         steps: Steps,
-        where: Place,
+        lines: Lines,
+        reading: Reading,
+        mode: CallMode,
+        tracer: Tracer,
+        observer: Observer,
         values: bool,
-        refresh: Callable[[], None],
-        failed: Callable[[BaseException], None],
     ) -> None:
         self._state = state
         self._steps = steps
-        self._where = where
+        self._lines = lines
+        self._reading = reading
+        self._mode = mode
+        self._tracer = tracer
+        self._observer = observer
         self._values = values
-        self._refresh = refresh
-        self._failed = failed
         self._count = 0
         self._numbers: list[int] = []
         self._open: dict[int, list[_Open]] = {}
@@ -103,10 +102,12 @@ class Engine:
         self._live: dict[str, Any] = {}
         """Nodes that may run, by id; only while backward runs."""
         self._ran = 0
-        self.tracer: Pausable = Untraced()
-        """Rests while hooks of this class run."""
         self.failure: tuple[str | None, int | None] = (None, None)
         """Node that was running, and number of the backward, when the last backward raised."""
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """An error of a later line is not this backward's."""
+        self.failure = (None, None)
 
     # ---------------------------------------------------------------- running
 
@@ -115,15 +116,21 @@ class Engine:
         """Whether a backward of this recording runs."""
         return bool(self._numbers)
 
+    @runs_user_code
     def run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
-        """Run a backward under observation."""
+        """Run a backward under observation; its hooks are part of the line that called it."""
+        with autograd.mode_on(self._mode):
+            return self._run(run, call)
+
+    @runs_user_code
+    def _run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
         handles: list[Any] = []
         outer_live, outer_ran = self._live, self._ran
         self._count += 1
         number = self._count
         raised = True
         try:
-            self.tracer.pause()
+            self._tracer.pause()
             try:
                 handles = self._begin(call, number)
             except GraphBusyError:
@@ -131,10 +138,11 @@ class Engine:
                     Note("other thread", "another thread runs backward() on this graph too")
                 )
             except Exception as error:
-                self._failed(error)
+                self._observer.failed(error)
             finally:
-                self.tracer.resume()
+                self._tracer.resume()
             self._numbers.append(number)
+            self._lines.pause()
             result = run()
             raised = False
             return result
@@ -142,10 +150,11 @@ class Engine:
             _take_away(handles)
             if number in self._numbers:
                 self._numbers.remove(number)
+                self._lines.resume()
             try:
                 self._end(number, raised)
             except Exception as error:
-                self._failed(error)
+                self._observer.failed(error)
             self._live, self._ran = outer_live, outer_ran
 
     def _begin(self, call: BackwardCall, number: int) -> list[Any]:
@@ -205,14 +214,14 @@ class Engine:
         return [node.register_prehook(before), node.register_hook(after)]
 
     def _guard(self, look: Callable[[], None]) -> None:
-        self.tracer.pause()
+        self._tracer.pause()
         try:
             with autograd.unseen():
                 look()
         except Exception as error:
-            self._failed(error)
+            self._observer.failed(error)
         finally:
-            self.tracer.resume()
+            self._tracer.resume()
 
     def _end(self, number: int, raised: bool) -> None:
         self._flush()
@@ -361,7 +370,7 @@ class Engine:
         if is_known and is_tensor(value):
             with autograd.unseen():
                 returned = self._summary(value)
-        self._refresh()
+        self._reading.refresh()
         self._steps.add(HookFired(number, hook, key, tensor, returned, not is_known))
         self._step("hook", 2, key, number)
 
@@ -389,19 +398,11 @@ class Engine:
         number: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        where = self._where
-        self._steps.step(kind, level, where.line, where.code, key, number, seconds)
+        lines = self._lines
+        self._steps.step(kind, level, lines.line, lines.code, key, number, seconds)
 
 
 _THERE: Final = ("held", "modified", "packed")
-
-
-def memory_of(state: State, perhaps_gone: list[int] | None = None) -> Memory:
-    """Bytes of live storages the recording knows, and what the allocator of CUDA has given out."""
-    allocated = None
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        allocated = int(torch.cuda.memory_allocated())
-    return Memory(state.world.live_bytes(perhaps_gone), allocated)
 
 
 def _take_away(handles: list[Any]) -> None:

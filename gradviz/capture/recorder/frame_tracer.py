@@ -8,7 +8,10 @@ from types import FrameType
 from typing import Any, Final
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.listening import NO_ROLE, BaseTracer, Listener, Role
+from gradviz.capture.recorder import disguise
+from gradviz.capture.recorder.base_tracer import NO_ROLE, BaseTracer, Role
+from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.listening import Observers
 
 _ENDS: Final = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions by which loops end; a line that gets one has not failed."""
@@ -26,8 +29,8 @@ _Hook: Final = ctypes.PYFUNCTYPE(
 class FrameTracer(BaseTracer):
     """Tracing on the level of C, for Python 3.10 and 3.11."""
 
-    def __init__(self, listener: Listener, first: FrameType | None) -> None:
-        super().__init__(listener, first)
+    def __init__(self, lines: Lines, observers: Observers, first: FrameType | None) -> None:
+        super().__init__(lines, observers, first)
         self._before: Any = None
         self._is_on = False
         self._is_deep = False
@@ -61,7 +64,7 @@ class FrameTracer(BaseTracer):
         """
         self._is_deep = True
         sys.settrace(None)
-        self.listener.failed(RecursionError())
+        self.observers.failed(RecursionError())
 
     def stop(self) -> None:
         """Tell nothing any more."""
@@ -106,36 +109,36 @@ class FrameTracer(BaseTracer):
             else:
                 self._tell(frame, role, what, argument)
         except BaseException as error:
-            self.listener.failed(error)
+            self.observers.failed(error)
         return 0
 
     def _tell(self, frame: FrameType, role: Role, what: int, argument: int | None) -> None:
         has_lines = role.has_lines or frame is self.first
-        watch = role.watch
+        watcher = role.watcher
         if what == _LINE:
             if has_lines:
                 with autograd.unseen():
-                    self.listener.line(frame, frame.f_lineno)
+                    self.lines.line_event(frame, frame.f_lineno)
         elif what == _CALL:
             frame.f_trace_lines = has_lines
-            if watch is not None:
-                watch.entered(frame)
-                if watch.rests:
+            if watcher is not None:
+                watcher.entered(frame)
+                if watcher.rests:
                     self.resting = frame
         elif what == _RETURN:
             self.resting = None
-            if watch is not None:
-                watch.left(frame, _object(argument), argument is not None)
+            if watcher is not None:
+                watcher.left(frame, _object(argument), argument is not None)
             if has_lines:
                 with autograd.unseen():
-                    self.listener.line_frame_left(frame, argument is None, _object(argument))
+                    self.lines.left(frame, argument is None, _object(argument))
 
     def _raised(self, frame: FrameType, role: Role, kind: Any, error: Any, tb: Any) -> None:
-        self.listener.clean(tb)
+        disguise.clean(tb)
         is_end = isinstance(kind, type) and issubclass(kind, _ENDS)
         if (role.has_lines or frame is self.first) and not is_end:
             with autograd.unseen():
-                self.listener.line_raised(frame, kind if error is None else error)
+                self.lines.raised(frame, kind if error is None else error)
 
 
 _set_trace: Final[Any] = ctypes.pythonapi.PyEval_SetTrace

@@ -21,18 +21,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
+from gradviz.capture.passing import RUNS_USER_CODE
+
 _LATER: Final = 0.002
 """Seconds after which a signal is sent again."""
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_PASSING: Final = {
-    ("calls.py", "__torch_function__"),
-    ("disguise.py", "call"),
-    ("engine.py", "run"),
-    ("recorder.py", "_backward"),
-    ("backward.py", "run_when_nobody_reads"),
-    ("backward.py", "<lambda>"),
-}
-"""Functions of ours that run the user's code."""
 
 
 def _is_ours(frame: FrameType | None) -> bool:
@@ -41,9 +34,8 @@ def _is_ours(frame: FrameType | None) -> bool:
         frame = frame.f_back
     innermost = True
     while frame is not None:
-        file, name = frame.f_code.co_filename, frame.f_code.co_name
-        passes = (os.path.basename(file), name) in _PASSING and not innermost
-        if file.startswith(_OWN) and not passes:
+        passes = frame.f_code in RUNS_USER_CODE and not innermost
+        if frame.f_code.co_filename.startswith(_OWN) and not passes:
             return True
         innermost = False
         frame = frame.f_back

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source
+from gradviz.capture.recorder.listening import Observer
 from gradviz.capture.recorder.source import Source, Spans
 from gradviz.model.events import Position
 
@@ -34,24 +34,20 @@ class Lines:
 
     Args:
         first: Source of the cell or block.
-        ended: Called when a statement has run, with what it has raised and a handler in the
-            recorded code has caught, else ``None``, and the value if it returned one;
-            :attr:`line` is still its line.
-        calls: Called when a followed function begins to run while a line of another runs.
         file: File name of the cell; ``""`` for a block.
+        into: Code of functions whose lines are followed too.
+        observer: Is told when a statement has run, while :attr:`line` is still its line, and
+            when a followed function begins while a line of another runs.
     """
 
     def __init__(
-        self,
-        first: Source,
-        ended: Callable[[Any, Any], None],
-        calls: Callable[[FrameType], None],
-        file: str,
+        self, first: Source, file: str, into: frozenset[CodeType], observer: Observer
     ) -> None:
         self.sources: list[Source] = [first]
         self._file = file
-        self._ended = ended
-        self._calls = calls
+        self._into = into
+        self._observer = observer
+        self._pauses = 0
         self._levels: list[_Level] = []
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
@@ -114,12 +110,22 @@ class Lines:
         ordinal = level.calls[position]
         return replace(position, ordinal=ordinal) if ordinal else position
 
-    def has_called(self, position: Position) -> None:
-        """A call at this position of the line that runs is told."""
-        if self._levels:
+    def has_called(self, position: Position | None) -> None:
+        """A call of the line that runs has been written down."""
+        if self._levels and position is not None:
             self._levels[-1].calls[replace(position, ordinal=0)] += 1
 
-    def is_inside(self, code: CodeType) -> bool:
+    def has(self, code: CodeType) -> bool:
+        """Whether a code object has lines that are followed; a comprehension is part of one."""
+        is_function = code.co_name == "<module>" or not code.co_name.startswith("<")
+        return is_function and self.is_recorded(code)
+
+    def is_recorded(self, code: CodeType) -> bool:
+        """Whether a function, a lambda or a comprehension stands in the recorded code."""
+        is_of_cell = bool(self._file) and code.co_filename == self._file
+        return is_of_cell or code in self._into or self._is_inside(code)
+
+    def _is_inside(self, code: CodeType) -> bool:
         """Whether a function was defined in the recorded block itself."""
         first = self.sources[0]
         return (
@@ -131,8 +137,18 @@ class Lines:
 
     # ---------------------------------------------------------------- listening
 
+    def pause(self) -> None:
+        """Follow no lines until :meth:`resume`: what runs is part of the line that called it."""
+        self._pauses += 1
+
+    def resume(self) -> None:
+        """Follow lines again."""
+        self._pauses -= 1
+
     def line_event(self, frame: FrameType, line: int) -> None:
         """A line of a followed frame is about to run."""
+        if self._pauses:
+            return
         level = self._level(frame)
         piece = self.sources[level.place]
         if not piece.covers(line):
@@ -184,7 +200,7 @@ class Lines:
         else:
             place = self._place_of(frame.f_code)
         if self.line is not None:
-            self._calls(frame)
+            self._observer.function_begins(frame)
         self._levels.append(_Level(frame, place))
         return self._levels[-1]
 
@@ -204,7 +220,7 @@ class Lines:
     def _end(self, level: _Level, value: Any = None) -> None:
         if level.line is None or level is not self._levels[-1]:
             return
-        self._ended(level.error, value)
+        self._observer.line_ended(level.error, value)
         level.line = level.error = None
         level.calls.clear()
 

@@ -1,74 +1,127 @@
-"""Who is told of lines and functions, and what both ways of tracing share."""
+"""Who is told what happens while code is recorded: one protocol for all observers."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, ClassVar
+
+from gradviz.capture.recorder.calls import Call
 
 
-@dataclass(frozen=True)
-class Watch:
-    """What to call when a function is entered, and when it is left with its value."""
+class Observer:
+    """Is told what happens; what a class does not define is of no interest to it."""
 
-    entered: Callable[[FrameType], None]
-    left: Callable[[FrameType, Any, bool], None]
-    """Frame, returned value, and whether it is known."""
-    rests: bool = False
-    """Whether nothing is told while the function runs."""
+    rests: ClassVar[bool] = False
+    """Whether nothing is told while a function runs that it watches."""
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether it is told when a function begins and ends; asked once per code object."""
+        return False
+
+    def entered(self, frame: FrameType) -> None:
+        """A function that it watches begins to run."""
+
+    def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """A function that it watches has ended, with a value if that is known."""
+
+    def before(self, call: Call) -> bool:
+        """torch is about to be called; returns whether the call is of interest.
+
+        If it is not, nobody is told what became of it, nor is who comes later asked.
+        """
+        return True
+
+    def after(self, call: Call) -> None:
+        """A call of torch has returned; nothing of it may be kept."""
+
+    def raised(self, call: Call, error: BaseException) -> None:
+        """A call of torch has raised; nothing of it may be kept."""
+
+    def calls_hidden(self) -> None:
+        """Calls of torch are not told for a while."""
+
+    def function_begins(self, frame: FrameType) -> None:
+        """A function whose lines are followed begins to run in the middle of a line."""
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """A line has run.
+
+        Args:
+            error: What it has raised and the recorded code has caught, else ``None``.
+            value: What it has returned, if it returned.
+        """
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """All that happened since the last step is about to be written down.
+
+        Args:
+            unnamed: Values without a name that are alive.
+        """
+
+    def failed(self, error: BaseException) -> None:
+        """One of the observers has raised; the recorded code runs on."""
+
+    def stopped(self) -> None:
+        """The recording has ended: nothing of the recorded code may be kept."""
 
 
-@dataclass(frozen=True)
-class Role:
-    """What a code object is to the recording."""
+class Observers(Observer):
+    """All observers of a recording, told in the order in which they were added."""
 
-    has_lines: bool = False
-    """Whether its lines are told."""
-    watch: Watch | None = None
+    def __init__(self) -> None:
+        self._all: tuple[Observer, ...] = ()
 
+    def add(self, *observers: Observer) -> None:
+        """Tell these too from now on, after those that are there."""
+        self._all += observers
 
-NO_ROLE: Final = Role()
+    def watcher(self, code: CodeType) -> Observer | None:
+        """The first that watches a function."""
+        return next((one for one in self._all if one.watches(code)), None)
 
+    def before(self, call: Call) -> bool:
+        """Whether all of them want to know more; the first that does not ends the question."""
+        return all(one.before(call) for one in self._all)
 
-@dataclass(frozen=True)
-class Listener:
-    """Who is told."""
+    def after(self, call: Call) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.after(call)
 
-    role_of: Callable[[CodeType], Role]
-    """What a code object is to the recording; asked once per code object."""
-    line: Callable[[FrameType, int], None]
-    """A line is about to run."""
-    line_frame_left: Callable[[FrameType, bool, Any], None]
-    """A frame whose lines are told is left; whether by an exception, else with which value."""
-    line_raised: Callable[[FrameType, Any], None]
-    """A line of such a frame has raised: the exception or its class."""
-    clean: Callable[[Any], None]
-    """Takes the recorder out of a traceback that a frame is about to see."""
-    failed: Callable[[BaseException], None]
-    """A bug in one of the above."""
+    def raised(self, call: Call, error: BaseException) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.raised(call, error)
 
+    def calls_hidden(self) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.calls_hidden()
 
-class BaseTracer:
-    """What both ways of tracing share."""
+    def function_begins(self, frame: FrameType) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.function_begins(frame)
 
-    def __init__(self, listener: Listener, first: FrameType | None) -> None:
-        self.listener = listener
-        self.first = first
-        self.thread = threading.get_ident()
-        self.roles: dict[CodeType, Role] = {}
-        self.resting: FrameType | None = None
-        """Frame that must return before anything is told again."""
+    def line_ended(self, error: Any, value: Any) -> None:
+        """Tell all; the first writes the step."""
+        for one in self._all:
+            one.line_ended(error, value)
 
-    def role(self, code: CodeType) -> Role:
-        """Role of a code object, asked for once."""
-        try:
-            return self.roles[code]
-        except KeyError:
-            found = self.roles[code] = self.listener.role_of(code)
-            return found
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Have all write down their events."""
+        for one in self._all:
+            one.step_ends(unnamed)
 
-    def is_line_frame(self, frame: FrameType) -> bool:
-        """Whether the lines of a frame are told."""
-        return frame is self.first or self.role(frame.f_code).has_lines
+    def failed(self, error: BaseException) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.failed(error)
+
+    def stopped(self) -> None:
+        """Have all forget, whatever one of them raises."""
+        for one in self._all:
+            try:
+                one.stopped()
+            except Exception as error:
+                self.failed(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -10,25 +9,23 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.compiled import CompiledCalls
-from gradviz.capture.recorder.listening import Watch
+from gradviz.capture.recorder.listening import Observer
 from gradviz.capture.recorder.source import Spans
+from gradviz.capture.recorder.variables import Variables
 
 
-class Modules:
+class Modules(Observer):
     """Follows calls of ``nn.Module`` objects (F7.01).
 
     Args:
-        variables: Gives the variables in sight, by which modules get their names.
+        variables: Those in sight, by which modules get their names.
         compiled: Lets the mode rest.
     """
 
-    def __init__(
-        self, variables: Callable[[], list[tuple[str, Any]]], compiled: CompiledCalls
-    ) -> None:
+    def __init__(self, variables: Variables, compiled: CompiledCalls) -> None:
         self._variables = variables
         self._compiled = compiled
         self._code = autograd.code_of_module_call()
-        self._watch = Watch(self._entered, self._left)
         self._stack: list[str] = []
         self._spans = Spans()
         self._paths: dict[int, str] = {}
@@ -43,18 +40,20 @@ class Modules:
         found = self._spans.at(number)
         return found if isinstance(found, str) else None
 
-    def watch(self, code: CodeType) -> Watch | None:
-        """What to do when a function runs."""
-        return self._watch if code is self._code else None
+    def watches(self, code: CodeType) -> bool:
+        """Whether calls of modules run in this code."""
+        return code is self._code
 
-    def _entered(self, frame: FrameType) -> None:
+    def entered(self, frame: FrameType) -> None:
+        """A module is called."""
         module = frame.f_locals.get("self")
         if _may_take_fast_path(module):
             self._compiled.entered(frame)
         self._stack.append(self._path(module))
         self._mark()
 
-    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
+        """A module has returned, or raised."""
         self._compiled.left(frame)
         if self._stack:
             self._stack.pop()
@@ -73,7 +72,7 @@ class Modules:
         return path
 
     def _learn(self) -> None:
-        for name, value in self._variables():
+        for name, value in self._variables.all():
             if name.startswith("_") or not issubclass(type(value), torch.nn.Module):
                 continue
             for path, module in torch.nn.Module.named_modules(value):

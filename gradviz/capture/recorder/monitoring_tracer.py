@@ -9,7 +9,10 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder.listening import NO_ROLE, BaseTracer, Listener
+from gradviz.capture.recorder import disguise
+from gradviz.capture.recorder.base_tracer import NO_ROLE, BaseTracer
+from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.listening import Observers
 from gradviz.model import RecordingError
 
 monitoring: Final[Any] = getattr(sys, "monitoring", None)
@@ -21,8 +24,8 @@ class MonitoringTracer(BaseTracer):
 
     _TOOLS: Final = (4, 3, 5, 2)
 
-    def __init__(self, listener: Listener, first: FrameType | None) -> None:
-        super().__init__(listener, first)
+    def __init__(self, lines: Lines, observers: Observers, first: FrameType | None) -> None:
+        super().__init__(lines, observers, first)
         self._tool = -1
         self._codes: set[CodeType] = set()
 
@@ -91,7 +94,7 @@ class MonitoringTracer(BaseTracer):
             with autograd.unseen():
                 tell()
         except BaseException as error:
-            self.listener.failed(error)
+            self.observers.failed(error)
 
     @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
@@ -104,11 +107,11 @@ class MonitoringTracer(BaseTracer):
         if code not in self._codes:
             lines = events.LINE if role.has_lines else 0
             self._add(code, lines | events.PY_RETURN)
-        watch = role.watch
-        if watch is not None:
+        watcher = role.watcher
+        if watcher is not None:
             frame = sys._getframe(1)
-            self._guarded(lambda: watch.entered(frame))
-            if watch.rests:
+            self._guarded(lambda: watcher.entered(frame))
+            if watcher.rests:
                 self.resting = frame
         return None
 
@@ -118,7 +121,7 @@ class MonitoringTracer(BaseTracer):
             return
         frame = sys._getframe(1)
         if self.is_line_frame(frame):
-            self._guarded(lambda: self.listener.line(frame, line))
+            self._guarded(lambda: self.lines.line_event(frame, line))
 
     @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
@@ -141,11 +144,11 @@ class MonitoringTracer(BaseTracer):
         return self.resting is not None
 
     def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
-        watch = self.role(frame.f_code).watch
-        if watch is not None:
-            watch.left(frame, value, is_known)
+        watcher = self.role(frame.f_code).watcher
+        if watcher is not None:
+            watcher.left(frame, value, is_known)
         if self.is_line_frame(frame):
-            self.listener.line_frame_left(frame, not is_known, value)
+            self.lines.left(frame, not is_known, value)
 
     @autograd.never_compiled
     def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
@@ -155,6 +158,6 @@ class MonitoringTracer(BaseTracer):
         self._guarded(lambda: self._clean(frame, error))
 
     def _clean(self, frame: FrameType, error: BaseException) -> None:
-        self.listener.clean(error.__traceback__)
+        disguise.clean(error.__traceback__)
         if self.is_line_frame(frame):
-            self.listener.line_raised(frame, error)
+            self.lines.raised(frame, error)

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd, naming
-from gradviz.capture.recorder.listening import Watch
+from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.reading import Reading
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.world import World
 from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
@@ -18,50 +19,53 @@ from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
 _Before = list[tuple[str, autograd.TensorRef, "int | None", bool]]
 
 
-class Optimizers:
+class Optimizers(Observer):
     """Follows optimizers; what they do to each parameter is one event.
 
     Args:
         world: The known tensors.
         steps: Where events are written.
-        quieten: Called with 1 when an optimizer begins, and with -1 when it ends.
-        touch: Told of tensors that are about to be used.
+        reading: Reads tensors before they are used.
     """
 
-    def __init__(
-        self,
-        world: World,
-        steps: Steps,
-        quieten: Callable[[int], None],
-        touch: Callable[[list[torch.Tensor]], None],
-    ) -> None:
+    def __init__(self, world: World, steps: Steps, reading: Reading) -> None:
         self._world = world
         self._steps = steps
-        self._quieten = quieten
-        self._touch = touch
+        self._reading = reading
         self._running: list[tuple[FrameType, str, _Before]] = []
-        self._watches: dict[CodeType, Watch] = {}
-        for code in autograd.codes_of_optimizer_step():
-            self._watches[code] = Watch(self._entered, self._stepped)
-        for code in autograd.codes_of_zero_grad():
-            self._watches[code] = Watch(self._entered, self._zeroed)
-        for code in autograd.codes_of_clipping():
-            self._watches[code] = Watch(_nothing, self._clipped)
+        self._clipping = frozenset(autograd.codes_of_clipping())
+        self._ends: dict[CodeType, Callable[[FrameType], None]] = {
+            **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
+            **dict.fromkeys(autograd.codes_of_zero_grad(), self._zeroed),
+            **dict.fromkeys(self._clipping, self._clipped),
+        }
 
-    def watch(self, code: CodeType) -> Watch | None:
-        """What to do when a function runs."""
-        return self._watches.get(code)
+    @property
+    def is_running(self) -> bool:
+        """Whether an optimizer runs: what it calls is told as one event."""
+        return bool(self._running)
 
-    def _entered(self, frame: FrameType) -> None:
+    def watches(self, code: CodeType) -> bool:
+        """Whether a function is a step, a ``zero_grad`` or clips gradients."""
+        return code in self._ends
+
+    def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """Tell what has become of the parameters."""
+        self._ends[frame.f_code](frame)
+
+    def entered(self, frame: FrameType) -> None:
+        """Note how the parameters are before; clipping makes its list of them itself."""
+        if frame.f_code in self._clipping:
+            return
         variables = frame.f_locals
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
         with autograd.unseen():
             before = self._before(_parameters(owner))
         self._running.append((frame, type(owner).__name__, before))
-        self._quieten(1)
+        self._reading.changed()
 
     def _before(self, parameters: list[torch.Tensor]) -> _Before:
-        self._touch(parameters)
+        self._reading.touch(parameters)
         before: _Before = []
         for tensor in parameters:
             version = autograd.version_of(tensor)
@@ -72,12 +76,12 @@ class Optimizers:
     def _end(self, frame: FrameType) -> tuple[str, _Before] | None:
         while self._running:
             running, name, before = self._running.pop()
-            self._quieten(-1)
+            self._reading.changed()
             if running is frame:
                 return name, before
         return None
 
-    def _stepped(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def _stepped(self, frame: FrameType) -> None:
         found = self._end(frame)
         if found is None:
             return
@@ -92,7 +96,7 @@ class Optimizers:
         parameters = tuple(key for key, *_ in before)
         self._steps.add(OptimizerStepped(name, tuple(updated), tuple(skipped), parameters))
 
-    def _zeroed(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def _zeroed(self, frame: FrameType) -> None:
         found = self._end(frame)
         if found is None:
             return
@@ -102,7 +106,7 @@ class Optimizers:
         tensors = tuple(key for key, _ in had)
         self._steps.add(ZeroedGrad(name, to_none, tensors))
 
-    def _clipped(self, frame: FrameType, value: Any, is_known: bool) -> None:
+    def _clipped(self, frame: FrameType) -> None:
         """Gradients were clipped; the list of parameters stands in the frame, once it is made."""
         variables = dict(naming.local_variables(frame))
         given = variables.get("parameters")
@@ -113,16 +117,12 @@ class Optimizers:
             alive = [tensor for _, tensor in self._world.alive()]
             tensors = [t for t in alive if t.is_leaf and id(t.grad) in grads]
         with autograd.unseen():
-            self._touch(tensors)
+            self._reading.touch(tensors)
             keys = {self._world.know(t).id: t.grad is not None for t in tensors}
         without = tuple(key for key, has_grad in keys.items() if not has_grad)
         limit = variables.get("max_norm", variables.get("clip_value"))
         only_measures = type(limit) is float and math.isinf(limit)
         self._steps.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
-
-
-def _nothing(frame: FrameType) -> None:
-    """Before clipping there is nothing to note."""
 
 
 def _parameters(owner: Any) -> list[torch.Tensor]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Final
 
+from gradviz.capture import autograd
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.lines import Lines
 from gradviz.model.events import Position
@@ -18,14 +18,11 @@ class Positions:
     """Tells which expression of the line that runs has made a call.
 
     Args:
-        lines: Tells which line runs.
-        is_recorded: Whether a code object is a part of the recorded code, be it a function whose
-            lines are steps, or a lambda, a generator expression or a comprehension.
+        lines: Tells which line runs, and which code is recorded.
     """
 
-    def __init__(self, lines: Lines, is_recorded: Callable[[CodeType], bool]) -> None:
+    def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._is_recorded = is_recorded
         self._recorded: dict[int, tuple[CodeType, bool]] = {}
         self._expressions = Expressions()
 
@@ -38,10 +35,11 @@ class Positions:
 
         Returns:
             The expression of the innermost frame of the recorded code, or ``None`` if it is not
-            known, or does not belong to the line that runs: a lambda from another line does not.
+            known, or does not belong to the line that runs: a lambda from another line does not,
+            nor does what runs inside a backward.
         """
         lines = self._lines
-        if lines.line is None or name in _TRUTH_TESTS:
+        if lines.line is None or name in _TRUTH_TESTS or autograd.backward_is_running():
             return None
         inner: FrameType | None = frame
         while inner is not None and inner is not lines.frame and not self._has(inner.f_code):
@@ -54,5 +52,5 @@ class Positions:
     def _has(self, code: CodeType) -> bool:
         known = self._recorded.get(id(code))
         if known is None:
-            known = self._recorded[id(code)] = code, self._is_recorded(code)
+            known = self._recorded[id(code)] = code, self._lines.is_recorded(code)
         return known[1]

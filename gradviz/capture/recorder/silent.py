@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.reading import Reading
+from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.world import Entry, World
 from gradviz.model.events import Event, OptimizerStepped, Write
 
@@ -17,24 +20,37 @@ MOST_BYTES: Final = 4 << 20
 """Bytes of memory that are compared after each line; the smallest tensors come first."""
 
 
-class SilentWrites:
+class SilentWrites(Observer):
     """Compares the memory of known tensors from line to line.
 
     Args:
         world: The known tensors.
         values: Whether numbers are read at all; without, such writes cannot be seen.
+        steps: Where events are written.
+        reading: Is told of writes.
     """
 
-    def __init__(self, world: World, values: bool) -> None:
+    def __init__(self, world: World, values: bool, steps: Steps, reading: Reading) -> None:
         self._world = world
         self._values = values
+        self._steps = steps
+        self._reading = reading
         self._before: dict[int, tuple[int | None, int]] = {}
 
-    def find(self, events: Iterable[Event]) -> list[Write]:
-        """Writes since this was asked last that no counter tells of."""
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Write down writes since the last step that no counter tells of."""
+        for write in self.compare():
+            self._steps.add(write)
+            self._reading.changed()
+
+    def compare(self) -> list[Write]:
+        """Compare with what was there when this was asked last."""
         if not self._values:
             return []
-        events = list(events)
+        with autograd.unseen():
+            return self._compare(self._steps.events)
+
+    def _compare(self, events: Sequence[Event]) -> list[Write]:
         told = {e.storage for e in events if isinstance(e, Write)}
         stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
         now: dict[int, tuple[int | None, int]] = {}

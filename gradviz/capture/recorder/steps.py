@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import torch
+
 from gradviz.capture.recorder.state import State
 from gradviz.model.events import (
     BackwardEnded,
@@ -29,6 +31,14 @@ class Memory(NamedTuple):
     """Bytes of live storages that the recording knows."""
     allocated: int | None
     """Bytes that the allocator of CUDA has given out, ``None`` if CUDA is not in use."""
+
+
+def memory_of(state: State, perhaps_gone: list[int] | None = None) -> Memory:
+    """Bytes of live storages the recording knows, and what the allocator of CUDA has given out."""
+    allocated = None
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        allocated = int(torch.cuda.memory_allocated())
+    return Memory(state.world.live_bytes(perhaps_gone), allocated)
 
 
 class Steps:

@@ -15,14 +15,15 @@ from types import FrameType
 from typing import TypeAlias
 
 from gradviz.capture.recorder.frame_tracer import FrameTracer
-from gradviz.capture.recorder.listening import Listener
+from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.listening import Observers
 from gradviz.capture.recorder.monitoring_tracer import MonitoringTracer
 
 Tracer: TypeAlias = "FrameTracer | MonitoringTracer"
 
 
-def make_tracer(listener: Listener, first: FrameType | None) -> Tracer:
+def make_tracer(lines: Lines, observers: Observers, first: FrameType | None) -> Tracer:
     """The way of tracing that this Python has."""
     if sys.version_info >= (3, 12):
-        return MonitoringTracer(listener, first)
-    return FrameTracer(listener, first)
+        return MonitoringTracer(lines, observers, first)
+    return FrameTracer(lines, observers, first)

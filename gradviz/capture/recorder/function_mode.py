@@ -1,0 +1,102 @@
+"""Sees every call of torch: what goes in, what comes out, what was raised."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+
+from gradviz.capture import autograd
+from gradviz.capture.passing import runs_user_code
+from gradviz.capture.recorder.calls import Call, is_operation, name_of, tensors_in
+from gradviz.capture.recorder.disguise import Disguise, caller_of
+from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.positions import Positions
+from gradviz.capture.recorder.tracing import Tracer
+
+
+class CallMode(TorchFunctionMode):
+    """A mode of torch that runs every function unchanged and tells about it.
+
+    Args:
+        observer: Is told of calls.
+        positions: Tells from which expression they come.
+        tracer: Rests while this mode's own code runs.
+    """
+
+    def __init__(self, observer: Observer, positions: Positions, tracer: Tracer) -> None:
+        super().__init__()
+        self._observer = observer
+        self._positions = positions
+        self._tracer = tracer
+        self._disguise = Disguise()
+
+    @runs_user_code
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        tracer = self._tracer
+        tracer.pause()
+        try:
+            kwargs = kwargs or {}
+            frame: FrameType = caller_of(func)
+            call = self._before(func, args, kwargs)
+        finally:
+            tracer.resume()
+        try:
+            try:
+                result = self._disguise.call(frame, func, args, kwargs)
+            except Exception as error:
+                tracer.pause()
+                try:
+                    self._raised(func, args, kwargs, frame, error)
+                finally:
+                    tracer.resume()
+                raise
+            if call is not None:
+                tracer.pause()
+                try:
+                    self._after(call, frame, result)
+                finally:
+                    tracer.resume()
+            return result
+        finally:
+            del frame
+
+    def _before(self, func: Any, args: Any, kwargs: Any) -> Call | None:
+        try:
+            call = _call(func, args, kwargs)
+            if not (self._observer.before(call) and is_operation(call)):
+                return None
+            with autograd.unseen():
+                call.tensors = [*tensors_in(args), *tensors_in(kwargs)]
+                call.versions = [autograd.version_of(t) for t in call.tensors]
+                call.required = [t.requires_grad for t in call.tensors]
+            return call
+        except Exception as error:
+            self._observer.failed(error)
+            return None
+
+    def _after(self, call: Call, frame: FrameType, result: Any) -> None:
+        try:
+            call.result = result
+            call.position = self._positions.of(frame, call.name)
+            with autograd.unseen():
+                self._observer.after(call)
+        except Exception as error:
+            self._observer.failed(error)
+
+    def _raised(
+        self, func: Any, args: Any, kwargs: Any, frame: FrameType, error: Exception
+    ) -> None:
+        try:
+            call = _call(func, args, kwargs)
+            call.position = self._positions.of(frame, call.name)
+            with autograd.unseen():
+                self._observer.raised(call, error)
+        except Exception as problem:
+            self._observer.failed(problem)
+
+
+def _call(func: Any, args: Any, kwargs: Any) -> Call:
+    name, is_getter, is_setter = name_of(func)
+    return Call(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
