@@ -6,12 +6,19 @@ import ast
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.statements import (
-    Statement,
-    last_name,
-    statement_of,
+    Place as TextPlace,
 )
-from gradviz.model.events import Operation, Refused, Write
+from gradviz.analysis.explaining.statements import (
+    Statement,
+    code_of,
+    end_of,
+    place_in,
+    start_of,
+    statements_of,
+)
+from gradviz.model.events import Operation, Position, Refused, Write
 from gradviz.model.history import History, Place
+from gradviz.model.recording import Code
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,8 @@ class Site:
 
     Args:
         statement: The statement it is part of.
-        node: The call; the statement itself for ``h += 1``, the target for ``h[0] = 3``.
+        node: The call, attribute or operation; the statement itself for ``h += 1``, the target
+            for ``h[0] = 3``.
         ordinal: 0 for the first call that this expression made when its line ran.
     """
 
@@ -28,26 +36,49 @@ class Site:
     node: ast.expr | ast.AugAssign
     ordinal: int = 0
 
+    @property
+    def call(self) -> ast.Call | None:
+        """The call, if it is one."""
+        return self.node if isinstance(self.node, ast.Call) else None
+
 
 def site_of(
     history: History, when: Place | int, event: Operation | Write | Refused | None
 ) -> Site | None:
-    """The expression of a call; ``None`` if its position is not known, or not in the text."""
-    statement = statement_of(history, when)
-    if statement is None or event is None:
-        return None
-    node = statement.node
-    by = event.by if isinstance(event, Write) else event.name
-    if isinstance(node, ast.AugAssign):
-        return Site(statement, node)
-    if by in ("__setitem__", "an assignment to .data") and isinstance(node, ast.Assign):
-        return Site(statement, node.targets[0])
-    names = {by, by.rstrip("_")}
-    found = [
-        part
-        for part in statement.parts
-        if isinstance(part, (ast.Call, ast.Attribute))
-        and last_name(part.func if isinstance(part, ast.Call) else part) in names
-        and (isinstance(part, ast.Call) or by == "data")
-    ]
-    return Site(statement, found[0]) if len(found) == 1 else None
+    """The expression of a call; ``None`` if its position is not known, or not in the text.
+
+    Args:
+        history: The recording.
+        when: Step of the call.
+        event: The call.
+    """
+    position = None if event is None else event.position
+    code = code_of(history.recording, history.line(when))
+    return None if code is None or position is None else _site(code, position)
+
+
+def _site(code: Code, position: Position) -> Site | None:
+    start = place_in(code, position.line, position.column)
+    end = place_in(code, position.end_line, position.end_column)
+    found = []
+    for statement in statements_of(code):
+        if start_of(statement.node) <= start and end <= end_of(statement.node):
+            found += [
+                Site(statement, part, position.ordinal)
+                for part in statement.parts
+                if isinstance(part, (ast.expr, ast.AugAssign)) and _is_at(part, start, end)
+            ]
+    return found[0] if found else None
+
+
+def _is_at(part: ast.expr | ast.AugAssign, start: TextPlace, end: TextPlace) -> bool:
+    if end_of(part) != end:
+        return False
+    if start_of(part) == start:
+        return True
+    # Over several lines the call of a method begins at the method's name.
+    named = part.func if isinstance(part, ast.Call) else part
+    if not isinstance(named, ast.Attribute):
+        return False
+    row, column = end_of(named)
+    return start == (row, column - len(named.attr.encode()))

@@ -286,10 +286,29 @@ def end_of(node: ast.AST) -> Place:
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 
 
+def place_in(code: Code, line: int, column: int) -> Place:
+    """Where in the syntax tree of a text an interpreter's line and column are."""
+    row = line - code.first_line + 1
+    lines = code.text.split("\n")
+    is_shifted = 0 < row <= len(lines) and lines[row - 1][: _indent(code.text)].isspace()
+    return row, column - (_indent(code.text) if is_shifted else 0)
+
+
 @lru_cache(maxsize=64)
 def _plain(text: str) -> str:
     """Text that begins at the margin, without magics; lines keep their numbers."""
-    lines = ["" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n")]
-    first = next((line for line in lines if line.strip()), "")
-    indent = len(first) - len(first.lstrip())
-    return "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines)
+    indent = _indent(text)
+    return "\n".join(
+        line[indent:] if line[:indent].isspace() else line for line in _without_magics(text)
+    )
+
+
+@lru_cache(maxsize=64)
+def _indent(text: str) -> int:
+    """How far a text is indented, in characters."""
+    first = next((line for line in _without_magics(text) if line.strip()), "")
+    return len(first) - len(first.lstrip())
+
+
+def _without_magics(text: str) -> list[str]:
+    return ["" if re.match(r"\s*[%!?]", line) else line for line in text.split("\n")]
