@@ -266,13 +266,14 @@ def _changed(text: str, start: Place, end: Place, changes: Sequence[Change]) -> 
 
     first, last = offset(start), offset(end)
     piece = data[first:last]
-    spans = [(_span(at), place, new.encode()) for place, (at, new) in enumerate(changes)]
+    spans = [(span_of(at), place, new.encode()) for place, (at, new) in enumerate(changes)]
     for (begin, until), _, new in sorted(spans, reverse=True):
         piece = piece[: offset(begin) - first] + new + piece[offset(until) - first :]
     return piece.decode()
 
 
-def _span(at: ast.AST | Place) -> tuple[Place, Place]:
+def span_of(at: ast.AST | Place) -> tuple[Place, Place]:
+    """Where a part begins, and the place behind it."""
     return (at, at) if isinstance(at, tuple) else (start_of(at), end_of(at))
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradviz.analysis.explaining.statements import Change, Statement, end_of, start_of
+from gradviz.analysis.explaining.statements import Change, Statement, end_of, span_of, start_of
 from gradviz.model.explanation import Cure
 
 _MOST = 6
@@ -51,7 +51,8 @@ def together(does: str, found: Sequence[Rewriting | Cure | None]) -> Cure | None
             continue
         key = (one.statement.code, one.statement.line)
         known = lines.get(key, replace(one, changes=()))
-        lines[key] = replace(known, changes=tuple(dict.fromkeys((*known.changes, *one.changes))))
+        both = {(span_of(at), new): (at, new) for at, new in (*known.changes, *one.changes)}
+        lines[key] = replace(known, changes=tuple(both.values()))
     changes = [*(one.cure("") for one in lines.values()), *cures]
     places = {(cure.line, cure.how) for cure in changes}
     if len(places) < len(changes) or not 0 < len(changes) <= _MOST:
