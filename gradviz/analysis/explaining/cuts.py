@@ -43,6 +43,8 @@ class Cut:
     """Line that made a tensor again of the value after it had left torch."""
     through: tuple[CodeLine, ...] = ()
     """Lines of Python that the value went through, the last one first."""
+    operation: Operation | None = None
+    """The call itself, if torch saw it."""
 
 
 @dataclass
@@ -131,7 +133,7 @@ class _Follower:
         of_list = any(text.startswith(("list of", "tuple of")) for text in texts)
         where = need.wrapped, need.through
         made = event.made
-        cut = Cut(event.reason, event.name, step, line, tensors, node, made, of_list, *where)
+        cut = Cut(event.reason, event.name, step, line, tensors, node, made, of_list, *where, event)
         self._cuts.setdefault((step, event.name), cut)
 
     def _sources(self, keys: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:

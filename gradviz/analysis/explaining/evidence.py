@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import Statement, statement_of
 from gradviz.analysis.explaining.words import summary
 from gradviz.model.events import (
@@ -63,6 +64,11 @@ class Evidence:
     def statement(self) -> Statement | None:
         """The line that raised, as syntax."""
         return statement_of(self.history, self.noticed)
+
+    @cached_property
+    def site(self) -> Site | None:
+        """The call that raised, as syntax."""
+        return site_of(self.history, self.step, self.refused)
 
     def at(self, line: CodeLine | None) -> Sentence:
         """``line 4``, with the name of the code unless it is the recorded code itself."""

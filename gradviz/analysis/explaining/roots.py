@@ -6,8 +6,10 @@ import ast
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.evidence import Evidence
-from gradviz.analysis.explaining.statements import calls_in, is_expression, names_read
+from gradviz.analysis.explaining.sites import site_of
+from gradviz.analysis.explaining.statements import Statement, is_expression, names_read
 from gradviz.analysis.explaining.words import shape
+from gradviz.model.events import Refused
 from gradviz.model.facts import TensorInfo
 from gradviz.model.sentence import Sentence, Term
 
@@ -81,32 +83,49 @@ def root_at(index: int, evidence: Evidence) -> Root:
 
 def count_of_roots(evidence: Evidence) -> int:
     """How many roots the call was given, as its line says."""
-    found = root_expression(evidence)
-    return len(found[1].elts) if found and isinstance(found[1], (ast.List, ast.Tuple)) else 1
+    found = called_root(evidence)
+    return len(found.root.elts) if found and isinstance(found.root, (ast.List, ast.Tuple)) else 1
 
 
-def root_expression(evidence: Evidence) -> tuple[ast.Call, ast.expr] | None:
-    """The call of backward or grad in the line that raised, and its first root."""
-    statement = evidence.statement
-    calls = [] if statement is None else calls_in(statement, "backward", "grad")
-    if len(calls) != 1:
+@dataclass(frozen=True, slots=True)
+class CalledRoot:
+    """The call of backward or grad that raised, in the text of its line.
+
+    Args:
+        statement: The statement it is part of.
+        call: The call.
+        root: What it was to start at.
+        is_method: Whether it is the method of a tensor.
+    """
+
+    statement: Statement
+    call: ast.Call
+    root: ast.expr
+    is_method: bool
+
+
+def called_root(evidence: Evidence) -> CalledRoot | None:
+    """The call of backward or grad that raised; ``None`` if the line does not show it."""
+    events = evidence.recording.facts[evidence.step].events
+    found = (e for e in events if isinstance(e, Refused) and e.name in ("backward", "grad"))
+    site = site_of(evidence.history, evidence.step, next(found, None))
+    call = None if site is None else site.call_of("backward", "grad")
+    if site is None or call is None:
         return None
-    call = calls[0]
-    is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
-    if is_method and isinstance(call.func, ast.Attribute):
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
         owner = call.func.value
         if not (isinstance(owner, ast.Attribute) and owner.attr == "autograd"):
-            return call, owner
-    return (call, call.args[0]) if call.args else None
+            return CalledRoot(site.statement, call, owner, True)
+    return CalledRoot(site.statement, call, call.args[0], False) if call.args else None
 
 
 def _in_text(index: int, evidence: Evidence) -> str | None:
-    found = root_expression(evidence)
-    if found is None or evidence.statement is None:
+    found = called_root(evidence)
+    if found is None:
         return None
-    root: ast.expr = found[1]
+    root = found.root
     if isinstance(root, (ast.List, ast.Tuple)):
         if index >= len(root.elts):
             return None
         root = root.elts[index]
-    return evidence.statement.segment(root)
+    return found.statement.segment(root)

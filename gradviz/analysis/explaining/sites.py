@@ -12,6 +12,7 @@ from gradviz.analysis.explaining.statements import (
     Statement,
     code_of,
     end_of,
+    last_name,
     place_in,
     start_of,
     statements_of,
@@ -36,10 +37,13 @@ class Site:
     node: ast.expr | ast.AugAssign
     ordinal: int = 0
 
-    @property
-    def call(self) -> ast.Call | None:
-        """The call, if it is one."""
-        return self.node if isinstance(self.node, ast.Call) else None
+    def call_of(self, *names: str) -> ast.Call | None:
+        """The call, if it is one of a function or method with one of these last names.
+
+        It is another one where the line calls a function that is not recorded.
+        """
+        node = self.node
+        return node if isinstance(node, ast.Call) and last_name(node.func) in names else None
 
 
 def site_of(

@@ -15,7 +15,6 @@ from gradviz.analysis.explaining.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, before
 from gradviz.analysis.explaining.operands import Given, given, line_of, made_by, named
 from gradviz.analysis.explaining.rebinding import may_leave
-from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     calls_in,
@@ -256,7 +255,7 @@ def out_of_place(found: WriteRefused) -> Iterator[Cure]:
 def _new_tensor(written: Given, evidence: Evidence) -> Rewriting | None:
     """The line that was refused, as one that makes a new tensor."""
     refused = evidence.refused
-    site = site_of(evidence.history, evidence.step, refused)
+    site = evidence.site
     target = None if site is None or refused is None else target_of(site, refused.name)
     if site is None or refused is None or target is None:
         return None

@@ -8,25 +8,36 @@ from math import prod
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.cut import require_grad
-from gradviz.analysis.explaining.fixes.rewriting import called, called_before, with_keyword
-from gradviz.analysis.explaining.operands import Given
-from gradviz.analysis.explaining.roots import Root, root_expression
+from gradviz.analysis.explaining.fixes.rewriting import (
+    Rewriting,
+    before,
+    called,
+    called_before,
+    keyword_change,
+    with_keyword,
+)
+from gradviz.analysis.explaining.operands import Given, given
+from gradviz.analysis.explaining.roots import Root, called_root
 from gradviz.analysis.explaining.statements import (
+    Change,
+    Statement,
     calls_in,
     end_of,
     is_expression,
+    is_named,
     last_name,
+    start_of,
 )
 from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.sentence import Sentence, say
 
 
 def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
     """A sum of the root, or its real part, or a gradient for it."""
-    statement, found = evidence.statement, root_expression(evidence)
-    if statement is None or found is None or isinstance(found[1], (ast.List, ast.Tuple)):
+    found = called_root(evidence)
+    if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
         return
-    call, root = found
-    is_method = root is not (call.args[0] if call.args else None)
+    statement, call, root, is_method = found.statement, found.call, found.root, found.is_method
     method, does = "sum()", "the gradient of the sum of all elements"
     if is_complex:
         method, does = "real", "the gradient of the real part"
@@ -48,80 +59,83 @@ def bound_name(evidence: Evidence) -> str | None:
 
 def of_integers(name: str | None, evidence: Evidence) -> Iterator[Cure]:
     """Numbers with a point."""
-    statement = evidence.statement
-    if statement is None:
-        return
-    does = "numbers with a point can change a little"
-    line = statement.line
-    node = statement.node
-    if isinstance(node, ast.Assign) and _is_flag(node.targets[0]) and name:
-        yield Cure(does, f"{name} = {name}.float()", "before", line)
-        return
-    for call in calls_in(statement, "requires_grad_"):
-        code = statement.edited(called_before(call, "float()"))
-        if isinstance(node, ast.Expr) and node.value is call and name and is_expression(name):
-            code = f"{name} = {code}"
-        yield Cure(does, code, "instead", line)
-        return
-    for call in calls_in(statement, "Parameter"):
-        if call.args:
-            code = statement.edited(called(call.args[0], "float()"))
-            yield Cure(does, code, "instead", line)
-            return
-    calls = [
-        part
-        for part in statement.parts
-        if isinstance(part, ast.Call) and any(k.arg == "requires_grad" for k in part.keywords)
-    ]
-    if len(calls) == 1:
-        new = with_keyword(statement, calls[0], "dtype", "torch.float32")
-        if new is not None:
-            yield Cure(does, new, "instead", line)
+    found = _rewritten_to_float(name, evidence)
+    if found is not None:
+        yield found.cure("numbers with a point can change a little")
 
 
-def _is_flag(target: ast.expr) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+def _rewritten_to_float(name: str | None, evidence: Evidence) -> Rewriting | None:
+    site = evidence.site
+    if site is None:
+        return _parameter_of_floats(evidence.statement)
+    statement, node = site.statement, site.node
+    if isinstance(node, ast.Attribute) and name:  # x.requires_grad = True
+        change = before(statement, f"{name} = {name}.float()")
+        return None if change is None else Rewriting(statement, (change,))
+    asked = site.call_of("requires_grad_")
+    if asked is not None and isinstance(asked.func, ast.Attribute):
+        changes = called_before(asked, "float()")
+        line = statement.node
+        if isinstance(line, ast.Expr) and line.value is asked and name and is_expression(name):
+            changes = [(start_of(line), f"{name} = "), *changes]
+        return Rewriting(statement, tuple(changes))
+    if isinstance(node, ast.Call) and any(k.arg == "requires_grad" for k in node.keywords):
+        new = keyword_change(statement, node, "dtype", "torch.float32")
+        return None if new is None else Rewriting(statement, (new,))
+    return None
+
+
+def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
+    """``nn.Parameter`` calls nothing of torch that would be seen."""
+    calls = [] if statement is None else calls_in(statement, "Parameter")
+    if statement is None or len(calls) != 1 or not calls[0].args:
+        return None
+    return Rewriting(statement, tuple(called(calls[0].args[0], "float()")))
 
 
 def of_flag(name: str | None, evidence: Evidence) -> Iterator[Cure]:
     """A tensor outside of the graph in place of the flag."""
-    statement = evidence.statement
-    if statement is None or name is None or not is_expression(name):
+    site = evidence.site
+    if site is None or name is None or not is_expression(name):
         return
-    calls = calls_in(statement, "requires_grad_")
-    line = statement.line
-    does = f"{name} goes on outside of the graph; what made it keeps its node"
-    if isinstance(statement.node, (ast.Assign, ast.Expr)) and (
-        not calls or isinstance(statement.node, ast.Expr)
-    ):
-        yield Cure(does, f"{name} = {name}.detach()", "instead", line)
-    elif len(calls) == 1:
-        yield Cure(does, statement.edited([(calls[0], f"{name}.detach()")]), "instead", line)
+    line, call = site.statement.node, site.call_of("requires_grad_")
+    is_whole = isinstance(line, ast.Expr) and line.value is call
+    is_whole |= isinstance(line, ast.Assign) and line.targets == [site.node]
+    if is_whole:
+        change: Change = (line, f"{name} = {name}.detach()")
+    elif call is not None:
+        change = (call, f"{name}.detach()")
+    else:
+        return
+    term = next((one.words for one in given(evidence)), Sentence(name))
+    does = say("{} goes on outside of the graph; what made it keeps its node", term)
+    yield Rewriting(site.statement, (change,)).cure(does)
 
 
 def of_numpy(found: Given, is_on_device: bool, evidence: Evidence) -> Iterator[Cure]:
     """``detach()`` before it becomes an array."""
-    statement = evidence.statement
-    if statement is None:
+    site = evidence.site
+    if site is None:
         return
+    statement = site.statement
     line, does = statement.line, "the array shares its memory; writes to it are not noticed"
     method = "detach().cpu()" if is_on_device else "detach()"
     if is_on_device:
         does = "a copy on the host, outside of the graph"
-    calls = calls_in(statement, "numpy")
-    if len(calls) == 1:
-        yield Cure(does, statement.edited(called_before(calls[0], method)), "instead", line)
-        code = with_keyword(statement, calls[0], "force", "True")
+    call = site.call_of("numpy")
+    if call is not None and isinstance(call.func, ast.Attribute):
+        yield Cure(does, statement.edited(called_before(call, method)), "instead", line)
+        code = with_keyword(statement, call, "force", "True")
         if code is not None:
             yield Cure("detaches, copies to the host if needed", code, "instead", line)
         return
     reads = [
         part
-        for part in statement.parts
+        for part in ast.walk(site.node)
         if isinstance(part, ast.expr)
         and isinstance(getattr(part, "ctx", None), ast.Load)
         and found.name is not None
-        and statement.segment(part) == found.name
+        and is_named(part, found.name)
     ]
     if reads:
         code = statement.edited([(end_of(part), f".{method}") for part in reads])
@@ -130,31 +144,33 @@ def of_numpy(found: Given, is_on_device: bool, evidence: Evidence) -> Iterator[C
 
 def of_deepcopy(name: str | None, evidence: Evidence) -> Iterator[Cure]:
     """``clone``, inside or outside of the graph."""
-    statement = evidence.statement
-    if statement is None or name is None or not is_expression(name):
+    site = evidence.site
+    if site is None or name is None or not is_expression(name):
         return
-    calls = [c for c in calls_in(statement, "deepcopy") if c.args]
-    line = statement.line
-    if len(calls) == 1 and statement.segment(calls[0].args[0]) == name:
-        code = statement.edited([(calls[0], f"{name}.detach().clone()")])
-        yield Cure("a copy of the values, outside of the graph", code, "instead", line)
-        code = statement.edited([(calls[0], f"{name}.clone()")])
-        yield Cure("a copy that stays on the graph", code, "instead", line)
-    else:
-        does = f"{name} keeps its values, and no graph that would have to be copied"
-        yield Cure(does, f"{name} = {name}.detach()", "before", line)
+    statement, call = site.statement, site.call_of("deepcopy")
+    if call is not None and call.args and is_named(call.args[0], name):
+        for method, does in (
+            ("detach().clone()", "a copy of the values, outside of the graph"),
+            ("clone()", "a copy that stays on the graph"),
+        ):
+            yield Rewriting(statement, ((call, f"{name}.{method}"),)).cure(does)
+        return
+    change = before(statement, f"{name} = {name}.detach()")
+    if change is not None:
+        term = next((one.words for one in given(evidence)), Sentence(name))
+        words = say("{} keeps its values, and no graph that would have to be copied", term)
+        yield Rewriting(statement, (change,)).cure(words)
 
 
 def of_gradient(root: Root, gradient: Given | None, evidence: Evidence) -> Iterator[Cure]:
     """A gradient of the shape of the root."""
-    statement, found = evidence.statement, root_expression(evidence)
-    if statement is None or found is None or isinstance(found[1], (ast.List, ast.Tuple)):
+    found = called_root(evidence)
+    if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
         return
-    call = found[0]
-    text = statement.segment(found[1])
+    statement, call, is_method = found.statement, found.call, found.is_method
+    text = statement.segment(found.root)
     keywords = {k.arg: k.value for k in call.keywords}
     places = [keywords.get(name) for name in ("gradient", "grad_outputs", "grad_tensors")]
-    is_method = found[1] is not (call.args[0] if call.args else None)
     place = 0 if is_method else 2 if last_name(call.func) == "grad" else 1
     given = next(filter(None, places), None)
     given = given or (call.args[place] if place < len(call.args) else None)
@@ -175,14 +191,15 @@ def of_gradient(root: Root, gradient: Given | None, evidence: Evidence) -> Itera
 
 def of_unused(evidence: Evidence) -> Iterator[Cure]:
     """``None``, or zeros, for what has no gradient."""
-    statement, found = evidence.statement, root_expression(evidence)
-    if statement is None or found is None:
+    found = called_root(evidence)
+    if found is None:
         return
+    statement = found.statement
     for name, does in (
         ("allow_unused", "gives None for what the result does not depend on"),
         ("materialize_grads", "gives zeros for what the result does not depend on"),
     ):
-        code = with_keyword(statement, found[0], name, "True")
+        code = with_keyword(statement, found.call, name, "True")
         if code is not None:
             yield Cure(does, code, "instead", statement.line)
 

@@ -6,7 +6,13 @@ import ast
 
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, called
 from gradviz.analysis.explaining.sites import site_of
-from gradviz.analysis.explaining.statements import Statement, end_of, is_named, statement_of
+from gradviz.analysis.explaining.statements import (
+    Statement,
+    end_of,
+    is_named,
+    last_name,
+    statement_of,
+)
 from gradviz.analysis.explaining.words import is_result
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cure
@@ -70,7 +76,9 @@ def copied_alias(alias: tuple[Place, Operation], does: str, history: History) ->
     """
     place, event = alias
     site = site_of(history, place, event)
-    if site is None or not isinstance(site.node, (ast.Call, ast.Attribute)):
+    node = None if site is None else site.node
+    given = last_name(node.func if isinstance(node, ast.Call) else node) if node else ""
+    if site is None or given not in (event.name, "asarray"):
         return None
     copy = ".copy()" if event.name in ("numpy", "__array__") else ".clone()"
     return Rewriting(site.statement, ((end_of(site.node), copy),)).cure(does)

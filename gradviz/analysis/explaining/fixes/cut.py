@@ -10,6 +10,7 @@ from gradviz.analysis.explaining.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.modes import SWITCHES
 from gradviz.analysis.explaining.fixes.rewriting import with_keyword
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import (
     Span,
     Statement,
@@ -47,7 +48,7 @@ def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
     elif cut.reason == "create_graph":
         cure = _with_graph(statement)
     else:
-        cure = _with_derivative(cut, statement)
+        cure = _with_derivative(cut, evidence)
     if cure is not None:
         yield cure
 
@@ -232,16 +233,18 @@ def _with_graph(statement: Statement) -> Cure | None:
     return None if code is None else Cure(does, code, "instead", statement.line)
 
 
-def _with_derivative(cut: Cut, statement: Statement) -> Cure | None:
+def _with_derivative(cut: Cut, evidence: Evidence) -> Cure | None:
     """A relative of an operation without a derivative; whether it fits, the user must say."""
-    calls = calls_in(statement, cut.call)
+    site = site_of(evidence.history, cut.step, cut.operation)
+    call = None if site is None else site.call_of(cut.call)
     pattern = _INSTEAD_OF.get(cut.call)
-    if len(calls) != 1 or pattern is None or not isinstance(calls[0].func, ast.Attribute):
+    if site is None or call is None or pattern is None or not isinstance(call.func, ast.Attribute):
         return None
-    owner = calls[0].func.value
+    owner = call.func.value
     if last_name(owner) == "torch":
-        if not calls[0].args:
+        if not call.args:
             return None
-        owner = calls[0].args[0]
+        owner = call.args[0]
     does = "has a derivative: weights in place of a choice, if that fits"
-    return Cure(does, pattern.format(statement.segment(owner)), "elsewhere", statement.line)
+    code = pattern.format(site.statement.segment(owner))
+    return Cure(does, code, "elsewhere", site.statement.line)

@@ -101,7 +101,8 @@ def target_of(site: Site, by: str) -> ast.expr | None:
         return _written(node, by) if _writes(node, by) else None
     if isinstance(statement, ast.AugAssign) and node is statement.target:
         return node
-    return node if isinstance(getattr(node, "ctx", None), ast.Store) else None
+    is_part = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+    return node if is_part else None
 
 
 def spelled(node: ast.expr | None, name: str | None) -> str | None:
@@ -170,7 +171,7 @@ def _of_call(
     mode: str,
 ) -> Rewriting | None:
     new = _new(site.statement, call, by, name if way is not None else None)
-    is_read = is_read or (name is not None and _times_read(site.statement.node, name) > 1)
+    is_read = is_read or (name is not None and _is_read_there(site, call, name))
     if name is None or way is None:
         return None if is_read or new is None else Rewriting(site.statement, new)
     bound = None if way == "part" else _binding(site.statement.node, call, name, is_read)
@@ -277,6 +278,14 @@ def _is_number(given: list[ast.expr]) -> bool:
 
 def _times_read(node: ast.AST, name: str) -> int:
     return sum(is_named(one, name) for one in ast.walk(node))
+
+
+def _is_read_there(site: Site, call: ast.Call, name: str) -> bool:
+    """Whether the line itself reads a tensor besides writing it, or writes it several times."""
+    around = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    loops = [part for part in site.statement.parts if isinstance(part, around)]
+    is_repeated = any(part is call for loop in loops for part in ast.walk(loop))
+    return is_repeated or _times_read(site.statement.node, name) > 1
 
 
 def _is_own(name: str, statement: Statement) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.statements import Statement, end_of, last_name, statement_of
+from gradviz.analysis.explaining.fixes.rewriting import Rewriting, called
+from gradviz.analysis.explaining.sites import Site, site_of
+from gradviz.analysis.explaining.statements import last_name
 from gradviz.model.events import Operand, Operation
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
@@ -163,49 +165,38 @@ def _shaped(operand: Operand, step: int, history: History) -> Sentence:
 def fixes(found: Broadcast) -> Iterator[Cure]:
     """Both of one shape."""
     pairs, history = found.compared, found.history
-    line, statement = history.line(pairs.place), statement_of(history, pairs.place)
-    two = None if statement is None else _two_sides(statement, pairs.event)
-    if statement is None or two is None or line is None:
+    site = site_of(history, pairs.place, pairs.event)
+    two = None if site is None else _two_sides(site, pairs.event)
+    if site is None or two is None:
         yield Cure("makes both of shape (N,)", "prediction = prediction.squeeze(1)", "elsewhere")
         return
     column, row = two[pairs.column], two[1 - pairs.column]
     size = (pairs.operands[1].shape or (0,))[0]
-    code = statement.edited(_called(column, "squeeze(1)"))
-    yield Cure(f"both are of shape ({size},)", code, "instead", line.line)
+    flat = Rewriting(site.statement, tuple(called(column, "squeeze(1)")))
+    yield flat.cure(f"both are of shape ({size},)")
     if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
         return  # the two would be undone
-    code = statement.edited(_called(row, "unsqueeze(1)"))
-    yield Cure(f"both are of shape ({size}, 1)", code, "instead", line.line)
+    high = Rewriting(site.statement, tuple(called(row, "unsqueeze(1)")))
+    yield high.cure(f"both are of shape ({size}, 1)")
 
 
-def _two_sides(statement: Statement, event: Operation) -> tuple[ast.expr, ast.expr] | None:
-    """The two operands in the text of a line, if there is one place they can be."""
-    found: list[tuple[ast.expr, ast.expr]] = []
+def _two_sides(site: Site, event: Operation) -> tuple[ast.expr, ast.expr] | None:
+    """The two operands in the text of a line; ``None`` if they are not typed there."""
+    node = site.node
     module = (event.module or "").rpartition(".")[2]
-    for node in statement.parts:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            if event.name in _DIFFERENCES:
-                found.append((node.left, node.right))
-        elif isinstance(node, ast.Call) and event.name in _LOSSES:
-            name = last_name(node.func) or last_name(getattr(node.func, "func", node))
-            if len(node.args) >= 2 and name and (name in (event.name, module) or module):
-                found.append((node.args[0], node.args[1]))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        two = node.left, node.right
+    elif isinstance(node, ast.Call) and event.name in _LOSSES and len(node.args) >= 2:
+        if not module and last_name(node.func) != event.name:
+            return None
+        two = node.args[0], node.args[1]
+    else:
+        return None
     names = [_is_text(operand.text) for operand in event.inputs[:2]]
-    fits = [
-        two
-        for two in found
-        if all(not name or ast.unparse(side) == name for name, side in zip(names, two))
-    ]
-    return fits[0] if len(fits) == 1 else None
+    fits = all(not name or ast.unparse(side) == name for name, side in zip(names, two))
+    return two if fits else None
 
 
 def _is_text(text: str) -> str:
     """The name of an operand, ``""`` if it has none."""
     return "" if " " in text else text
-
-
-def _called(node: ast.expr, method: str) -> list[tuple[ast.AST | tuple[int, int], str]]:
-    """Edits that call a method on an expression."""
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        return [(end_of(node), f".{method}")]
-    return [((node.lineno, node.col_offset), "("), (end_of(node), f").{method}")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import last_name, statement_of
 from gradviz.model.facts import Node
 from gradviz.model.history import ASSIGNED, Act, History
@@ -89,15 +90,14 @@ def _is_sum_of_part(act: Act, history: History) -> bool:
 
 def _is_mask(act: Act, history: History) -> bool:
     """Whether minus infinity, or nearly so, was filled in."""
-    statement = statement_of(history, act.place)
-    if statement is None:
+    site = site_of(history, act.place, act.event)
+    if site is None:
         return False
     if act.event.by == "__setitem__":
-        value = getattr(statement.node, "value", None)
+        value = getattr(site.statement.node, "value", None)
     else:
-        calls = [n for n in statement.parts if isinstance(n, ast.Call)]
-        calls = [n for n in calls if last_name(n.func) == act.event.by == "masked_fill_"]
-        value = calls[0].args[1] if len(calls) == 1 and len(calls[0].args) > 1 else None
+        call = site.call_of("masked_fill_")
+        value = call.args[1] if call is not None and len(call.args) > 1 else None
     return value is not None and _number(value) < -_HUGE
 
 
