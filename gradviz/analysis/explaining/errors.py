@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Fault, Finding
 from gradviz.analysis.explaining.faults import faults_of
-from gradviz.analysis.explaining.fixes.modules import ACTIVATIONS
+from gradviz.analysis.explaining.fixes.modules import is_activation
+from gradviz.analysis.explaining.not_followed import function_name, not_followed_words
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, Explanation
@@ -79,41 +79,26 @@ def _unknown(
     yield from explanation.unknown
     if not evidence.is_recorded and explanation.line is None and not explanation.unknown:
         yield say("which line led there; gradviz.record() around the code would tell")
-    function = _module_not_followed(found, explanation, evidence)
-    if function is None and fault.culprit is not None and found.inside is None:
-        function = _not_followed(explanation, evidence)
+    function = _not_followed(fault, found, explanation, evidence)
     if function is not None:
-        yield say("which line inside {0}; gradviz.record(into={0}) would tell", function)
+        yield not_followed_words(function)
 
 
-def _module_not_followed(
-    found: Finding, explanation: Explanation, evidence: Evidence
+def _not_followed(
+    fault: Fault[Any], found: Finding, explanation: Explanation, evidence: Evidence
 ) -> str | None:
-    """A module of the user's that wrote in a line which only calls it."""
-    act = None if explanation.cause is None else evidence.statement_at(explanation.cause.at)
-    if found.inside is None or act is None or explanation.cures or _is_of_torch(found):
+    """A function or module in which all of it happened, if its lines were not recorded."""
+    refused = "" if evidence.refused is None else evidence.refused.name
+    site, by = (evidence.site, refused) if found.site is None else (found.site, found.by)
+    around = None if site is None else site.function_around(by)
+    if found.inside is not None:
+        path = expression_of(found.inside)
+        is_it = around is not None and ast.unparse(around) == path and is_expression(path)
+        # The lines of torch's own activations tell nothing.
+        return path if is_it and not explanation.cures and not is_activation(by) else None
+    at, statement = None if explanation.cause is None else explanation.cause.at, evidence.statement
+    if fault.culprit is None or at is None or statement is None or not evidence.is_recorded:
         return None
-    path = expression_of(found.inside)
-    is_called = any(isinstance(p, ast.Call) and ast.unparse(p.func) == path for p in act.parts)
-    return path if is_called and is_expression(path) else None
-
-
-def _is_of_torch(found: Finding) -> bool:
-    """Whether an activation of torch wrote, whose lines tell nothing."""
-    return found.by.rstrip("_") + "_" in ACTIVATIONS
-
-
-def _not_followed(found: Explanation, evidence: Evidence) -> str | None:
-    """A function in which all of it happened, if its lines were not recorded."""
-    at, statement = None if found.cause is None else found.cause.at, evidence.statement
-    if at is None or statement is None or not evidence.is_recorded:
+    if (at.line, at.code) != (statement.line, statement.code.name):
         return None
-    if at.line != statement.line or at.code != statement.code.name:
-        return None
-    functions = [
-        part.func.id
-        for part in statement.parts
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
-    ]
-    functions = [name for name in functions if not hasattr(builtins, name)]
-    return functions[0] if len(functions) == 1 else None
+    return function_name(around)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from gradviz.analysis.explaining.sites import Site
 from gradviz.model.explanation import Cause, CauseKind, CodeLine, Cure, ErrorKind, Explanation
 from gradviz.model.facts import Node, SavedTensor
 from gradviz.model.history import History
@@ -55,10 +56,12 @@ class Finding:
     """What is said of single targets, by id; ``{words}`` in the words of a highlight."""
     unknown: tuple[Sentence, ...] = ()
     """What is not known, and what would tell it."""
-    inside: str | None = None
-    """Path of the module that wrote, in a line that only calls it."""
+    site: Site | None = None
+    """The call that did it, as syntax."""
     by: str = ""
-    """Function that wrote there."""
+    """Name of the function that did it."""
+    inside: str | None = None
+    """Path of the module that ran it."""
 
 
 F = TypeVar("F", bound=Finding)

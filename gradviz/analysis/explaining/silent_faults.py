@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from gradviz.analysis.explaining.fault import Fault, Finding
 from gradviz.analysis.explaining.faults import SILENT
-from gradviz.analysis.explaining.statements import statement_of
+from gradviz.analysis.explaining.not_followed import function_name, not_followed_words
 from gradviz.model.explanation import Explanation
-from gradviz.model.history import History
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import say
 
@@ -20,7 +20,7 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
     A fault in a loop is told once: the first time it does harm.
     """
     history = recording.history
-    found = _merged([fault.explain(one) for fault in SILENT for one in fault.find(history)])
+    found = _merged([_explained(fault, one) for fault in SILENT for one in fault.find(history)])
     told = set()
     for one in sorted(found, key=lambda e: (e.step is None, e.step or 0)):
         culprit, noticed = one.cause.at if one.cause else None, one.noticed
@@ -32,24 +32,22 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
         )
         if key not in told:
             told.add(key)
-            yield _with_unknown(one, history)
+            yield one
 
 
-def _with_unknown(one: Explanation, history: History) -> Explanation:
+def _explained(fault: Fault[Any], found: Finding) -> Explanation:
     """It says so where all of it happened inside a function whose lines were not recorded."""
+    one = fault.explain(found)
     culprit, noticed = one.cause.at if one.cause else None, one.noticed
     if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
         return one
-    statement = statement_of(history, culprit.step or 0)
-    if statement is None or (culprit.code, culprit.line) != (noticed.code, noticed.line):
+    if (culprit.code, culprit.line) != (noticed.code, noticed.line):
         return one
-    calls = [node for node in statement.parts if isinstance(node, ast.Call)]
-    names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
-    if len(names) != 1:
+    around = None if found.site is None else found.site.function_around(found.by)
+    function = function_name(around)
+    if function is None:
         return one
-    function = names.pop()
-    words = say("which line inside {0}; gradviz.record(into={0}) would tell", function)
-    return replace(one, cures=(), unknown=(*one.unknown, words))
+    return replace(one, cures=(), unknown=(*one.unknown, not_followed_words(function)))
 
 
 def _merged(found: list[Explanation]) -> list[Explanation]:

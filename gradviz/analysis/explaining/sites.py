@@ -45,6 +45,17 @@ class Site:
         node = self.node
         return node if isinstance(node, ast.Call) and last_name(node.func) in names else None
 
+    def function_around(self, name: str) -> ast.expr | None:
+        """The function that is called here, if it is not the one with this name.
+
+        Then the recording does not follow the lines of that function, and one of them made the
+        call.
+        """
+        node = self.node
+        if not isinstance(node, ast.Call) or last_name(node.func) == name:
+            return None
+        return node.func
+
 
 def site_of(
     history: History, when: Place | int, event: Operation | Write | Refused | None

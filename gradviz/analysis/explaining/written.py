@@ -9,6 +9,7 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes.saved import cures_of
 from gradviz.analysis.explaining.kinds import versions_in
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.suspects import Suspect, suspects_of
 from gradviz.analysis.explaining.words import is_result, operation_of, shape
 from gradviz.analysis.explaining.writes import Written, writes_since_save
@@ -68,6 +69,9 @@ def _of_one(suspect: Suspect, evidence: Evidence) -> SavedWritten:
         unknown=() if first is not None else (_unknown(evidence),),
         inside=None if first is None else first.module,
         by="" if first is None else first.by,
+        site=None
+        if first is None or first.event is None
+        else site_of(evidence.history, *first.event),
         evidence=evidence,
         suspect=suspect,
     )

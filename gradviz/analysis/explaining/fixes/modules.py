@@ -23,7 +23,7 @@ _CLASSES: Final = frozenset(
 )  # fmt: skip
 """Classes of ``torch.nn`` whose ``inplace`` may be switched off at any time."""
 
-ACTIVATIONS: Final = frozenset(
+_ACTIVATIONS: Final = frozenset(
     {
         "alpha_dropout_", "celu_", "dropout_", "elu_", "feature_alpha_dropout_",
         "feature_dropout_", "hardsigmoid_", "hardswish_", "hardtanh_", "leaky_relu_", "mish_",
@@ -31,6 +31,11 @@ ACTIVATIONS: Final = frozenset(
     }
 )  # fmt: skip
 """What these call; other writes inside of a module are of the user's own code."""
+
+
+def is_activation(by: str) -> bool:
+    """Whether a function that wrote is one that activations of torch call."""
+    return by.rstrip("_") + "_" in _ACTIVATIONS
 
 
 def not_in_place(module: str, statement: Statement) -> Cure | None:

@@ -152,6 +152,8 @@ def _finding(pairs: Pairs, history: History) -> Broadcast:
         node=history.node(event.node, step),
         causes=(Cause("other", cause, line),),
         targets={"node": [event.node]},
+        by=event.name,
+        site=site_of(history, pairs.place, pairs.event),
         compared=pairs,
     )
 

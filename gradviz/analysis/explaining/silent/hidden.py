@@ -11,6 +11,7 @@ from gradviz.analysis.explaining.fixes.hidden import of_hidden
 from gradviz.analysis.explaining.silent.harmless import is_scaled_with, may_be_put_back
 from gradviz.analysis.explaining.silent.reads import looks_at_pattern, reads_values, same_pattern
 from gradviz.analysis.explaining.silent.words import write_cause
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node, Number, SavedTensor
@@ -203,6 +204,8 @@ def _finding(use: Use, acts: list[Act], is_only: bool, history: History) -> Hidd
         slot=slot,
         causes=tuple(causes),
         targets={"slot": [f"{node.id}.saved.{use.at}"], "it": [use.tensor]},
+        by=acts[0].event.by,
+        site=site_of(history, acts[0].place, acts[0].event),
         act=acts[0],
         use=use,
         name=words,

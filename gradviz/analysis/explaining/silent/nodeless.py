@@ -16,6 +16,7 @@ from gradviz.analysis.explaining.silent.harmless import (
     may_be_put_back,
 )
 from gradviz.analysis.explaining.silent.words import write_cause
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import statement_of
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cure
@@ -215,6 +216,8 @@ def _finding(miss: Miss, history: History) -> MissedWrite:
             "edge": [None if reader is None else f"{reader.id}.{miss.slot}"],
             "it": [info.id],
         },
+        by=act.event.by,
+        site=site_of(history, act.place, act.event),
         act=act,
         name=name,
     )
