@@ -167,7 +167,7 @@ def recording_of(block: Any) -> gradviz.Recording:
 
 def assert_recorder_is_well(block: Any) -> None:
     """A failure of the recorder does not hide behind an error of the code."""
-    problem = block._recorder._problem
+    problem = block._recorder.problem
     assert problem is None, "".join(traceback.format_exception(problem))
 
 

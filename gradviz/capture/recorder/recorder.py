@@ -41,6 +41,12 @@ class Recorder:
         self._options = Options(codes_to_follow(into), values, anomaly, label, progress)
         self._interrupts = Interrupts()
         self._run: Run | None = None
+        self._problem: BaseException | None = None
+
+    @property
+    def problem(self) -> BaseException | None:
+        """The first bug of the recorder's own in the last recording, ``None`` if there was none."""
+        return self._problem
 
     def start(
         self, frame: FrameType | None = None, file: str = "", text: str | None = None
@@ -86,5 +92,6 @@ class Recorder:
         try:
             return run.stop(error)
         finally:
+            self._problem = run.problem
             _active.release()
             self._interrupts.stop()

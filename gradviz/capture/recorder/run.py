@@ -102,6 +102,11 @@ class Run:
             engine,
         )
 
+    @property
+    def problem(self) -> BaseException | None:
+        """The first bug of the recorder's own, ``None`` if there was none."""
+        return self._problems.first
+
     def start(self) -> None:
         """Begin to observe this thread.
 
@@ -135,19 +140,19 @@ class Run:
         """
         try:
             self._exit.close()
-        except BaseException as problem:
-            self._observers.failed(problem)
+        except BaseException as failure:
+            self._observers.failed(failure)
         try:
             self._line_steps.end(error, self._reading)
             recording = self._recording()
         finally:
             self._observers.stopped()
-        bug = self._problems.first
-        if bug is not None and error is None:
+        problem = self.problem
+        if problem is not None and error is None:
             raise RecordingError(
-                f"the recording failed ({type(bug).__name__}: {bug}). The "
+                f"the recording failed ({type(problem).__name__}: {problem}). The "
                 "code itself ran as it would have without it"
-            ) from bug
+            ) from problem
         return recording
 
     def _recording(self) -> Recording:
