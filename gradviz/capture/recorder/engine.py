@@ -143,14 +143,16 @@ class Engine(Observer):
                 self._tracer.resume()
             self._numbers.append(number)
             self._lines.pause()
-            result = run()
+            try:
+                result = run()
+            finally:
+                self._lines.resume()
             raised = False
             return result
         finally:
             _take_away(handles)
             if number in self._numbers:
                 self._numbers.remove(number)
-                self._lines.resume()
             try:
                 self._end(number, raised)
             except Exception as error:
