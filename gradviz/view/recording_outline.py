@@ -209,25 +209,24 @@ class _Changes:
             yield f"saved tensors keep {phrases.size(now)}, before {phrases.size(was)}"
 
     def _node(self, was: Node | None, node: Node | None) -> Iterator[str]:
-        old = None if was is None else node_facts(was, self, ())
         if node is None:
-            if old is not None:
-                yield f"{_node_name(old)} is gone"
+            if was is not None:
+                yield f"{_node_name(was)} is gone"
             return
-        new = node_facts(node, self, ())
-        if was is None or old is None:
-            yield _new_node(node, new)
+        facts = node_facts(node, self, ())
+        if was is None:
+            yield _new_node(node, facts)
             return
-        if old["state"].value != new["state"].value:
-            yield f"{_node_name(new)}: {old['state'].words} -> {new['state'].words}"
+        if was.state != node.state:
+            yield f"{_node_name(node)}: {was.state} -> {node.state}"
         before = {slot.name: slot for slot in was.saved}
-        for slot, facts in zip(node.saved, new.saved, strict=True):
+        for slot, now in zip(node.saved, facts.saved, strict=True):
             then = before.get(slot.name)
             if then != slot:
                 words = "none" if then is None else _slot(slot_facts(then, self))
-                yield f"{node.id} saved {words} -> {_slot(facts, is_new=then is None)}"
+                yield f"{node.id} saved {words} -> {_slot(now, is_new=then is None)}"
         if was.hooks != node.hooks:
-            yield f"{_node_name(new)}: {new['hooks'].label} {new['hooks'].short}"
+            yield f"{_node_name(node)}: {facts['hooks'].label} {facts['hooks'].short}"
 
     def _tensor(self, was: TensorInfo | None, info: TensorInfo | None) -> Iterator[str]:
         if info is None:
@@ -241,12 +240,12 @@ class _Changes:
                 yield f"{self.names[info.id]}: {'; '.join(parts)}"
 
 
-def _node_name(facts: NodeFacts) -> str:
-    return f"{facts['id'].words} {facts['name'].words}"
+def _node_name(node: Node) -> str:
+    return f"{node.id} {clean(node.name)}"
 
 
 def _new_node(node: Node, facts: NodeFacts) -> str:
-    words = [_node_name(facts)]
+    words = [_node_name(node)]
     words += facts.short("variable" if node.variable is not None else "state", "next_functions")
     words += [f"saved {_slot(s)}" for s in facts.saved if s["state"].value != "none"]
     words += [hook.long for hook in facts["hooks"].parts]
