@@ -36,6 +36,11 @@ class RowHistory(Generic[Row]):
         place = bisect_right(self.steps, step) - 1
         return self.rows[place] if place >= 0 else None
 
+    def last(self, step: int) -> Row | None:
+        """The last row it had up to a step."""
+        places = range(bisect_right(self.steps, step) - 1, -1, -1)
+        return next((self.rows[at] for at in places if self.rows[at] is not None), None)
+
     def upto(self, step: int) -> Sequence[Row]:
         """The rows it had up to a step, the last one first."""
         return [r for r in reversed(self.rows[: bisect_right(self.steps, step)]) if r is not None]
@@ -68,7 +73,8 @@ class Rows:
 
     def node(self, key: str | None, step: int) -> Node | None:
         """A node as it was last seen up to a step."""
-        return next(iter(self.node_rows(key, step)), None)
+        history = self._nodes.get(key or "")
+        return None if history is None else history.last(step)
 
     def node_rows(self, key: str | None, step: int) -> Sequence[Node]:
         """A node as it was seen up to a step, the last time first."""
@@ -77,7 +83,8 @@ class Rows:
 
     def tensor(self, key: str | None, step: int) -> TensorInfo | None:
         """A tensor as it was last seen up to a step."""
-        return next(iter(self.tensor_rows(key, step)), None)
+        history = self._tensors.get(key or "")
+        return None if history is None else history.last(step)
 
     def tensor_rows(self, key: str | None, step: int) -> Sequence[TensorInfo]:
         """A tensor as it was seen up to a step, the last time first."""

@@ -8,9 +8,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gradviz.model import Graph, OptionError, Recording
+from gradviz.model import Graph, Node, OptionError, Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
+from gradviz.model.marks import Mark
 from gradviz.model.sentence import Sentence
 from gradviz.view.captions import caption
 from gradviz.view.explanation_card import explanation_card
@@ -23,8 +24,8 @@ from gradviz.view.recording_outline import recording_outline
 from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
 from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
-from tests.view.graphs import HOSTILE
-from tests.view.recordings import product
+from tests.view.graphs import HOSTILE, tensor
+from tests.view.recordings import Script, product
 
 BOTH = explained(SILENT, FREED)
 WIRE = recording_to_wire(BOTH)
@@ -246,3 +247,24 @@ def test_a_page_without_scripts_has_card_and_outline(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text("utf-8")
     assert f"</svg>\n{explanation_card(FREED)}" in page
     assert "! kind: graph freed" in page
+
+
+def test_the_inspector_tells_the_mark_of_a_leaf_that_is_in_no_graph_and_only_at_its_step() -> None:
+    script = Script("y = w * 2\ndel y\nw\n")
+    script.step("start", None, tensor(0, "w"))
+    node = Node("n0", "AccumulateGrad", (), variable="t0")
+    script.step("line", 1, node, tensor(0, "w", node="n0"))
+    script.step("line", 2, tensor(0, "w"), gone=("n0",))
+    script.step("line", 3)
+    script.step("end")
+    recording = script.end()
+    mark = Mark("t0", "written", "in line 3")
+    told = Explanation("hidden write", step=3, marks=(mark,), recording=recording)
+    recording._made["explanations"] = (told,)
+    assert "gv-written" in classes(Stage(recording).svg(3), "n0")
+    words = [view["items"].get("n0", {}).get("aria", "") for view in (
+        recording_to_wire(recording)["views"])]  # fmt: skip
+    assert [aria.endswith("in no graph now, written: in line 3") for aria in words] == [
+        False, False, False, True, False,
+    ]  # fmt: skip
+    assert words[4] == words[2]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -112,3 +113,12 @@ def test_a_very_long_recording_says_how_much_is_left_out() -> None:
     facts = product().facts
     long = Recording([facts[0], *[facts[1]] * 2100], product().codes, "cpu", "code")
     assert recording_outline(long).endswith("… 101 more steps not listed")
+
+
+def test_bytes_are_those_before_and_after_the_step_in_whatever_order_steps_are_listed() -> None:
+    recording = product()
+    steps = [replace(facts, saved_bytes=8 * index) for index, facts in enumerate(recording.facts)]
+    text = recording_outline(Recording(steps, recording.codes, None, "code"))
+    found = re.findall(r"saved tensors keep (\d+) B, before (\d+) B", text)
+    assert {int(now) - int(before) for now, before in found} == {8}
+    assert len(found) == len(steps) - 1
