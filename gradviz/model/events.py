@@ -189,6 +189,8 @@ class BackwardStarted(Event):
     """Ids of the tensors given as ``inputs=``; empty means all leaves."""
     inside: str | None = None
     """Node inside whose backward it was called, for reentrant backwards."""
+    position: Position | None = None
+    """The expression that called it, as in :class:`Operation`; its ordinal is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,8 @@ class OptimizerStepped(Event):
     """Ids of the parameters it passed over because their ``.grad`` is ``None``."""
     parameters: tuple[str, ...] = ()
     """Ids of all its parameters."""
+    position: Position | None = None
+    """The expression that called it, as in :class:`Operation`; its ordinal is not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ them, and leave freeing as it is (F5.04).
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from gradviz.capture.passing import runs_user_code
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.lines import Lines
 from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.reading import Reading
 from gradviz.capture.recorder.state import State
 from gradviz.capture.recorder.steps import Steps, memory_of
@@ -69,6 +71,7 @@ class Engine(Observer):
         state: Rows of the graph.
         steps: Where steps are written.
         lines: Where the user's code stands.
+        positions: Which expression calls a backward.
         reading: Reads the state again if torch was called since it was read.
         mode: Is on while a backward runs.
         tracer: Rests while hooks of this class run.
@@ -81,6 +84,7 @@ class Engine(Observer):
         state: State,
         steps: Steps,
         lines: Lines,
+        positions: Positions,
         reading: Reading,
         mode: CallMode,
         tracer: Tracer,
@@ -90,6 +94,7 @@ class Engine(Observer):
         self._state = state
         self._steps = steps
         self._lines = lines
+        self._positions = positions
         self._reading = reading
         self._mode = mode
         self._tracer = tracer
@@ -185,6 +190,7 @@ class Engine(Observer):
                     call.accumulates,
                     inputs,
                     outer,
+                    self._positions.of(sys._getframe(), "backward"),
                 )
             )
             self._live = {}

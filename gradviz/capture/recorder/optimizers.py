@@ -11,12 +11,14 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.reading import Reading
 from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.world import World
-from gradviz.model.events import Clipped, OptimizerStepped, ZeroedGrad
+from gradviz.model.events import Clipped, OptimizerStepped, Position, ZeroedGrad
 
 _Before = list[tuple[str, autograd.TensorRef, "int | None", bool]]
+_Running = tuple[FrameType, str, _Before, "Position | None"]
 
 
 class Optimizers(Observer):
@@ -26,13 +28,15 @@ class Optimizers(Observer):
         world: The known tensors.
         steps: Where events are written.
         reading: Reads tensors before they are used.
+        positions: Which expression calls an optimizer.
     """
 
-    def __init__(self, world: World, steps: Steps, reading: Reading) -> None:
+    def __init__(self, world: World, steps: Steps, reading: Reading, positions: Positions) -> None:
         self._world = world
         self._steps = steps
         self._reading = reading
-        self._running: list[tuple[FrameType, str, _Before]] = []
+        self._positions = positions
+        self._running: list[_Running] = []
         self._clipping = frozenset(autograd.codes_of_clipping())
         self._ends: dict[CodeType, Callable[[FrameType], None]] = {
             **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
@@ -61,7 +65,8 @@ class Optimizers(Observer):
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
         with autograd.unseen():
             before = self._before(_parameters(owner))
-        self._running.append((frame, type(owner).__name__, before))
+        position = self._positions.of(frame, "step")
+        self._running.append((frame, type(owner).__name__, before, position))
         self._reading.changed()
 
     def _before(self, parameters: list[torch.Tensor]) -> _Before:
@@ -73,19 +78,19 @@ class Optimizers(Observer):
             before.append((entry.id, entry.ref, version, tensor.grad is not None))
         return before
 
-    def _end(self, frame: FrameType) -> tuple[str, _Before] | None:
+    def _end(self, frame: FrameType) -> _Running | None:
         while self._running:
-            running, name, before = self._running.pop()
+            running = self._running.pop()
             self._reading.changed()
-            if running is frame:
-                return name, before
+            if running[0] is frame:
+                return running
         return None
 
     def _stepped(self, frame: FrameType) -> None:
         found = self._end(frame)
         if found is None:
             return
-        name, before = found
+        _, name, before, position = found
         updated, skipped = [], []
         for key, ref, version, had_grad in before:
             tensor = ref()
@@ -94,13 +99,14 @@ class Optimizers(Observer):
             elif not had_grad:
                 skipped.append(key)
         parameters = tuple(key for key, *_ in before)
-        self._steps.add(OptimizerStepped(name, tuple(updated), tuple(skipped), parameters))
+        stepped = OptimizerStepped(name, tuple(updated), tuple(skipped), parameters, position)
+        self._steps.add(stepped)
 
     def _zeroed(self, frame: FrameType) -> None:
         found = self._end(frame)
         if found is None:
             return
-        name, before = found
+        _, name, before, _ = found
         had = [(key, ref()) for key, ref, _, had_grad in before if had_grad]
         to_none = all(tensor is None or tensor.grad is None for _, tensor in had)
         tensors = tuple(key for key, _ in had)

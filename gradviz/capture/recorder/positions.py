@@ -6,6 +6,7 @@ from types import CodeType, FrameType
 from typing import Final
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder import disguise
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.lines import Lines
 from gradviz.model.events import Position
@@ -52,5 +53,6 @@ class Positions:
     def _has(self, code: CodeType) -> bool:
         known = self._recorded.get(id(code))
         if known is None:
-            known = self._recorded[id(code)] = code, self._lines.is_recorded(code)
+            is_recorded = code.co_name != disguise.NAME and self._lines.is_recorded(code)
+            known = self._recorded[id(code)] = code, is_recorded
         return known[1]

@@ -69,7 +69,8 @@ class Run:
         self._source = _source(options, frame, file, text)
         self._lines = lines = Lines(self._source, file, options.into, observers)
         self._tracer = tracer = make_tracer(lines, observers, frame)
-        self._mode = mode = CallMode(observers, Positions(lines), tracer)
+        positions = Positions(lines)
+        self._mode = mode = CallMode(observers, positions, tracer)
         self._variables = variables = Variables(frame, file, lines)
         world = World(variables.names(mentioned=False))
         compiled = CompiledCalls(mode, observers)
@@ -79,9 +80,9 @@ class Run:
         known = KnownHooks(world)
         self._reading = reading = Reading(state, steps, known)
         self._operations = operations = Operations(world)
-        optimizers = Optimizers(world, steps, reading)
+        optimizers = Optimizers(world, steps, reading, positions)
         self._engine = engine = Engine(
-            state, steps, lines, reading, mode, tracer, observers, options.values
+            state, steps, lines, positions, reading, mode, tracer, observers, options.values
         )
         self._line_steps = LineSteps(observers, steps, lines, engine, options.progress)
         self._silent = SilentWrites(world, options.values, steps, reading)
