@@ -43,8 +43,8 @@ class Cut:
     """Line that made a tensor again of the value after it had left torch."""
     through: tuple[CodeLine, ...] = ()
     """Lines of Python that the value went through, the last one first."""
-    operation: Operation | None = None
-    """The call itself, if torch saw it."""
+    event: Operation | BackwardStarted | None = None
+    """The call itself, if the recording saw it."""
 
 
 @dataclass
@@ -188,7 +188,8 @@ class _Follower:
         ended = {e.number for _, e in self._history.events(BackwardEnded, born, born)}
         for _, started in self._history.events(BackwardStarted, born):
             if started.number in ended and not started.accumulates and not started.create_graph:
-                return Cut("create_graph", "grad", born, self._history.line(born))
+                line = self._history.line(born)
+                return Cut("create_graph", "grad", born, line, event=started)
         return None
 
     # --------------------------------------------------------- values in Python

@@ -179,7 +179,7 @@ def _possible(found: GraphFreed) -> Iterator[Cure | None]:
     if earlier is None or node is None:
         return  # whether it may keep them, and where, is not known
     first = evidence.statement_at(earlier.at)
-    keep = backward.keep_graph(first, earlier.step, evidence)
+    keep = backward.keep_graph(earlier.site, earlier.step, evidence)
     if found.is_same:
         yield keep
         yield _again(first, earlier, evidence)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.paths import reachable
+from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.model.events import BackwardEnded, BackwardStarted, Freed, NodeRan
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node
@@ -22,6 +23,8 @@ class Earlier:
     """Step at which it had ended."""
     started: BackwardStarted
     at: CodeLine | None
+    site: Site | None
+    """The call of it, if that is known."""
 
 
 def freed_by(node: Node, evidence: Evidence) -> Earlier | None:
@@ -37,8 +40,10 @@ def freed_by(node: Node, evidence: Evidence) -> Earlier | None:
         return None
     ended = [s for s, e in history.events(BackwardEnded, before) if e.number == number]
     line = None if history.is_summed_up(started[0][0]) else history.line(started[0][0])
-    step = ended[0] if ended else started[0][0]
-    return Earlier(started[0][1].number, step, started[0][1], line and replace(line, step=step))
+    since, event = started[0]
+    step = ended[0] if ended else since
+    site = None if line is None else site_of(history, since, event)
+    return Earlier(event.number, step, event, line and replace(line, step=step), site)
 
 
 def _would_have_freed(node: Node, before: int, evidence: Evidence) -> int | None:

@@ -82,12 +82,12 @@ def fixes(found: SavedRead) -> Iterator[Cure]:
     """Keep the graph, or read before the backward."""
     evidence, earlier, statement = found.evidence, found.earlier, found.evidence.statement
     first = None if earlier is None else evidence.statement_at(earlier.at)
-    if earlier is None or first is None or statement is None:
+    if earlier is None or statement is None:
         return
-    keep = backward.keep_graph(first, earlier.step, evidence)
+    keep = backward.keep_graph(earlier.site, earlier.step, evidence)
     if keep is not None:
         yield keep
-    if first.line < statement.line:
+    if first is not None and first.line < statement.line:
         sooner = moved(statement, first, "before", "reads it while it is still there")
         yield from () if sooner is None else (sooner,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gradviz.analysis.explaining.statements import (
     Place as TextPlace,
@@ -17,9 +18,19 @@ from gradviz.analysis.explaining.statements import (
     start_of,
     statements_of,
 )
-from gradviz.model.events import Operation, Position, Refused, Write
+from gradviz.model.events import (
+    BackwardStarted,
+    Operation,
+    OptimizerStepped,
+    Position,
+    Refused,
+    Write,
+)
 from gradviz.model.history import History, Place
 from gradviz.model.recording import Code
+
+Placed: TypeAlias = "Operation | Write | Refused | BackwardStarted | OptimizerStepped"
+"""What a call is told as."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,10 @@ class Site:
     statement: Statement
     node: ast.expr | ast.AugAssign
     ordinal: int = 0
+
+    def is_in(self, part: ast.AST) -> bool:
+        """Whether it is a part of an expression, or that itself."""
+        return any(one is self.node for one in ast.walk(part))
 
     def call_of(self, *names: str) -> ast.Call | None:
         """The call, if it is one of a function or method with one of these last names.
@@ -57,9 +72,7 @@ class Site:
         return node.func
 
 
-def site_of(
-    history: History, when: Place | int, event: Operation | Write | Refused | None
-) -> Site | None:
+def site_of(history: History, when: Place | int, event: Placed | None) -> Site | None:
     """The expression of a call; ``None`` if its position is not known, or not in the text.
 
     Args:

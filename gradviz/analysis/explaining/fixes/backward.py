@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.moving import moved
-from gradviz.analysis.explaining.fixes.rewriting import with_keyword
+from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, together
 from gradviz.analysis.explaining.paths import (
     leading_to,
     lines_that_made,
@@ -16,10 +15,13 @@ from gradviz.analysis.explaining.paths import (
     root_nodes,
 )
 from gradviz.analysis.explaining.repeating import can_repeat, was_written
+from gradviz.analysis.explaining.roots import called_root
+from gradviz.analysis.explaining.sites import Site
 from gradviz.analysis.explaining.statements import (
     Statement,
     calls_in,
     same_block,
+    start_of,
     statements_of,
 )
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
@@ -27,7 +29,7 @@ from gradviz.model.explanation import Cure
 from gradviz.model.sentence import listed
 
 
-def keep_graph(first: Statement | None, since: int, evidence: Evidence) -> Cure | None:
+def keep_graph(first: Site | None, since: int, evidence: Evidence) -> Cure | None:
     """``retain_graph=True`` for an earlier backward, and for others before the last one.
 
     Args:
@@ -35,21 +37,29 @@ def keep_graph(first: Statement | None, since: int, evidence: Evidence) -> Cure 
         since: Step at which it had ended.
         evidence: The error of the later one.
     """
-    if first is None or was_written(since, evidence):
+    call = None if first is None else first.call_of("backward", "grad")
+    if first is None or call is None or was_written(since, evidence):
         return None
-    noticed = evidence.statement
-    following = [first]
-    if noticed is not None:
-        following += _later_backwards(noticed)[:-1] if noticed.line > first.line else []
+    calls = [(first.statement, call), *_later_calls(call, evidence)[:-1]]
+    changes = [(s, keyword_change(s, one, "retain_graph", "True")) for s, one in calls]
     does = "keeps what this backward would free; it stays in memory as long as the graph"
-    edits = []
-    for statement in following:
-        calls = calls_in(statement, "backward", "grad")
-        code = with_keyword(statement, calls[0], "retain_graph", "True") if calls else None
-        if code is None or len(calls) != 1:
-            return None
-        edits.append(Cure("", code, "instead", statement.line))
-    return replace(edits[0], does=does, also=tuple(edits[1:]))
+    return together(does, [c and Rewriting(s, (c,)) for s, c in changes])
+
+
+def _later_calls(first: ast.Call, evidence: Evidence) -> list[tuple[Statement, ast.Call]]:
+    """Backwards in the block of the one that raised, from itself on, if it is a later one."""
+    root, noticed = called_root(evidence), evidence.statement
+    noticed = noticed if root is None else root.statement
+    if noticed is None or start_of(first) >= start_of(noticed.node if root is None else root.call):
+        return []
+    start = start_of(noticed.node if root is None else root.call)
+    return [
+        (s, call)
+        for s in statements_of(noticed.code)
+        if same_block(s, noticed)
+        for call in calls_in(s, "backward", "grad")
+        if start_of(call) >= start
+    ]
 
 
 def _later_backwards(noticed: Statement) -> list[Statement]:
@@ -129,6 +139,8 @@ def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | 
         return None
     first, second = _plain_backward(earlier), _plain_backward(noticed)
     if first is None or second is None or first == second or earlier.line >= noticed.line:
+        return None
+    if not earlier.is_alone:
         return None
     changed = (ZeroedGrad, OptimizerStepped)
     if any(any(evidence.history.events(kind, evidence.step, since)) for kind in changed):

@@ -9,7 +9,7 @@ from typing import Final
 from gradviz.analysis.explaining.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.modes import SWITCHES
-from gradviz.analysis.explaining.fixes.rewriting import with_keyword
+from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, with_keyword
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import (
     Span,
@@ -34,23 +34,30 @@ _INSTEAD_OF: Final = {
 """Differentiable relatives of operations without a derivative."""
 
 
+_LEFT: Final = ("left torch", "detach", ".data")
+_AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
+"""Reasons for which a line is changed as a whole."""
+
+
 def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
     """Changes that let the graph go on where it was cut."""
-    statement = evidence.statement_at(cut.at)
-    if statement is None:
-        return
-    if cut.reason in ("left torch", "detach", ".data"):
-        cure = _stay(cut, statement, evidence)
-    elif cut.reason in ("no_grad", "inference mode"):
-        cure = _record(cut, statement, evidence)
-    elif cut.reason == "requires_grad":
-        cure = _switch_on(statement)
-    elif cut.reason == "create_graph":
-        cure = _with_graph(statement)
-    else:
+    if cut.reason == "create_graph":
+        cure = _with_graph(cut, evidence)
+    elif cut.reason not in _AT_THE_LINE:
         cure = _with_derivative(cut, evidence)
+    else:
+        statement = evidence.statement_at(cut.at)
+        cure = None if statement is None else _at_line(cut, statement, evidence)
     if cure is not None:
         yield cure
+
+
+def _at_line(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
+    if cut.reason in _LEFT:
+        return _stay(cut, statement, evidence)
+    if cut.reason == "requires_grad":
+        return _switch_on(statement)
+    return _record(cut, statement, evidence)
 
 
 def require_grad(name: str, made: CodeLine | None, evidence: Evidence) -> Cure | None:
@@ -178,9 +185,10 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
                     return None
                 line = decorator.lineno + statement.code.first_line - 1
                 return Cure("lets autograd record this function", "", "instead", line)
-    calls = calls_in(statement, "checkpoint")
-    if len(calls) == 1:
-        code = with_keyword(statement, calls[0], "use_reentrant", "False") or ""
+    site = site_of(evidence.history, cut.step, cut.event)
+    around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
+    if around:
+        code = with_keyword(statement, around[-1], "use_reentrant", "False") or ""
         code = "" if code == statement.text else code
         does = "records inside the checkpoint, whether or not its input requires grad"
         return Cure(does, code, "instead", statement.line) if code else None
@@ -225,17 +233,20 @@ def _switch_on(statement: Statement) -> Cure | None:
     return Cure(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
 
 
-def _with_graph(statement: Statement) -> Cure | None:
+def _with_graph(cut: Cut, evidence: Evidence) -> Cure | None:
     """``create_graph=True`` for a gradient that is differentiated again."""
-    calls = calls_in(statement, "grad")
-    code = with_keyword(statement, calls[0], "create_graph", "True") if len(calls) == 1 else None
+    site = site_of(evidence.history, cut.step, cut.event)
+    call = None if site is None else site.call_of("grad")
+    if site is None or call is None:
+        return None
+    change = keyword_change(site.statement, call, "create_graph", "True")
     does = "records how the gradient is computed, so that it has a gradient too"
-    return None if code is None else Cure(does, code, "instead", statement.line)
+    return None if change is None else Rewriting(site.statement, (change,)).cure(does)
 
 
 def _with_derivative(cut: Cut, evidence: Evidence) -> Cure | None:
     """A relative of an operation without a derivative; whether it fits, the user must say."""
-    site = site_of(evidence.history, cut.step, cut.operation)
+    site = site_of(evidence.history, cut.step, cut.event)
     call = None if site is None else site.call_of(cut.call)
     pattern = _INSTEAD_OF.get(cut.call)
     if site is None or call is None or pattern is None or not isinstance(call.func, ast.Attribute):

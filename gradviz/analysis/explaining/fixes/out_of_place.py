@@ -171,7 +171,7 @@ def _of_call(
     mode: str,
 ) -> Rewriting | None:
     new = _new(site.statement, call, by, name if way is not None else None)
-    is_read = is_read or (name is not None and _is_read_there(site, call, name))
+    is_read = is_read or (name is not None and _is_read_there(site, name))
     if name is None or way is None:
         return None if is_read or new is None else Rewriting(site.statement, new)
     bound = None if way == "part" else _binding(site.statement.node, call, name, is_read)
@@ -280,12 +280,11 @@ def _times_read(node: ast.AST, name: str) -> int:
     return sum(is_named(one, name) for one in ast.walk(node))
 
 
-def _is_read_there(site: Site, call: ast.Call, name: str) -> bool:
+def _is_read_there(site: Site, name: str) -> bool:
     """Whether the line itself reads a tensor besides writing it, or writes it several times."""
     around = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     loops = [part for part in site.statement.parts if isinstance(part, around)]
-    is_repeated = any(part is call for loop in loops for part in ast.walk(loop))
-    return is_repeated or _times_read(site.statement.node, name) > 1
+    return any(map(site.is_in, loops)) or _times_read(site.statement.node, name) > 1
 
 
 def _is_own(name: str, statement: Statement) -> bool:
@@ -297,7 +296,7 @@ def _is_own(name: str, statement: Statement) -> bool:
 
 def _is_in_lambda(site: Site) -> bool:
     lambdas = (part for part in site.statement.parts if isinstance(part, ast.Lambda))
-    return any(site.node is part for one in lambdas for part in ast.walk(one))
+    return any(map(site.is_in, lambdas))
 
 
 def _is_alias(node: ast.AST) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.statements import statement_of
+from gradviz.analysis.explaining.sites import site_of
 from gradviz.model.events import (
     Accumulated,
     Clipped,
@@ -67,7 +67,10 @@ class Round:
     @property
     def variable(self) -> str | None:
         """How to type the optimizer: ``opt`` of ``opt.step()``."""
-        return receiver(self.history, self.place, "step")
+        site = site_of(self.history, self.place, self.stepped)
+        call = None if site is None else site.call_of("step")
+        owner = call.func.value if call and isinstance(call.func, ast.Attribute) else None
+        return None if owner is None else ast.unparse(owner)
 
     @property
     def line(self) -> int | None:
@@ -104,18 +107,3 @@ def frozen_at(tensor: str, until: Place, history: History) -> Place | None:
 def is_empty(grad: ValueSummary | None) -> bool:
     """Whether a gradient is ``None`` or all 0."""
     return grad is None or grad.norm == 0
-
-
-def receiver(history: History, place: Place, method: str) -> str | None:
-    """What a method is called on in a line: ``model.head`` of ``model.head.eval()``."""
-    statement = statement_of(history, place)
-    if statement is None:
-        return None
-    found = [
-        ast.unparse(node.func.value)
-        for node in statement.parts
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == method
-    ]
-    return found[0] if len(found) == 1 else None
