@@ -767,6 +767,218 @@ m(torch.ones(3, 2)).sum().backward()  # noticed
     right=({"m.layer.bias.grad": "torch.full((2,), 3.0)", "m.mem": "torch.full((2,), 2.0)"},),
 )
 
+# --- several calls in one line -----------------------------------------------------------------
+
+add(
+    "two writes in a line",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+h.add_(1); h.mul_(2)  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=({"w.grad": "2 * w.exp()"},),
+    words=("h = h.add(1); h.mul_(2)",),
+)
+add(
+    "the second of two writes in a line",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h, g = w * 2, w.exp()  # saved
+h.add_(1); g.add_(1)  # culprit
+(h * g).sum().backward()  # noticed
+""",
+    variables=("g",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * (w.exp() + 1) + (2 * w + 1) * w.exp()"},),
+    cures=1,
+    words=("h.add_(1); g = g.add(1)",),
+)
+add(
+    "two tensors written in one expression",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()
+g = w.sigmoid()  # saved
+y = h.add_(1).sum() + g.add_(1).sum()  # culprit
+(y + h.sum()).backward()  # noticed
+""",
+    variables=("g",),
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w.exp() + w.sigmoid() * (1 - w.sigmoid())"},),
+    words=("y = h.add_(1).sum() + g.add(1).sum()",),
+)
+add(
+    "one of two tensors written in one expression",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+g = w * 2
+y = h.add_(1).sum() + g.add_(1).sum()  # culprit
+y.backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp() + 2"},),
+    words=("y = h.add(1).sum() + g.add_(1).sum()",),
+)
+add(
+    "two writes of a method call over several lines",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+g = w * 2
+y = (h  # culprit
+    .add_(1)
+    .sum() + g
+    .add_(1)
+    .sum())
+y.backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "w.exp() + 2"},),
+    words=(".add(1)", ".add_(1)"),
+)
+add(
+    "the second call that one expression makes",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h, g = w * 2, w.sigmoid()  # saved
+a, b = map(torch.relu_, [h, g])  # culprit
+(a + b + g).sum().backward()  # noticed
+""",
+    variables=("g",),
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 + 2 * w.sigmoid() * (1 - w.sigmoid())"},),
+    cures=1,
+)
+add(
+    "written in a comprehension, time after time",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+values = [h.add_(n).sum() * n for n in (1, 2)]  # culprit
+sum(values).backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=(
+        {
+            "w.grad": "3 * w.exp()",
+            "torch.stack(values)": "(h - 3) @ torch.ones(2) * "
+            "torch.tensor([1.0, 2.0]) + torch.tensor([2.0, 12.0])",
+        },
+    ),
+)
+add(
+    "written in a comprehension over a list",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+hs = [w * 2, w.sigmoid()]  # saved
+total = sum(h.mul_(3).sum() for h in hs)  # culprit
+total.backward()  # noticed
+""",
+    variables=("hs[1]",),
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "6 + 3 * w.sigmoid() * (1 - w.sigmoid())"},),
+    cures=1,
+)
+add(
+    "names that are not Latin",
+    WRITTEN,
+    """
+가중치 = torch.tensor([1.0, 2.0], requires_grad=True)
+은닉 = 가중치.exp()  # saved
+출력 = (은닉 * 3).sum(); 은닉.add_(1); 은닉.mul_(2)  # culprit
+(출력 + 은닉.sum()).backward()  # noticed
+""",
+    variables=("은닉",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 2),
+    right=({"가중치.grad": "5 * 가중치.exp()"},),
+    words=("출력 = (은닉 * 3).sum(); 은닉 = 은닉.add(1); 은닉.mul_(2)",),
+)
+add(
+    "the second of two backwards in a line",
+    "not a scalar",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+h.sum().backward(); (w * 3).backward()  # culprit noticed
+""",
+    right=({"w.grad": "torch.tensor([5.0, 5.0])"},),
+    words=("h.sum().backward(); (w * 3).sum().backward()",),
+)
+add(
+    "two backwards of a shared trunk in a line",
+    "graph freed",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+trunk = w.exp()  # saved
+trunk.sum().backward(); (trunk * 2).sum().backward()  # culprit noticed
+""",
+    node="ExpBackward0",
+    saved="result",
+    right=({"w.grad": "3 * w.exp()"},),
+    cures=1,
+    words=("trunk.sum().backward(retain_graph=True); (trunk * 2).sum().backward()",),
+)
+add(
+    "the second of two arrays in a line",
+    "numpy of a tensor that requires grad",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+a, b = torch.ones(2).numpy(), w.numpy()  # culprit noticed
+""",
+    variables=("w",),
+    right=({"torch.from_numpy(b)": "w.detach()"},),
+    words=("a, b = torch.ones(2).numpy(), w.detach().numpy()",),
+    only_cpu=True,
+)
+add(
+    "the second of two writes in a line is refused",
+    "one of several views written",
+    """
+w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+s = w * 2
+a, b = s.unbind()
+y = (a * 2).mul_(3).sum() + a.mul_(2).sum()  # culprit noticed
+y.backward()
+""",
+    variables=("a", "s"),
+    node="UnbindBackward0",
+    right=({"w.grad": "torch.tensor([[16.0, 16.0], [0.0, 0.0]])"},),
+    cures=1,
+)
+
 # --- a graph was freed -------------------------------------------------------------------------
 
 FREED: ErrorKind = "graph freed"

@@ -71,6 +71,24 @@ add(
     right=(grad("(a * 2).pow(2).sum()", A),) * 2,
 )
 add(
+    "the second of two writes through data in a line",
+    "hidden write",
+    """
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    h, g = a * 2, a * 3
+    y = h.pow(2) + g
+    g.data.add_(1); h.data.mul_(3)
+    y.sum().backward()
+    """,
+    culprit="g.data.add_(1); h.data.mul_(3)",
+    noticed="y.sum().backward()",
+    variables=("h",),
+    node="PowBackward0",
+    saved="self",
+    result="a.grad",
+    right=(grad("((a * 2).pow(2) + a * 3).sum()", A),) * 2,
+)
+add(
     "data on a saved input that is read again",
     "hidden write",
     """
@@ -518,6 +536,24 @@ add(
     variables=("w",),
     result="w.detach()",
     right=("torch.tensor([4.0, 4.8])",),
+)
+add(
+    "the second of two optimizers that step in a line",
+    "parameter rebound",
+    """
+    v = torch.tensor([3.0, 4.0], requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    one, two = optim.SGD([v], lr=0.1), optim.SGD([w], lr=0.1)
+    w = torch.tensor([5.0, 6.0], requires_grad=True)
+    loss = (w * w * v).sum()
+    loss.backward()
+    one.step(); two.step()
+    """,
+    culprit="w = torch.tensor([5.0, 6.0], requires_grad=True)",
+    noticed="one.step(); two.step()",
+    variables=("w",),
+    result="w.detach()",
+    right=("torch.tensor([2.0, 1.2])",),
 )
 add(
     "a new head",
