@@ -22,6 +22,7 @@ NoGradient: TypeAlias = Literal[
     "inference mode",
     "integer",
     "left torch",
+    "create_graph",
     "not used",
     "rebound",
     "no graph",
@@ -33,9 +34,10 @@ NoGradient: TypeAlias = Literal[
 """Why a parameter gets no gradient. ``"frozen"``: ``requires_grad`` is False (or was, when it was
 used); ``"detached"``: ``detach()`` or ``.data``, or, where no recording tells these apart, a view
 under ``no_grad``; ``"integer"``: a result that has no gradient, such as that of ``argmax``;
-``"left torch"``: ``item()``, ``numpy()``; ``"rebound"``: another tensor has taken its place since
-the forward; ``"not a leaf"``: ``.grad`` of results is not kept; ``"not given"``: the recorded
-backward came to a custom Function, which gave none; ``"unknown"``: what is alive does not tell."""
+``"left torch"``: ``item()``, ``numpy()``; ``"create_graph"``: a gradient that ``autograd.grad``
+gave without ``create_graph=True``; ``"rebound"``: another tensor has taken its place since the
+forward; ``"not a leaf"``: ``.grad`` of results is not kept; ``"not given"``: the recorded backward
+came to a custom Function, which gave none; ``"unknown"``: what is alive does not tell."""
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]
 """What the graph holds for backward: everything (backward has not run, or kept it), nothing any

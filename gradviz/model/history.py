@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from gradviz.model.calls import ASSIGNED, Call, calls_of
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
@@ -33,8 +34,6 @@ Place: TypeAlias = "tuple[int, int]"
 """Step, and place among its events."""
 UNKNOWN: Final = 1 << 30
 """Place of what happened at some time during its step."""
-ASSIGNED: Final = "an assignment to .data"
-"""Who wrote, if a tensor was given other memory."""
 _SAME_MEMORY: Final = (
     "detach data alias view view_as reshape reshape_as flatten unflatten ravel expand expand_as "
     "squeeze unsqueeze t T mT H mH transpose permute movedim swapaxes swapdims adjoint "
@@ -137,6 +136,18 @@ class History(Rows):
         """Step from which on only some events are told."""
         left_out = (s for s in range(len(self.recording.facts)) if self.is_summed_up(s))
         return next(left_out, len(self.recording.facts))
+
+    def in_order(self, *kinds: type[Event]) -> list[tuple[int, Event]]:
+        """All events of several kinds in the order in which they happened, with their steps."""
+        if kinds not in self._merged:
+            found = [placed for kind in kinds for placed in self._placed.get(kind, ())]
+            found.sort(key=lambda placed: placed[0])
+            self._merged[kinds] = [(place[0], event) for place, event in found]
+        return self._merged[kinds]
+
+    @cached_property
+    def _merged(self) -> dict[tuple[type[Event], ...], list[tuple[int, Event]]]:
+        return {}
 
     def notes(self, step: int) -> Iterator[NoteKind]:
         """What the notes of a step are about."""
@@ -276,13 +287,21 @@ class History(Rows):
         return self.births.get(node, (0, UNKNOWN))
 
     @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls of torch, and writes in place, in the order in which they ran."""
+        return tuple(calls_of(self))
+
+    @cached_property
     def makers(self) -> dict[str, tuple[Place, Operation]]:
         """The call that made a tensor object, by its key."""
         found: dict[str, tuple[Place, Operation]] = {}
-        for place, event in self.told(Operation):
-            for key in event.made:
+        for call in self.calls:
+            event = call.operation
+            if event is None or call.step >= self._told_until:
+                continue
+            for key in call.made:
                 if key not in event.reads:
-                    found.setdefault(key, (place, event))
+                    found.setdefault(key, (call.place, event))
         return found
 
     def aliases(self, key: str | None) -> Iterator[tuple[Place, Operation]]:

@@ -178,6 +178,14 @@ class Rows:
         """Name of a tensor; of one that has lost it, the last one it had."""
         return next((row.name for row in self.tensor_rows(key, step) if row.name), None)
 
+    def bearers(self, name: str) -> dict[str, int]:
+        """All tensors that ever had a name, and the step since which each had it first."""
+        found: dict[str, int] = {}
+        history = self._named.get(name, RowHistory[tuple[str, ...]]())
+        for step, keys in zip(history.steps, history.rows, strict=True):
+            found = dict.fromkeys(keys or (), step) | found
+        return found
+
     def is_renamed(self, key: str, step: int) -> bool:
         """Whether another tensor has the name by now."""
         name, now = self.name(key, step), self.tensor_at(key, step)

@@ -23,23 +23,15 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.reasons import CALLS_THAT_CUT, REASONS
 from gradviz.model.sentence import Sentence, listed, say
 from gradviz.view import phrases
 from gradviz.view.captions_backward import gradient
-from gradviz.view.cuts import CALLS, call_words
+from gradviz.view.cuts import call_words
 from gradviz.view.story import MOST, Story
 from gradviz.view.text import clean
 
 FEW: Final = 3
-WHY: Final = {
-    "no_grad": "no_grad is on",
-    "inference mode": "inference mode is on",
-    "detach": "the graph ends here",
-    ".data": "the graph ends here",
-    "not differentiable": "it has no derivative",
-    "left torch": "the value left torch",
-}
-"""Why an operation on a tensor that requires grad is not recorded."""
 
 
 def made(story: Story) -> Iterator[Sentence]:
@@ -189,13 +181,13 @@ def _unrecorded(events: Sequence[Event], story: Story) -> Iterator[Sentence]:
         verb = "are" if more else "is"
         if reason in ("no input requires grad", "unknown"):
             if len(reasons) == 1 and not story.fresh and not _writes(events):
-                why = "no input requires grad" if reason[0] == "n" else "torch does not say why"
+                why = REASONS[reason].short if reason in REASONS else reason
                 yield Sentence(f"{clean(first.name)}{others} {verb} not recorded: {why}")
-        elif reason in CALLS:
+        elif reason in CALLS_THAT_CUT:
             made = {operand.tensor for operand in first.outputs}
             read = [o.tensor for o in first.inputs if o.tensor not in made]
             source = next((say(" of {}", story.tensor(k)) for k in read if story.row(k)), "")
-            words = f"{others} {verb} not recorded: {WHY[reason]}"
+            words = f"{others} {verb} not recorded: {REASONS[reason].short}"
             yield Sentence(call_words(first), source, words)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.events import Event, Operand, Operation
+from gradviz.model.reasons import CALLS_THAT_CUT, REASONS
 from gradviz.view.blocks import Block, Line
 from gradviz.view.moments import Moment
 from gradviz.view.phrases import plural
@@ -15,21 +16,6 @@ from gradviz.view.text import clean, shorten
 FEW: Final = 4
 """Cuts that a card lists before it counts them."""
 ROOM: Final = 36
-
-CALLS: Final = {
-    "detach": "detach()",
-    ".data": ".data",
-    "no_grad": "{name}",
-    "inference mode": "{name}",
-    "not differentiable": "{name}",
-    "left torch": "{name}()",
-}
-"""What a call that cut is called, by the reason that the recording gives."""
-WHERE: Final = {
-    "no_grad": " under no_grad",
-    "inference mode": " in inference mode",
-    "not differentiable": ", no derivative",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +31,10 @@ class Cut:
 def cuts(events: tuple[Event, ...], moment: Moment) -> Iterator[Cut]:
     """Cuts that a step made: calls that were not recorded although an input requires grad."""
     for event in events:
-        if isinstance(event, Operation) and event.reason in CALLS and not event.recomputed:
+        if isinstance(event, Operation) and event.reason in CALLS_THAT_CUT and not event.recomputed:
             made = {operand.tensor for operand in event.outputs}
             results = [_name(operand, moment) for operand in event.outputs]
-            call = call_words(event) + WHERE.get(event.reason, "")
+            call = call_words(event) + REASONS[event.reason].where
             words = f"{call} → {', '.join(results)}" if results else call
             for key in dict.fromkeys(operand.tensor for operand in event.inputs):
                 info = moment.tensors.get(key or "")
@@ -63,7 +49,7 @@ def _name(result: Operand, moment: Moment) -> str:
 
 def call_words(event: Operation) -> str:
     """The call that cut, by its reason."""
-    return CALLS[event.reason].format(name=shorten(clean(event.name), 18))
+    return REASONS[event.reason].call.format(name=shorten(clean(event.name), 18))
 
 
 def blocks(found: tuple[Cut, ...]) -> list[Block]:

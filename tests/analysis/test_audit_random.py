@@ -42,8 +42,8 @@ class Machine:
     shifted: int = -1
     pool: list[Tensor] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
-    left: set[int] = field(default_factory=set)
-    """Parameters of which something left torch."""
+    left: dict[int, str] = field(default_factory=dict)
+    """Parameters of which something left torch, and what cut it off first on the first such way."""
 
     def __post_init__(self) -> None:
         values = torch.linspace(0.2, 0.9, COUNT * 4, dtype=torch.float64).view(COUNT, 2, 2)
@@ -63,7 +63,7 @@ class Machine:
             return {""}
         if marks:
             return {reason for _, reason in marks}
-        return {"left torch" if parameter in self.left else "not used"}
+        return {self.left.get(parameter, "not used")}
 
     def run(self, instructions: list[tuple[str, int, int]], used: int) -> Tensor:
         for number, (name, i, j) in enumerate(instructions):
@@ -72,7 +72,8 @@ class Machine:
             for ways in WAYS.get(name, (("", ""),)):
                 self.flows.append(joined(number, ways, (self.flows[a], self.flows[b])))
             if name == "item":
-                self.left.update(self.flows[a])
+                for parameter, marks in self.flows[a].items():
+                    self.left.setdefault(parameter, min(marks)[1] or "left torch")
             self.pool.extend(made)
         return torch.stack([t.sum() for t in self.pool[-used:]]).sum()
 

@@ -134,8 +134,8 @@ def weights_detached(model: Any, keep: dict[str, Any]) -> Tensor:
 
 
 def frozen_when_used(model: Any, keep: dict[str, Any]) -> Tensor:
-    model["fc"].requires_grad_(False)
-    out = model["head"](model["fc"](X)).sum()  # cut
+    model["fc"].requires_grad_(False)  # cut
+    out = model["head"](model["fc"](X)).sum()
     model["fc"].requires_grad_(True)
     return out
 
@@ -201,7 +201,7 @@ CUTS = [
     Cut(place_of_the_maximum, "integer"),
     Cut(mask, "integer"),
     Cut(item, "left torch"),
-    Cut(numpy, "left torch"),
+    Cut(numpy, "detached"),
     Cut(copied_by_tensor, "left torch"),
     Cut(result_not_used, "not used"),
     Cut(only_its_shape, "not used"),
@@ -538,7 +538,58 @@ def test_what_left_torch_is_named_even_if_not_all_ways_into_the_loss_were_seen()
         loss = model["head"](torch.from_numpy(a).requires_grad_()).sum()
     row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
     assert row.reason == "unknown"
-    assert re.match(r"numpy\(\) in line \d+ took it out of torch; no other way", row.why)
+    words = (
+        r"detach\(\) in line \d+ cut it off, and it left torch; no other way to the loss was seen"
+    )
+    assert re.fullmatch(words, row.why)
+
+
+def test_of_the_values_that_left_torch_the_one_that_came_into_the_loss_is_named() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        h = model["fc"](X)
+        assert h.max().item() > -9
+        scale = h.sum().item()  # cut
+        loss = model["head"](torch.ones(4, 3)).sum() * torch.tensor(scale)
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert row.reason == "left torch"
+    assert row.at is not None
+    assert row.at.text.endswith("# cut")
+
+
+def test_a_parameter_that_was_frozen_unseen_is_named_with_the_call_that_took_it() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        loss = frozen_when_used(model, {})
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert row.reason == "frozen"
+    words = r"it did not require grad when linear\(\) of \S+ in line \d+ took it"
+    assert re.fullmatch(words, row.why)
+
+
+def test_a_line_that_froze_what_the_graph_leads_to_is_told() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        loss = model["head"](model["fc"](X)).sum()
+        model["fc"].requires_grad_(False)  # frozen
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert (row.reached, row.reason) == (True, "frozen")
+    assert row.at is not None
+    assert row.at.text.endswith("# frozen")
+    words = rf"requires_grad was set to False in line {row.at.line}, though the graph leads to it"
+    assert row.why == words
+
+
+def test_weights_that_were_written_before_they_were_used_are_followed() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        nn.init.zeros_(model["fc"].weight)
+        d = model["fc"](X).detach()  # cut
+        loss = model["head"](d).sum()
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert row.reason == "detached"
+    assert row.at is not None
+    assert row.at.text.endswith("# cut")
 
 
 def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() -> None:

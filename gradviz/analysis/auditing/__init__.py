@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from gradviz.analysis.auditing.evidence import Evidence
-from gradviz.analysis.auditing.grads import SUM, History
+from gradviz.analysis.auditing.grads import SUM, GradHistory
 from gradviz.analysis.auditing.reach import Arrival, arrivals
 from gradviz.analysis.auditing.recorded import Recorded, Verdict
 from gradviz.analysis.auditing.steps import update_of
 from gradviz.analysis.auditing.tables import tables_of
 from gradviz.analysis.auditing.words import sentences_of, title_of
+from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.auditing import Audit, GraphState, ParameterAudit
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
+from gradviz.model.reasons import REASONS
 from gradviz.model.recording import Recording
-
-_COUNTING: Final = ("int", "uint", "bool")
 
 
 def audit_of(facts: AuditFacts, recording: Recording | None = None) -> Audit:
@@ -71,7 +70,7 @@ class _Auditor:
         self.verdicts: dict[int, Verdict] = {}
         """Why parameters are not reached, by place."""
         self._histories = [
-            History() if self._recorded is None else self._recorded.history(place)
+            GradHistory() if self._recorded is None else self._recorded.history(place)
             for place in range(len(facts.parameters))
         ]
         self._has_all_graphs = all(loss.root is not None for loss in facts.losses)
@@ -119,7 +118,12 @@ class _Auditor:
         row = replace(row, reached=arrival is not None)
         refused = _refused(facts, info, arrival is not None, self._graph)
         if refused is not None:
-            return replace(row, gets_gradient=False, reason=refused.reason, why=refused.why)
+            frozen = None if self._recorded is None else self._recorded.frozen(place)
+            if refused.reason == "frozen" and frozen is not None:
+                though = ", though the graph leads to it" if row.reached else ""
+                refused = self.verdicts[place] = replace(frozen, why=frozen.why + though)
+            why, at = refused.why, refused.at
+            return replace(row, gets_gradient=False, reason=refused.reason, why=why, at=at)
         if arrival is not None:
             return self._arrives(place, row, arrival)
         starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
@@ -218,10 +222,10 @@ def _refused(
     if facts.is_lazy:
         return Verdict("uninitialised", "it has no shape before the first input")
     if not info.requires_grad:
-        if info.dtype.startswith(_COUNTING):
+        if has_no_gradient(info.dtype):
             return Verdict("integer", f"it is {info.dtype}, which has no gradient")
         though = " now, though the graph leads to it" if is_reached else ""
-        return Verdict("frozen", f"requires_grad is False{though}")
+        return Verdict("frozen", REASONS["requires_grad"].short + though)
     if is_reached and not info.is_leaf and not info.retains_grad and info.node is not None:
         node = f"{graph[info.node].name} ({info.node})"
         return Verdict("not a leaf", f"it is a result of {node}: only retain_grad() keeps .grad")

@@ -8,6 +8,7 @@ from typing import Final
 
 from gradviz.analysis.auditing.recorded import REBOUND, Verdict
 from gradviz.analysis.auditing.words import listed
+from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.auditing_facts import AuditFacts, Stranger
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 
@@ -74,7 +75,7 @@ class Evidence:
         loss = self._facts.losses[0]
         row = self._rows[loss.tensor]
         marks = (loss.tensor,)
-        if row.dtype == "bool" or row.dtype.startswith(("int", "uint")):
+        if has_no_gradient(row.dtype):
             why = f"{loss.name} is {row.dtype}, and has no gradient"
             return Verdict("integer", why, marks=marks)
         for alias in self._facts.aliases:

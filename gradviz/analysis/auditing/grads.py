@@ -13,13 +13,13 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.facts import ValueSummary
-from gradviz.model.recording import Recording, Step
+from gradviz.model.history import History
 
 SUM: Final = ".grad is a sum, of what this loss brought and of what other backwards brought"
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class GradHistory:
     """What a recording tells about the ``.grad`` of a parameter."""
 
     received: bool | None = None
@@ -36,6 +36,7 @@ class History:
 
 @dataclass(slots=True)
 class _Reader:
+    history: History
     key: str
     roots: frozenset[tuple[str | None, int]]
     ours: dict[int, bool | None] = field(default_factory=dict)
@@ -49,15 +50,15 @@ class _Reader:
     left_out: str = ""
     taken: str = ""
 
-    def read(self, event: Event, where: str) -> None:
+    def read(self, event: Event, step: int) -> None:
         if isinstance(event, BackwardStarted):
-            self._started(event, where)
+            self._started(event, step)
         elif isinstance(event, Accumulated) and event.tensor == self.key:
             self._accumulated(event)
         elif isinstance(event, BackwardEnded) and event.number == self.asked and event.raised:
             self.asked = None
         elif isinstance(event, ZeroedGrad) and self._takes(event):
-            self.taken = f"zero_grad(){where} took it away"
+            self.taken = f"zero_grad(){_where(self.history, step)} took it away"
 
     def _takes(self, event: ZeroedGrad) -> bool:
         """Whether it takes away what the losses have brought."""
@@ -65,13 +66,14 @@ class _Reader:
             return False
         return any(self.ours.get(number) for number in self.sources or ())
 
-    def _started(self, event: BackwardStarted, where: str) -> None:
+    def _started(self, event: BackwardStarted, step: int) -> None:
         roots = set(event.roots)
         is_ours = bool(roots) and roots <= self.roots
         self.ours[event.number] = None if event.inside is not None else is_ours
         if event.inside is not None or not is_ours:
             return
         self.left_out = self.taken = ""
+        where = _where(self.history, step)
         if not event.accumulates:
             self.left_out = f"autograd.grad(){where} returns gradients and fills no .grad"
         elif event.inputs and self.key not in event.inputs:
@@ -91,47 +93,43 @@ class _Reader:
             self.sources = None
         self.after = event.after
 
-    def history(self, grad: ValueSummary | None) -> History:
+    def result(self, grad: ValueSummary | None) -> GradHistory:
         received = None if self.asked is None else self.brought
         if grad is None:
-            return History(received, missing=self.taken or self.left_out)
+            return GradHistory(received, missing=self.taken or self.left_out)
         # What has other numbers now was changed where the recording did not see it, or not how.
         if self.sources is None or grad.norm is None or grad != self.after:
-            return History(received)
+            return GradHistory(received)
         found = {self.ours.get(number) for number in self.sources}
         if len(found) == 1 and None not in found:
-            return History(received, not found.pop())
-        return History(received, is_sum=None not in found)
+            return GradHistory(received, not found.pop())
+        return GradHistory(received, is_sum=None not in found)
 
 
-def history_of(
-    recording: Recording,
+def grad_history(
+    history: History,
     key: str,
     roots: frozenset[tuple[str | None, int]],
     grad: ValueSummary | None,
-) -> History:
-    """What the recording tells.
+) -> GradHistory:
+    """What a recording tells.
 
     Args:
-        recording: What was recorded.
+        history: What was recorded.
         key: The parameter in the recording.
         roots: Outputs of nodes that the losses are.
         grad: What its ``.grad`` is now.
     """
-    reader = _Reader(key, roots)
-    for step in recording.steps:
-        if step.facts.events:
-            where = _where(recording, step)
-            for event in step.facts.events:
-                reader.read(event, where)
-    return reader.history(grad)
+    reader = _Reader(history, key, roots)
+    for step, event in history.in_order(BackwardStarted, Accumulated, BackwardEnded, ZeroedGrad):
+        reader.read(event, step)
+    return reader.result(grad)
 
 
-def _where(recording: Recording, step: Step) -> str:
+def _where(history: History, step: int) -> str:
     """``" in line 4"``."""
-    if step.line is None:
+    line, codes = history.line(step), history.recording.codes
+    if line is None:
         return ""
-    code = step.code
-    is_other = code is not None and code.name != recording.codes[0].name
-    file = f" ({code.name})" if code is not None and is_other else ""
-    return f" in line {step.line}{file}"
+    is_other = line.code not in ("", codes[0].name)
+    return f" in line {line.line}" + (f" ({line.code})" if is_other else "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from gradviz.analysis.reachability import in_order
 from gradviz.model.auditing_facts import FunctionKind
 from gradviz.model.facts import Node
 
@@ -50,7 +51,7 @@ def arrivals(
     used: dict[str, set[int]] = {}
     for key, number in found:
         used.setdefault(key, set()).add(number)
-    for node in _in_order(nodes):
+    for node in in_order(nodes):
         outputs = {nr: found[node.id, nr] for nr in sorted(used.get(node.id, ()))}
         for slot, entry in enumerate(node.next_functions):
             if entry is None:
@@ -61,25 +62,6 @@ def arrivals(
                 found[entry] = arrival
             used.setdefault(entry[0], set()).add(entry[1])
     return found
-
-
-def _in_order(rows: Sequence[Node]) -> Iterator[Node]:
-    """All nodes, each after those that hand gradients to it."""
-    nodes = {node.id: node for node in rows}
-    waiting = dict.fromkeys(nodes, 0)
-    for node in nodes.values():
-        for entry in node.next_functions:
-            if entry is not None:
-                waiting[entry[0]] += 1
-    ready = [key for key, count in waiting.items() if not count]
-    while ready:
-        node = nodes[ready.pop()]
-        yield node
-        for entry in node.next_functions:
-            if entry is not None:
-                waiting[entry[0]] -= 1
-                if not waiting[entry[0]]:
-                    ready.append(entry[0])
 
 
 def _handed_on(node: Node, slot: int, outputs: Mapping[int, Arrival], is_function: bool) -> Arrival:

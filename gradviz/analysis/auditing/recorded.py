@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
-from gradviz.analysis.auditing.calls import Call, line_of
-from gradviz.analysis.auditing.flow import Cut, Flow, Trace
-from gradviz.analysis.auditing.grads import History, history_of
+from gradviz.analysis.auditing.grads import GradHistory, grad_history
+from gradviz.analysis.cuts import Cut, called, cut_words
+from gradviz.analysis.dataflow import Dataflow, Uses
+from gradviz.analysis.explaining.python_values import PythonValues
+from gradviz.analysis.reachability import same_nodes
 from gradviz.model.auditing import NoGradient
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
+from gradviz.model.calls import Call
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
 from gradviz.model.graph import Graph
+from gradviz.model.reasons import REASONS
 from gradviz.model.recording import Recording
 
 _UNSEEN: Final = (
@@ -53,6 +58,7 @@ class Recorded:
     def __init__(self, facts: AuditFacts, recording: Recording) -> None:
         self._facts = facts
         self._recording = recording
+        self._history = recording.history
         self._last = recording.graph_at(len(recording) - 1)
         self._keys = {i: self._key(p) for i, p in enumerate(facts.parameters)}
         pairs = [self._pair(loss.known_as, loss.tensor) for loss in facts.losses]
@@ -68,7 +74,17 @@ class Recorded:
                 self.problem = "the recording knows none of the parameters by the names they have"
             self._nodes = nodes or {}
         self._losses = losses
-        self._flow = Flow(recording, [row.id for row in losses])
+        self._flow = Dataflow(self._history, PythonValues(self._history))
+        self._roots = [row.id for row in losses]
+
+    @cached_property
+    def _sees_all(self) -> bool:
+        """Whether every way into the loss was seen: nothing that came in hangs on a graph of
+        which the recording has not seen the call."""
+        leaves = {t.id for t in self._recording.graph.tensors if t.requires_grad and t.is_leaf}
+        calls = (call.operation for call in self._flow.calls)
+        hanging = {key for call in calls if call is not None for key in call.required} - leaves
+        return not self._flow.missing and hanging.isdisjoint(self._flow.unseen(self._roots))
 
     def _pair(self, names: Sequence[str], tensor: str) -> tuple[TensorInfo | None, str]:
         """The row of a loss in the recording; or why there is none."""
@@ -94,7 +110,7 @@ class Recorded:
                 pairs.append((row.node, live))
             elif self._facts.graph[live].variable is None:
                 return None
-        return _walk(self._last, self._facts.graph, pairs)
+        return same_nodes(self._last, self._facts.graph, pairs)
 
     def _key(self, parameter: ParameterFacts) -> str | None:
         """Key of a parameter in the recording, by its name in the code or its path."""
@@ -109,75 +125,79 @@ class Recorded:
         ]
         return found[0] if len(found) == 1 else None
 
-    def history(self, place: int) -> History:
+    def history(self, place: int) -> GradHistory:
         """What was seen of the ``.grad`` of the parameter at this place."""
         key = self._keys[place]
         if key is None or self.problem:
-            return History()
+            return GradHistory()
         roots = frozenset((row.node, row.output_nr) for row in self._losses)
         live = self._facts.graph.tensor(self._facts.parameters[place].tensor)
-        return history_of(self._recording, key, roots, live.grad)
+        return grad_history(self._history, key, roots, live.grad)
+
+    def frozen(self, place: int) -> Verdict | None:
+        """The line that froze the parameter at this place, if the recording saw it."""
+        key = None if self.problem else self._keys[place]
+        cut = None if key is None else self._flow.frozen(key)
+        return None if cut is None else self._of_cut(cut)
 
     def verdict(self, place: int) -> Verdict:
         """Why the parameter at this place is not reached."""
         key = self._keys[place]
         if key is None:
-            if self._flow.sees_all:
+            if self._sees_all:
                 return Verdict("not used", "no call in the recording takes it")
             return self._unknown("no call that was recorded takes it")
         rebound = self._rebound(place, key)
         if rebound is not None:
             return rebound
-        trace = self._flow.trace(key)
-        if trace.is_sure:
-            return self._cut(trace)
-        if trace.cuts:
-            words = " or ".join(dict.fromkeys(self._words(cut.call) for cut in trace.cuts))
+        uses = self._flow.on(key, self._roots)
+        if uses.is_sure:
+            return self._cut(uses)
+        if uses.cuts:
+            words = " or ".join(dict.fromkeys(self._name(cut) for cut in uses.cuts))
             return self._unknown(f"{words} cut it off, or a custom Function")
-        if trace.is_live and trace.several is not None:
-            call = trace.several
+        if uses.is_live and uses.several is not None:
+            call = uses.several
             why = (
-                f"{self._words(call)} took it and gave {len(call.made)} results: that from which "
+                f"{self._called(call)} took it and gave {len(call.made)} results: that from which "
                 "the loss was computed need not depend on it"
             )
             return Verdict("unknown", why)
-        if trace.is_live:
+        if uses.is_live:
             return self._unknown("all calls that were seen from it to the loss are connected")
-        if not self._flow.sees_all and trace.exits:
-            words = self._words(trace.exits[0])
-            return self._unknown(f"{words} took it out of torch; no other way to the loss was seen")
-        if not self._flow.sees_all:
+        if uses.exits:
+            return self._left(uses.exits)
+        if not self._sees_all:
             return self._unknown("the loss was not seen to take anything that was computed from it")
-        if trace.exits:
-            call = trace.exits[0]
-            why = f"{self._words(call)} took it out of torch; no other way leads into the loss"
-            return Verdict("left torch", why, call.at, call=_name(call))
-        if trace.uses:
-            call = trace.uses[0]
-            why = f"what {self._words(call)} made of it did not go into the loss"
-            return Verdict("not used", why, call.at, call=_name(call))
+        if uses.uses:
+            call = uses.uses[0]
+            why = f"what {self._called(call)} made of it did not go into the loss"
+            return Verdict("not used", why, self._history.line(call.place), call=called(call.name))
         return Verdict("not used", "no call in the recording takes it")
+
+    def _left(self, exits: Sequence[Cut]) -> Verdict:
+        """Something of it left torch, and nothing came into the loss that was seen to."""
+        wrapped = [cut for cut in self._flow.back(self._roots).cuts if cut.wrapped is not None]
+        known = {cut.place for cut in wrapped}
+        cut = next((cut for cut in exits if cut.place in known), exits[0])
+        words = self._words(cut)
+        if not self._sees_all:
+            return self._unknown(f"{words}; no other way to the loss was seen")
+        return replace(self._of_cut(cut), why=f"{words}; no other way leads into the loss")
 
     def _rebound(self, place: int, key: str) -> Verdict | None:
         """A tensor of its name is in the graph of the loss, and it has taken that one's place."""
         name = self._last.tensor(key).name
-        before: dict[str, None] = {}
-        for step in self._recording.steps:
-            for other, row in step.facts.changes.tensors:
-                if row is None or name is None or row.name != name:
-                    continue
-                if other != key:
-                    before[other] = None
-                    continue
-                for node, live in self._nodes.items() if before else ():
-                    if self._last[node].variable in before:
-                        path = self._facts.parameters[place].names[0]
-                        at = line_of(step)
-                        where = f" in line {at.line}" if at.line is not None else ""
-                        why = REBOUND.format(path) + f"; another took its place{where}"
-                        variable = self._facts.graph[live].variable
-                        return Verdict("rebound", why, at, marks=(variable,) if variable else ())
-                return None
+        since = {} if name is None else self._history.bearers(name)
+        before = {other for other, step in since.items() if step < since[key]}
+        for node, live in self._nodes.items() if before else ():
+            if self._last[node].variable in before:
+                path = self._facts.parameters[place].names[0]
+                at = self._history.line(since[key])
+                where = "" if at is None else f" in line {at.line}"
+                why = REBOUND.format(path) + f"; another took its place{where}"
+                variable = self._facts.graph[live].variable
+                return Verdict("rebound", why, at, marks=(variable,) if variable else ())
         return None
 
     def _unknown(self, why: str) -> Verdict:
@@ -187,83 +207,45 @@ class Recorded:
             more += _MANY
         return Verdict("unknown", why, unknown=(more,))
 
-    def _cut(self, trace: Trace) -> Verdict:
-        first, *others = trace.cuts
-        words = dict.fromkeys(self._words(cut.call) for cut in others)
-        also = [f"and so did {one}" for one in words if one != self._words(first.call)]
-        marks = [mark for cut in trace.cuts for mark in self._marks(cut)]
-        return Verdict(
-            first.reason,
-            self._why(first),
-            first.call.at,
-            tuple(also),
-            (),
-            tuple(dict.fromkeys(marks)),
-            _name(first.call),
-        )
+    def _cut(self, uses: Uses) -> Verdict:
+        first, *others = uses.cuts
+        words = dict.fromkeys(self._name(cut) for cut in others)
+        also = [f"and so did {one}" for one in words if one != self._name(first)]
+        marks = [mark for cut in uses.cuts for mark in self._marks(cut)]
+        return replace(self._of_cut(first), also=tuple(also), marks=tuple(dict.fromkeys(marks)))
 
-    def _why(self, cut: Cut) -> str:
-        call, words = cut.call, self._words(cut.call)
-        name = dict(zip(call.made, call.names)).get(cut.made, "")
-        made = f", so {name} has no graph" if name else ""
-        if cut.reason == "detached":
-            return f"{words} cut it off{made}"
-        if cut.reason == "no_grad":
-            return f"{words} ran under no_grad and left no node{made}"
-        if cut.reason == "inference mode":
-            return f"{words} ran in inference mode and left no node{made}"
-        if cut.reason == "integer":
-            return f"{words} gave {call.dtype_of(cut.made)} numbers, which have no gradient"
-        if cut.reason == "left torch":
-            return f"{words} copied its numbers without their graph"
-        if cut.reason == "frozen":
-            return f"it did not require grad when {words} took it"
-        return f"{words} gave a tensor without a graph"
+    def _of_cut(self, cut: Cut) -> Verdict:
+        return Verdict(REASONS[cut.reason].public, self._words(cut), cut.at, call=called(cut.call))
 
-    def _words(self, call: Call) -> str:
-        """A call and where it stands: ``detach() in line 4``."""
+    def _words(self, cut: Cut) -> str:
+        return str(cut_words(cut, where=self._where(cut.at, cut.module)))
+
+    def _name(self, cut: Cut) -> str:
+        """A cut and where it stands: ``detach() in line 4``."""
+        return f"{called(cut.call)}{self._where(cut.at, cut.module)}"
+
+    def _called(self, call: Call) -> str:
+        """A call and where it stands: ``linear() in line 4``."""
+        module = None if call.operation is None else call.operation.module
+        return f"{called(call.name)}{self._where(self._history.line(call.place), module)}"
+
+    def _where(self, at: CodeLine | None, module: str | None) -> str:
         codes = self._recording.codes
-        is_other = bool(codes) and call.at.code not in ("", codes[0].name)
-        file = f" ({call.at.code})" if is_other else ""
-        line = f" in line {call.at.line}{file}" if call.at.line is not None else ""
-        inside = f" of {call.module}" if call.module and not is_other else ""
-        return f"{_name(call)}{inside}{line}"
+        is_other = at is not None and bool(codes) and at.code not in ("", codes[0].name)
+        line = "" if at is None else f" in line {at.line}"
+        if at is not None and is_other:
+            return f"{line} ({at.code})"
+        return f" of {module}{line}" if module else line
 
     def _marks(self, cut: Cut) -> Iterable[str]:
         """Entries of nodes that took what was cut off."""
         for call in self._flow.on_the_way(cut):
-            node = self._nodes.get(call.node or "")
+            node = self._nodes.get(call.operation.node or "") if call.operation else None
             if node is not None:
                 yield _entry(self._facts.graph, node)
-
-
-def _name(call: Call) -> str:
-    return ".data" if call.name == "data" else f"{call.name}()"
 
 
 def _entry(graph: Graph, node: str) -> str:
     """The one entry of a node that is ``None``, else the node."""
     empty = [i for i, entry in enumerate(graph[node].next_functions) if entry is None]
     return f"{node}.{empty[0]}" if len(empty) == 1 else node
-
-
-def _walk(one: Graph, other: Graph, pairs: list[tuple[str, str]]) -> dict[str, str] | None:
-    """Pairs of nodes behind pairs of nodes; ``None`` if the graphs differ anywhere."""
-    found: dict[str, str] = {}
-    todo = list(pairs)
-    while todo:
-        key, live = todo.pop()
-        if key in found:
-            continue
-        if one.place_of(key) is None:
-            return None
-        mine, theirs = one[key], other[live]
-        if mine.name != theirs.name or len(mine.next_functions) != len(theirs.next_functions):
-            return None
-        found[key] = live
-        for entry, same in zip(mine.next_functions, theirs.next_functions):
-            if (entry is None) != (same is None):
-                return None
-            if entry is not None and same is not None:
-                todo.append((entry[0], same[0]))
-    return found

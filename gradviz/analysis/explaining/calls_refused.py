@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradviz.analysis.explaining.cuts import Cut, follow
+from gradviz.analysis.cuts import Cut
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes import calls
 from gradviz.analysis.explaining.fixes.cut import cures_of
 from gradviz.analysis.explaining.kinds import index_in, wants_a_real_number
+from gradviz.analysis.explaining.no_graph import way_back, words_of
 from gradviz.analysis.explaining.operands import Given, given, line_of
 from gradviz.analysis.explaining.paths import reachable, root_nodes
 from gradviz.analysis.explaining.roots import Root, count_of_roots, root_at
@@ -262,9 +263,9 @@ def unused(evidence: Evidence) -> Iterator[Unused]:
     words = Sentence("an input") if found is None else found.words
     is_frozen = found is not None and found.info is not None and not found.info.requires_grad
     key = None if found is None else found.key
-    trail = follow(root.keys, evidence) if evidence.is_recorded else None
-    cuts = tuple(cut for cut in (trail.cuts if trail is not None else ()) if key in cut.tensors)
-    causes = [Cause("cut", say("{} cut {} off", cut.call, words), cut.at) for cut in cuts]
+    found_cuts = way_back(root, evidence, requires=True).cuts
+    cuts = tuple(cut for cut in found_cuts if key in cut.tensors and not cut.is_doubtful)
+    causes = [Cause("cut", words_of(cut, evidence), cut.at) for cut in cuts]
     if found is not None and not causes and (made := line_of(key, evidence)) is not None:
         what = "{} was made here, and nothing that {} depends on used it"
         causes.append(Cause("other", say(what, words, root.words), made))

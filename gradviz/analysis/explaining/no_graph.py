@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explaining.cuts import Cut, Trail, follow
+from gradviz.analysis.cuts import Cut, cut_words, tensors_of
+from gradviz.analysis.dataflow import Dataflow, Origins
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes import cut as fixes_cut
 from gradviz.analysis.explaining.kinds import index_in
+from gradviz.analysis.explaining.python_values import PythonValues
 from gradviz.analysis.explaining.roots import Root, root_at
 from gradviz.model.explanation import Cause, CodeLine, Cure
 from gradviz.model.facts import TensorInfo
-from gradviz.model.sentence import Sentence, listed
-
-_WHY = {
-    "left torch": "the value left torch: numbers and copies do not remember how they were computed",
-    "detach": "detach() gives the same values outside of the graph",
-    ".data": ".data gives the same values outside of the graph",
-    "no_grad": "while grad mode is off, as under no_grad, nothing is recorded",
-    "inference mode": "in inference mode nothing is recorded",
-    "not differentiable": "an operation without a derivative ends the graph",
-    "requires_grad": "nothing is recorded for a tensor whose requires_grad is False",
-    "create_graph": "gradients have no graph of their own unless create_graph=True",
-}
+from gradviz.model.reasons import REASONS
+from gradviz.model.sentence import Sentence, listed, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +24,14 @@ class NoGraph(Finding):
     """A root without a graph, and the way back from it."""
 
     evidence: Evidence
-    trail: Trail
+    trail: Origins
     origins: tuple[TensorInfo, ...]
 
 
 def no_graph(evidence: Evidence) -> Iterator[NoGraph]:
     """Which root has no graph, and which line cut it off."""
     root = root_at(index_in(evidence.raised.message) or 0, evidence)
-    trail = follow(root.keys, evidence) if evidence.is_recorded else Trail(is_lost=True)
+    trail = way_back(root, evidence)
     first = trail.cuts[0] if trail.cuts else None
     origins = list(_origins(trail, evidence)) if first is None else []
     names = [*root.names, *_cut_names(trail, evidence), *(i.name for i in origins)]
@@ -59,20 +51,27 @@ def no_graph(evidence: Evidence) -> Iterator[NoGraph]:
     )
 
 
-def _why(first: Cut | None, trail: Trail) -> str:
+def way_back(root: Root, evidence: Evidence, requires: bool = False) -> Origins:
+    """Where a root came from; ``requires`` says whether it requires grad."""
+    if not evidence.is_recorded:
+        return Origins(is_lost=True)
+    flow = Dataflow(evidence.history, PythonValues(evidence.history), evidence.step)
+    return flow.back(root.keys, requires)
+
+
+def _why(first: Cut | None, trail: Origins) -> str:
     if first is not None:
-        reason = "left torch" if first.wrapped is not None else first.reason
-        return _WHY.get(reason, "it was computed without being recorded")
+        return REASONS["left torch" if first.has_left else first.reason].why
     if trail.is_lost:
         return "backward goes along grad_fn, and there is none"
     return "an operation is recorded only if one of its inputs requires grad, and none did"
 
 
-def _cut_names(trail: Trail, evidence: Evidence) -> Iterator[str | None]:
+def _cut_names(trail: Origins, evidence: Evidence) -> Iterator[str | None]:
     return (evidence.name(key) for cut in trail.cuts for key in cut.tensors)
 
 
-def _origins(trail: Trail, evidence: Evidence) -> Iterator[TensorInfo]:
+def _origins(trail: Origins, evidence: Evidence) -> Iterator[TensorInfo]:
     """Tensors with names that it was computed from."""
     for key in sorted(trail.origins, key=lambda k: int(k[1:])):
         info = evidence.history.tensor(key, evidence.step) if key.startswith("t") else None
@@ -83,9 +82,9 @@ def _origins(trail: Trail, evidence: Evidence) -> Iterator[TensorInfo]:
 # --- words -----------------------------------------------------------------------------------
 
 
-def _causes(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cause]:
+def _causes(trail: Origins, origins: list[TensorInfo], evidence: Evidence) -> Iterator[Cause]:
     for cut in trail.cuts[:3]:
-        yield Cause("cut", Sentence(_cut_words(cut, evidence)), cut.at)
+        yield Cause("cut", words_of(cut, evidence), cut.at)
     if not trail.cuts and len(origins) == 1 and not trail.is_lost:
         made = _made(origins[0], evidence)
         if made is not None:
@@ -94,27 +93,9 @@ def _causes(trail: Trail, origins: list[TensorInfo], evidence: Evidence) -> Iter
             yield Cause("other", words, made)
 
 
-def _cut_words(cut: Cut, evidence: Evidence) -> str:
-    name = listed([name for key in cut.tensors if (name := evidence.name(key))])
-    value = "a value"
-    if name:
-        value = f"the value of {name}" if cut.node is None else f"a value computed from {name}"
-    if cut.reason == "left torch":
-        if cut.call in ("tensor", "as_tensor", "asarray"):
-            return f"{cut.call}() copied {value}, and not the graph"
-        return f"{cut.call}() took {value} out of torch"
-    if cut.reason in ("detach", ".data"):
-        call = ".data" if cut.reason == ".data" else f"{cut.call}()"
-        left = ", and it left torch" if cut.wrapped is not None else ""
-        return f"{call} gave {value} without the graph{left}"
-    if cut.reason in ("no_grad", "inference mode"):
-        where = "while grad mode was off" if cut.reason == "no_grad" else "in inference mode"
-        return f"{cut.call} ran on {name or value} {where}, so it was not recorded"
-    if cut.reason == "requires_grad":
-        return f"{name or 'a tensor'}.requires_grad was set to False"
-    if cut.reason == "create_graph":
-        return "grad() computed it without create_graph=True"
-    return f"{cut.call} of {name or value} has no derivative"
+def words_of(cut: Cut, evidence: Evidence) -> Sentence:
+    """What a cut did, in a sentence."""
+    return cut_words(cut, tensors_of(cut, evidence.history, evidence.step))
 
 
 def _made(info: TensorInfo, evidence: Evidence) -> CodeLine | None:
@@ -123,7 +104,7 @@ def _made(info: TensorInfo, evidence: Evidence) -> CodeLine | None:
 
 
 def _unknown(
-    root: Root, trail: Trail, origins: list[TensorInfo], evidence: Evidence
+    root: Root, trail: Origins, origins: list[TensorInfo], evidence: Evidence
 ) -> Iterator[Sentence]:
     if not evidence.is_recorded:
         yield Sentence("where the graph was cut; gradviz.record() around the code would tell")
@@ -136,10 +117,10 @@ def _unknown(
         yield Sentence(f"which of {names} should require grad: none of them does")
 
 
-def _cut_off(trail: Trail, evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _cut_off(trail: Origins, evidence: Evidence) -> Iterator[tuple[str, str]]:
     """What lost its way to the root, and by which call."""
     for cut in reversed(trail.cuts):
-        words = f"{_cut_words(cut, evidence)} in {evidence.at(cut.at)}"
+        words = say("{} in {}", words_of(cut, evidence), evidence.at(cut.at))
         for key in (cut.node,) if cut.node is not None else cut.tensors:
             yield key, words
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from gradviz.analysis import reachability
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.statements import Statement
 from gradviz.model.facts import Node
@@ -12,32 +13,9 @@ from gradviz.model.facts import Node
 
 def reachable(starts: Iterable[str], evidence: Evidence) -> dict[str, Node]:
     """Nodes that a backward from these nodes comes to, the starts among them."""
-    found: dict[str, Node] = {}
-    todo = list(starts)
-    while todo:
-        key = todo.pop()
-        node = None if key in found else evidence.history.node(key, evidence.step)
-        if node is not None:
-            found[key] = node
-            todo += [entry[0] for entry in node.next_functions if entry is not None]
-    return found
-
-
-def leading_to(targets: Iterable[str], nodes: dict[str, Node]) -> set[str]:
-    """Those of the nodes from which backward comes to one of the targets, targets included."""
-    users: dict[str, list[str]] = {}
-    for node in nodes.values():
-        for entry in node.next_functions:
-            if entry is not None:
-                users.setdefault(entry[0], []).append(node.id)
-    found: set[str] = set()
-    todo = [key for key in targets if key in nodes]
-    while todo:
-        key = todo.pop()
-        if key not in found:
-            found.add(key)
-            todo += users.get(key, ())
-    return found
+    history, step = evidence.history, evidence.step
+    keys = reachability.reachable(starts, lambda key: reachability.entries(history.node(key, step)))
+    return {key: node for key in keys if (node := history.node(key, step)) is not None}
 
 
 def root_nodes(evidence: Evidence) -> list[str]:

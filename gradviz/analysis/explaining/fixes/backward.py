@@ -8,12 +8,7 @@ from collections.abc import Sequence
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.moving import moved
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, together
-from gradviz.analysis.explaining.paths import (
-    leading_to,
-    lines_that_made,
-    reachable,
-    root_nodes,
-)
+from gradviz.analysis.explaining.paths import lines_that_made, reachable, root_nodes
 from gradviz.analysis.explaining.repeating import can_repeat, was_written
 from gradviz.analysis.explaining.roots import called_root
 from gradviz.analysis.explaining.sites import Site
@@ -24,6 +19,7 @@ from gradviz.analysis.explaining.statements import (
     start_of,
     statements_of,
 )
+from gradviz.analysis.reachability import leading_to
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cure
 from gradviz.model.sentence import listed

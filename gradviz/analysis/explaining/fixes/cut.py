@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.explaining.cuts import FROM_VALUES, Cut
+from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.modes import SWITCHES
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, with_keyword

@@ -11,6 +11,7 @@ from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, called
 from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import last_name
+from gradviz.analysis.reachability import entries, reachable
 from gradviz.model.events import Operand, Operation
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
@@ -30,6 +31,11 @@ _DISTANCES: Final = frozenset({"PowBackward0", "AbsBackward0"})
 _SCALED: Final = frozenset({"MulBackward0", "DivBackward0", "NegBackward0", "ClampBackward1"})
 _SUMMED: Final = frozenset({"MeanBackward0", "SumBackward0"})
 _NORMS: Final = frozenset({"NormBackward0", "LinalgVectorNormBackward0"})
+
+
+_Way = tuple[str, bool, int, bool]
+"""A node on the way of a difference: whether it is a distance by now, how many nodes it went
+through, and whether it has been summed up."""
 
 
 @dataclass(frozen=True)
@@ -94,19 +100,18 @@ def _is_loss(event: Operation, history: History) -> bool:
     """
     if event.name in _LOSSES:
         return True
-    todo = [(event.node or "", False, 0)]
-    while todo:
-        key, is_distance, depth = todo.pop()
+
+    def readers(way: _Way) -> Iterator[_Way]:
+        key, is_distance, depth, _ = way
         for reader in history.readers(key):
-            is_square = reader.name == "MulBackward0" and {
-                entry[0] for entry in reader.next_functions if entry is not None
-            } == {key}
+            is_square = reader.name == "MulBackward0" and set(entries(reader)) == {key}
             distance = is_distance or is_square or reader.name in _DISTANCES
-            if reader.name in _NORMS or (distance and reader.name in _SUMMED):
-                return True
-            if depth < 4 and (reader.name in _DISTANCES | _SCALED):
-                todo.append((reader.id, distance, depth + 1))
-    return False
+            is_sum = reader.name in _NORMS or (distance and reader.name in _SUMMED)
+            if is_sum or (depth < 4 and reader.name in _DISTANCES | _SCALED):
+                yield reader.id, distance, depth + 1, is_sum
+
+    ways = reachable([(event.node or "", False, 0, False)], readers)
+    return any(is_sum for *_, is_sum in ways)
 
 
 def _is_wanted(event: Operation, column: int, place: Place, history: History) -> bool:

@@ -7,12 +7,16 @@ from typing import Final
 
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import last_name, statement_of
+from gradviz.analysis.reachability import reachable
+from gradviz.model.calls import ASSIGNED
 from gradviz.model.facts import Node
-from gradviz.model.history import ASSIGNED, Act, History
+from gradviz.model.history import Act, History
 
 _SUMS: Final = ("add_", "sub_", "__iadd__", "__isub__")
 _FILLS: Final = frozenset({"fill", "sort", "partition", "put", "copyto", "place", "putmask"})
 """Functions of numpy that write."""
+_ENDS: Final = ("detach", ".data", "left torch", "not differentiable")
+"""Reasons why a value was meant to be a constant from then on."""
 _HUGE: Final = 1e4
 """A number below minus this that is filled in is a mask for softmax, which hands on 0 there."""
 
@@ -65,18 +69,14 @@ def _needs_gradient(key: str, act: Act, history: History) -> bool:
     """Whether a tensor that was added depends on what requires grad."""
     if act.operation is not None and key in act.operation.required:
         return True
-    todo, seen = [key], set()
-    while todo:
-        key = todo.pop()
-        if key in seen or key not in history.makers:
-            continue
-        seen.add(key)
-        _, made = history.makers[key]
-        if made.reason in ("no_grad", "inference mode") and made.required:
-            return True
-        if made.reason not in ("detach", ".data", "left torch", "not differentiable"):
-            todo += made.reads
-    return False
+
+    def before(key: str) -> tuple[str, ...]:
+        made = history.makers.get(key)
+        return () if made is None or made[1].reason in _ENDS else made[1].reads
+
+    made = (history.makers.get(one) for one in reachable([key], before))
+    modes = ("no_grad", "inference mode")
+    return any(one is not None and one[1].reason in modes and one[1].required for one in made)
 
 
 def _is_sum_of_part(act: Act, history: History) -> bool:

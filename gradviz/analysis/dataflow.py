@@ -1,0 +1,399 @@
+"""Where the numbers of tensors came from and went in a recording, and where the graph was cut.
+
+NOTE [Cut by elimination]
+What is cut and what is not is decided by the graph, not here: the way back is only asked for from
+tensors without a graph, and the way on from parameters that the graph of the loss does not lead
+to. If the numbers of such a parameter came into the loss all the same, one of the calls on the
+way was not recorded by autograd, and it is that call.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from gradviz.analysis.cuts import FROM_VALUES, Cut, Cuts
+from gradviz.analysis.reachability import reachable
+from gradviz.model.calls import Call
+from gradviz.model.events import HIDES_CALLS, Note
+from gradviz.model.explanation import CodeLine
+from gradviz.model.history import UNKNOWN, History, Place
+
+_MOST: Final = 10_000
+
+
+class Python(Protocol):
+    """What the text of the lines tells about values between two calls of torch."""
+
+    def is_known(self, step: int) -> bool:
+        """Whether the text of a step's line is known."""
+
+    def makes_tensor(self, step: int) -> bool:
+        """Whether the line of a step makes a tensor of values."""
+
+    def steps_before(self, step: int) -> Iterator[int]:
+        """Earlier steps whose lines changed what the line of a step reads, the last one first."""
+
+
+@dataclass
+class Origins:
+    """Where values came from."""
+
+    origins: dict[str, int] = field(default_factory=dict)
+    """Tensors that no call has made, with the steps at which they were needed."""
+    is_lost: bool = False
+    """Whether a part of the way is not known."""
+    _cuts: dict[tuple[int, str], Cut] = field(default_factory=dict)
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """In the order in which they ran, flags that were switched off last: freezing parameters
+        is often meant."""
+        return sorted(self._cuts.values(), key=_order)
+
+    def add(self, cut: Cut) -> None:
+        """Note a cut; each call of a line once."""
+        # One line may set the flags of several tensors.
+        tensors = cut.tensors if cut.reason == "requires_grad" else ()
+        self._cuts.setdefault((cut.step, " ".join((cut.call, *tensors))), cut)
+
+
+def _order(cut: Cut) -> tuple[bool, Place, list[int]]:
+    is_flag = cut.reason == "requires_grad"
+    return is_flag, cut.place, [int(key[1:]) for key in cut.tensors if is_flag]
+
+
+@dataclass(slots=True)
+class Uses:
+    """Where the numbers of a parameter went."""
+
+    uses: list[Call] = field(default_factory=list)
+    """Calls that took the parameter itself."""
+    exits: list[Cut] = field(default_factory=list)
+    """First cuts on the ways by which its numbers, or what came of them, left torch."""
+    cuts: list[Cut] = field(default_factory=list)
+    """Cuts whose results came into the loss, in the order in which they ran."""
+    is_sure: bool = False
+    """Whether they are cuts; else one of them is, and the others may be."""
+    is_live: bool = False
+    """Whether they came in by calls that were all recorded."""
+    several: Call | None = None
+    """The first of these that gave several results: not each need hang on all that it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A tensor object whose making is looked for."""
+
+    key: str
+    place: Place
+    """Only calls before this one can have made it."""
+    requires: bool
+    """Whether it required grad then."""
+    wrapped: CodeLine | None = None
+    through: tuple[CodeLine, ...] = ()
+
+
+@dataclass(slots=True)
+class _State:
+    """What a tensor object has of a parameter."""
+
+    is_live: bool = False
+    """Whether it hangs on the parameter's graph."""
+    maker: Call | None = None
+    several: Call | None = None
+    """The first call on the way that gave several results."""
+    cuts: dict[Cut, None] = field(default_factory=dict)
+
+
+class Dataflow:
+    """The calls of a recording, followed from a tensor back to its origins, or on to its uses.
+
+    Args:
+        history: What is looked into.
+        python: How values went on outside of torch.
+        until: The last step that counts; by default the last one.
+    """
+
+    def __init__(self, history: History, python: Python, until: int | None = None) -> None:
+        self.history = history
+        self._python = python
+        self._until = len(history.recording.facts) - 1 if until is None else until
+        self.calls = [
+            call for call in history.calls if call.step <= self._until and not call.is_recomputed
+        ]
+        self._cuts = Cuts(history, self._until)
+        self._makers: dict[str, list[Call]] = {}
+        self._exits: dict[int, list[Call]] = {}
+        for call in self.calls:
+            for key in call.made:
+                self._makers.setdefault(key, []).append(call)
+            if not call.made:
+                self._exits.setdefault(call.step, []).append(call)
+        notes = (note for _, note in history.events(Note, self._until))
+        self.missing = next((note for note in notes if note.about in HIDES_CALLS), None)
+        """What the recording says of calls that it has left out."""
+
+    def maker(self, key: str, place: Place) -> Call | None:
+        """The last call before a place that made or wrote a tensor object."""
+        calls = self._makers.get(key, [])
+        before = bisect_left(calls, place, key=lambda call: call.place)
+        return calls[before - 1] if before else None
+
+    # ------------------------------------------------------------------- back
+
+    def back(self, keys: Iterable[str], requires: bool = False) -> Origins:
+        """Follow tensor objects back to where they were cut off, or made.
+
+        Args:
+            keys: Where it begins, at the last step.
+            requires: Whether those that have no name require grad.
+        """
+        found = Origins()
+        todo = [
+            _Need(key, (self._until, UNKNOWN), requires if row is None else row.requires_grad)
+            for key in keys
+            for row in [self.history.tensor(key, self._until)]
+        ]
+        seen: set[tuple[str, Place]] = set()
+        while todo and len(seen) < _MOST:
+            need = todo.pop()
+            if (need.key, need.place) not in seen:
+                seen.add((need.key, need.place))
+                todo += self._before(need, found)
+        found.is_lost |= bool(todo)
+        return found
+
+    def _before(self, need: _Need, found: Origins) -> list[_Need]:
+        """What a tensor was made from; a cut ends the way."""
+        call = self.maker(need.key, need.place)
+        if call is None or call.keeps_graph_of(need.key):
+            return self._without_call(need, found)
+        if self._is_cut(call, need):
+            self._add(self._cuts.by_call(call, need.key), need, found)
+            return []
+        if not call.reads:
+            is_wrapped = call.name in FROM_VALUES
+            follow = self._from_python if is_wrapped else self._without_call
+            return follow(replace(need, place=call.place), found)
+        line = self.history.line(call.place)
+        if call.name in FROM_VALUES and line is not None:  # it copies, once more
+            need = replace(need, through=(*need.through, line))
+        return _taken(call, need)
+
+    def _is_cut(self, call: Call, need: _Need) -> bool:
+        """Whether what a call took required grad, and this result has nothing of that."""
+        if call.operation is None or not call.operation.required:
+            return False
+        if not call.reads:  # it looked at a shape alone
+            return not call.recorded
+        return bool(call.required) and not (call.recorded and need.requires)
+
+    def _add(self, cut: Cut, need: _Need, found: Origins) -> None:
+        found.add(
+            replace(
+                cut,
+                wrapped=need.wrapped,
+                through=need.through,
+                has_left=need.wrapped is not None and cut.reason != "left torch",
+                is_doubtful=need.requires and not self._is_leaf(need.key),
+            )
+        )
+
+    def _without_call(self, need: _Need, found: Origins) -> list[_Need]:
+        """A tensor that no call of torch returned: a leaf, a gradient, or one from numpy."""
+        step = need.place[0]
+        born = self.history.born(need.key) if need.key.startswith("t") else step
+        if born and self.history.is_partial(born):
+            found.is_lost = True
+            return []
+        given = self._cuts.by_gradient(born) if born else None
+        cut = self._cuts.by_flag(need.key, step) or given
+        if cut:
+            self._add(cut, need, found)
+            return []
+        if born and self._python.makes_tensor(born):
+            return self._from_python(replace(need, place=(born, UNKNOWN)), found)
+        found.origins.setdefault(need.key, step)
+        return []
+
+    def _from_python(self, need: _Need, found: Origins) -> list[_Need]:
+        """A tensor was made of values: find out where these had come from."""
+        step = need.place[0]
+        need = replace(need, wrapped=self.history.line(step))
+        left = self._leaving(step, need, found)
+        if left is not None:
+            return left
+        found.is_lost |= not self._python.is_known(step)
+        for earlier in self._python.steps_before(step):
+            line = self.history.line(earlier)
+            need = replace(need, through=(*need.through, *([line] if line else [])))
+            left = self._leaving(earlier, need, found)
+            if left is not None:
+                return left
+        if self._python.is_known(step):
+            found.origins.setdefault(need.key, step)
+        return []
+
+    def _leaving(self, step: int, need: _Need, found: Origins) -> list[_Need] | None:
+        """Calls of a step that led a value out of torch; ``None`` if there are none."""
+        taken: list[_Need] = []
+        for call in self._exits.get(step, ()):
+            if call.required:
+                self._add(self._cuts.by_call(call, ""), need, found)
+            else:
+                taken += _taken(call, need)
+        return taken if step in self._exits else None
+
+    # --------------------------------------------------------------------- on
+
+    def on(self, parameter: str, losses: Sequence[str]) -> Uses:
+        """Follow a parameter through all calls.
+
+        Args:
+            parameter: Key of a leaf.
+            losses: Keys of the tensors backward starts from.
+        """
+        states: dict[str, _State] = {parameter: _State(is_live=True)}
+        found = Uses()
+        leading = set(reachable(self.history.nodes_of(parameter), self._readers))
+        for call in self.calls:
+            for key in call.reads:
+                cut = None if key in states else self._differentiated(key, call, leading)
+                if cut is not None:
+                    states[key] = _State(cuts={cut: None})
+            sources = [key for key in dict.fromkeys(call.reads) if key in states]
+            if parameter in sources:
+                found.uses.append(call)
+            arrived = {
+                key: self._arrive(states[key], key, call, parameter, leading) for key in sources
+            }
+            if sources and not call.made and call.operation is not None and call.operation.reason:
+                found.exits.append(self._exit(list(arrived.values()), call))
+            for key in call.made:
+                is_live = key in states and states[key].is_live
+                if key == parameter or (is_live and call.keeps_graph_of(key)):
+                    continue  # its graph is what it was
+                states.pop(key, None)  # written over
+                if sources:
+                    states[key] = self._leave(list(arrived.values()), call, key)
+        _finish(found, [states[key] for key in losses if key in states])
+        return found
+
+    def on_the_way(self, cut: Cut) -> Iterator[Call]:
+        """The first calls with a node that took what a cut gave, or what came of that."""
+        keys = {cut.key}
+        for call in self.calls:
+            if call.place > cut.place and keys.intersection(call.reads):
+                if call.operation is not None and call.operation.node is not None:
+                    yield call
+                else:
+                    keys.update(call.made)
+
+    def unseen(self, losses: Sequence[str]) -> Iterator[str]:
+        """What came into the losses without being made by a call that was seen."""
+        wanted = set(losses)
+        for call in reversed(self.calls):
+            if wanted.intersection(call.made):
+                # In place, what goes in is wanted from before too.
+                wanted.difference_update(set(call.made) - set(call.reads))
+                wanted.update(call.reads)
+        yield from wanted
+
+    def _readers(self, node: str) -> Iterator[str]:
+        return (reader.id for reader in self.history.readers(node))
+
+    def _differentiated(self, key: str, call: Call, leading: set[str]) -> Cut | None:
+        """A gradient without a graph, of something that the parameter leads to."""
+        if self._makers.get(key):
+            return None
+        born = self.history.born(key) if key.startswith("t") else call.step
+        given = self._cuts.by_gradient(born) if born else None
+        roots = () if given is None or given.started is None else given.started.roots
+        if given is None or leading.isdisjoint(node for node, _ in roots):
+            return None
+        return replace(given, key=key)
+
+    def _arrive(
+        self, state: _State, key: str, call: Call, parameter: str, leading: set[str]
+    ) -> _State:
+        """What a tensor brings into a call."""
+        if call.recorded is None:
+            return state
+        if state.is_live and key not in call.required:
+            # It does not require grad after all: an output without a gradient, or it is frozen.
+            maker = state.maker
+            cut = self._frozen(parameter, call) if maker is None else self._cuts.by_call(maker, key)
+            return _State(False, maker, cuts={**state.cuts, cut: None})
+        is_unrecorded = state.maker is not None and state.maker.recorded is False
+        if not is_unrecorded or key not in call.required or self._is_leaf(key):
+            return state
+        # It requires grad though no call recorded it: a custom Function made it.
+        nodes = self.history.nodes_of(key)
+        if len(nodes) == 1:  # and the graph tells what the Function is connected with
+            return _State(True, state.maker) if nodes <= leading else state
+        doubtful = {replace(cut, is_doubtful=True): None for cut in state.cuts}
+        return _State(True, state.maker, cuts=doubtful)
+
+    def _is_leaf(self, key: str) -> bool:
+        """Whether it is a leaf that requires grad."""
+        row = self.history.tensor(key, self._until)
+        return row is not None and row.requires_grad and row.is_leaf is True
+
+    def frozen(self, key: str) -> Cut | None:
+        """The line that froze a tensor, if it is frozen at the last step."""
+        return self._cuts.by_flag(key, self._until)
+
+    def _frozen(self, parameter: str, call: Call) -> Cut:
+        """Why a parameter did not require grad when a call took it."""
+        cut = self._cuts.by_flag(parameter, call.step)
+        if cut is None:
+            cut = replace(self._cuts.by_call(call, ""), reason="requires_grad", key=parameter)
+        return cut
+
+    def _exit(self, arrived: Sequence[_State], call: Call) -> Cut:
+        """What cut first on the way out of torch."""
+        if any(state.is_live for state in arrived):
+            return self._cuts.by_call(call, "")
+        cuts = (cut for state in arrived for cut in state.cuts)
+        return replace(min(cuts, key=lambda cut: cut.place), has_left=True)
+
+    def _leave(self, arrived: Sequence[_State], call: Call, key: str) -> _State:
+        """What a result has of what its call took."""
+        cuts: dict[Cut, None] = {}
+        live = any(state.is_live for state in arrived)
+        for state in arrived:
+            cuts.update(state.cuts)
+        if live and call.recorded is False:
+            cuts[self._cuts.by_call(call, key)] = None
+            live = False
+        several = next((s.several for s in arrived if s.is_live and s.several), None)
+        if several is None and len(call.made) > 1:
+            several = call
+        return _State(live, call, several if live else None, cuts)
+
+
+def _taken(call: Call, need: _Need) -> list[_Need]:
+    """What a call took, as what is looked for next."""
+    known = call.operation is not None
+    return [
+        replace(
+            need,
+            key=key,
+            place=call.place,
+            requires=key in call.required if known else need.requires,
+        )
+        for key in call.reads
+    ]
+
+
+def _finish(found: Uses, states: Sequence[_State]) -> None:
+    """What of all that came into the losses."""
+    cuts = dict.fromkeys(cut for state in states for cut in state.cuts)
+    sure = [cut for cut in cuts if not cut.is_doubtful]
+    found.is_live = any(state.is_live for state in states) and not cuts
+    found.several = next((s.several for s in states if s.is_live and s.several), None)
+    found.cuts = sorted(sure or cuts, key=lambda cut: cut.place)
+    found.is_sure = bool(sure) or len(cuts) == 1
