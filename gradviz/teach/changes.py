@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from gradviz.analysis.comparing import differences_of
 from gradviz.analysis.comparing.picture import marks_of
@@ -12,7 +12,6 @@ from gradviz.analysis.comparing.told import thing_by_thing
 from gradviz.model import Graph
 from gradviz.model.comparing import Difference
 from gradviz.model.marks import Mark, MarkKind
-from gradviz.view.overlay import overlay_wire
 from gradviz.view.text import clean
 
 LEGENDS: Final[dict[MarkKind, str]] = {
@@ -52,8 +51,3 @@ def changes_between(before: Graph, after: Graph) -> Changes:
     differences = differences_of(pairs)
     sentences = thing_by_thing(differences, clean)
     return Changes(differences, marks_of(differences, pairs), sentences)
-
-
-def mark_changes(wire: dict[str, Any], changes: Changes) -> dict[str, Any]:
-    """The document of a picture with what is new or different marked."""
-    return overlay_wire(wire, changes.marks, legends=LEGENDS)

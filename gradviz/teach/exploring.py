@@ -10,7 +10,7 @@ import ipywidgets as widgets
 
 from gradviz.model import Graph
 from gradviz.teach import telling
-from gradviz.teach.changes import Changes, changes_between, mark_changes
+from gradviz.teach.changes import LEGENDS, Changes, changes_between
 from gradviz.teach.controls import Control, Switch, in_a_row
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.running import Outcome, random_state, run
@@ -78,7 +78,7 @@ class MarkedPicture(Picture):
 
     def display_changed(self, graph: Graph, changes: Changes) -> None:
         """Show another graph in the same place, with ``changes`` marked."""
-        self.wire = mark_changes(to_wire(graph, self._options), changes)
+        self.wire = to_wire(graph, self._options, marks=changes.marks, legends=LEGENDS)
         self._graph = graph
 
 

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from gradviz.model.holding import Curve, CurvePoint, Memory
 from gradviz.view import phrases
 from gradviz.view.curve_runs import BELOW, LEFT, RIGHT, WIDTH, Grid, place_of, runs_of, under
-from gradviz.view.figure import svg, text
+from gradviz.view.element import Element
+from gradviz.view.figure import Figure, path, text, title
 from gradviz.view.text import px
 
 TITLE: Final = 20.0
@@ -23,7 +24,7 @@ _BESIDE: Final = {
     "live": "all live tensors that the recording knows",
 }
 _RULES: Final = """
-.gv-curve text{font-family:%FONT%;font-size:11px;fill:$ink}
+.gv-curve text{font-family:$font;font-size:11px;fill:$ink}
 .gv-curve .gv-amount{fill:$muted;font-size:10px}
 .gv-curve .gv-strong{font-weight:600}
 .gv-curve path{fill:none;stroke-width:1.8}
@@ -44,19 +45,19 @@ _Drawn: TypeAlias = "tuple[str, Sequence[int | None], str, float]"
 """Title, amounts, class and upper edge of a panel."""
 
 
-def curve(memory: Memory) -> str:
-    """Draw what is kept after every step as SVG text, ``""`` if it was not recorded.
+def curve(memory: Memory) -> Figure | None:
+    """Draw what is kept after every step, ``None`` if it was not recorded.
 
     Examples:
         >>> from gradviz.model.holding import CurvePoint
         >>> point = CurvePoint(0, 0, None, "", "", 4, None)
         >>> over = Curve((point,), 0, "live")
-        >>> curve(Memory("", (), (), None, (), (), step=0, curve=over)).count("gv-kept")
+        >>> curve(Memory("", (), (), None, (), (), step=0, curve=over)).svg().count("gv-kept")
         2
     """
     found = memory.curve
     if found is None:
-        return ""
+        return None
     grid = Grid(found.points)
     marked = list(_marked(memory, found))
     top = TITLE + MARK * len(marked) + 6
@@ -66,9 +67,9 @@ def curve(memory: Memory) -> str:
     if any(beside):
         below = top + PANELS[0] + BETWEEN
         panels.append((_BESIDE[found.beside], beside, "gv-beside", below))
-    lines: list[str] = []
-    for (title, amounts, name, start), height in zip(panels, PANELS):
-        lines.append(text(LEFT, TITLE - 6 if name == "gv-kept" else start - 6, title, "gv-strong"))
+    lines: list[Element] = []
+    for (words, amounts, name, start), height in zip(panels, PANELS):
+        lines.append(text(LEFT, TITLE - 6 if name == "gv-kept" else start - 6, words, "gv-strong"))
         lines += _shades(found.points, grid, start, height)
         lines += _panel(amounts, name, start, height, grid)
         lines += [_line(css, grid.middle(step), start, height) for css, _, step in marked]
@@ -76,28 +77,28 @@ def curve(memory: Memory) -> str:
     for row, (css, words, step) in enumerate(marked):
         lines += _mark(css, words, grid.middle(step), TITLE + MARK * row, top)
     lines += under(list(runs_of(found.points)), grid, top, bottom)
-    return svg("gv-curve", (WIDTH, bottom + BELOW), _said(found), _RULES, lines)
+    return Figure("gv-curve", (WIDTH, bottom + BELOW), _said(found), _RULES, tuple(lines))
 
 
 def _panel(
     amounts: Sequence[int | None], name: str, top: float, height: float, grid: Grid
-) -> Iterator[str]:
+) -> Iterator[Element]:
     """A curve with its axis: the greatest amount, half of it and nothing."""
     most = max((amount for amount in amounts if amount is not None), default=0)
     bottom = top + height
     for amount in dict.fromkeys((most, most // 2, 0)):
         y = bottom - amount * height / (most or 1)
         yield text(LEFT - 6, y + 4, phrases.size(amount), "gv-amount", "end")
-        yield f'<path class="gv-tick" d="M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}"/>'
+        yield path("gv-tick", f"M{px(LEFT)} {px(y)}H{px(WIDTH - RIGHT)}")
     pieces = list(_pieces(amounts, bottom, height / (most or 1), grid))
     if name == "gv-kept":
         yield from (
-            f'<path class="gv-area" d="M{px(start)} {px(bottom)}V{rest}V{px(bottom)}Z"/>'
+            path("gv-area", f"M{px(start)} {px(bottom)}V{rest}V{px(bottom)}Z")
             for start, rest in pieces
         )
     for start, rest in pieces:
-        yield f'<path class="{name}" d="M{px(start)} {rest}"/>'
-    yield f'<path class="gv-axis" d="M{px(LEFT)} {px(top)}V{px(bottom)}H{px(WIDTH - RIGHT)}"/>'
+        yield path(name, f"M{px(start)} {rest}")
+    yield path("gv-axis", f"M{px(LEFT)} {px(top)}V{px(bottom)}H{px(WIDTH - RIGHT)}")
 
 
 def _pieces(
@@ -117,16 +118,16 @@ def _pieces(
         yield start, f"{way}H{px(grid.start(steps[-1][0] + 1))}"
 
 
-def _shades(points: Sequence[CurvePoint], grid: Grid, top: float, height: float) -> Iterator[str]:
+def _shades(
+    points: Sequence[CurvePoint], grid: Grid, top: float, height: float
+) -> Iterator[Element]:
     """Another ground where backward runs, node by node."""
     for is_inside, group in groupby(points, key=lambda point: point.level > 0):
         steps = [point.step for point in group]
         if is_inside:
             x, end = grid.start(steps[0]), grid.start(steps[-1] + 1)
-            yield (
-                f'<rect class="gv-inside" x="{px(x)}" y="{px(top)}" width="{px(end - x)}" '
-                f'height="{px(height)}"><title>backward runs</title></rect>'
-            )
+            ground = {"x": x, "y": top, "width": end - x, "height": height}
+            yield Element("rect", {"class": "gv-inside", **ground}, (title("backward runs"),))
 
 
 def _marked(memory: Memory, found: Curve) -> Iterator[_Marked]:
@@ -146,17 +147,17 @@ def _at(point: CurvePoint) -> str:
     return f", {place_of(point)}" if point.line is not None else ""
 
 
-def _line(css: str, x: float, top: float, height: float) -> str:
-    return f'<path class="{css}" d="M{px(x)} {px(top)}v{px(height)}"/>'
+def _line(css: str, x: float, top: float, height: float) -> Element:
+    return path(css, f"M{px(x)} {px(top)}v{px(height)}")
 
 
-def _mark(css: str, words: str, x: float, y: float, top: float) -> Iterator[str]:
+def _mark(css: str, words: str, x: float, y: float, top: float) -> Iterator[Element]:
     """Words in a line of their own, beside a piece of the line that they are about."""
-    yield f'<path class="{css}" d="M{px(LEFT + 5)} {px(y)}v13"/>'
+    yield path(css, f"M{px(LEFT + 5)} {px(y)}v13")
     yield text(LEFT + 14, y + 11, words, "gv-strong")
     if css == "gv-peak":
-        yield f'<path class="gv-peak-sign" d="M{px(LEFT + 1)} {px(y + 6)}h8l-4 7z"/>'
-        yield f'<path class="gv-peak-sign" d="M{px(x - 4)} {px(top - 7)}h8l-4 7z"/>'
+        yield path("gv-peak-sign", f"M{px(LEFT + 1)} {px(y + 6)}h8l-4 7z")
+        yield path("gv-peak-sign", f"M{px(x - 4)} {px(top - 7)}h8l-4 7z")
 
 
 def _said(found: Curve) -> str:

@@ -8,8 +8,9 @@ from itertools import accumulate, groupby
 from typing import Final
 
 from gradviz.model.holding import CurvePoint
-from gradviz.view.figure import text
-from gradviz.view.text import clean, px, shorten, width_of, xml
+from gradviz.view.element import Element
+from gradviz.view.figure import text, title
+from gradviz.view.text import clean, shorten, width_of
 
 WIDTH: Final = 720.0
 LEFT: Final = 76.0
@@ -76,7 +77,7 @@ def place_of(point: CurvePoint) -> str:
     return f"{where}line {point.line}"
 
 
-def under(runs: Sequence[Run], grid: Grid, top: float, bottom: float) -> Iterator[str]:
+def under(runs: Sequence[Run], grid: Grid, top: float, bottom: float) -> Iterator[Element]:
     """Numbers of lines and steps, and for the pointer what each stretch is."""
     yield text(LEFT - 6, bottom + 17, "line", "gv-amount", "end")
     yield text(LEFT - 6, bottom + 31, "step", "gv-amount", "end")
@@ -85,11 +86,9 @@ def under(runs: Sequence[Run], grid: Grid, top: float, bottom: float) -> Iterato
     for run in runs if len(runs) <= RUNS else ():
         x, end = grid.start(run.first), grid.start(run.last + 1)
         steps = f"step {run.first}" + (f" to {run.last}" if run.last > run.first else "")
-        yield (
-            f'<rect class="gv-run" x="{px(x)}" y="{px(top)}" width="{px(end - x)}" '
-            f'height="{px(bottom - top + 21)}">'
-            f"<title>{xml(f'{steps}, {shorten(run.words, 120)}')}</title></rect>"
-        )
+        room = {"x": x, "y": top, "width": end - x, "height": bottom - top + 21}
+        words = title(f"{steps}, {shorten(run.words, 120)}")
+        yield Element("rect", {"class": "gv-run", **room}, (words,))
     last = runs[-1].last if runs else 0
     for step in dict.fromkeys((0, last // 2, last)):
         yield text(grid.middle(step), bottom + 31, str(step), "gv-amount", "middle")

@@ -10,12 +10,13 @@ from gradviz.model.graph import Graph
 from gradviz.view import cards, marks, sentences
 from gradviz.view.blocks import Card, Port
 from gradviz.view.context import Context
+from gradviz.view.element import Element, style, svg, write_lines
 from gradviz.view.geometry import Frame, measure
 from gradviz.view.layout import Direction, Layout, lay_out
 from gradviz.view.layout_links import Link, spines
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.style import css
-from gradviz.view.text import px, shorten, xml
+from gradviz.view.text import shorten
 
 LIMIT: Final = 400
 """How many nodes are drawn; a stub says how many are not."""
@@ -43,20 +44,13 @@ class Scene:
     wires: tuple[Wire, ...]
 
 
-def draw(
-    graph: Graph,
-    options: DrawOptions = DEFAULT,
-    *,
-    variables: bool = True,
-    context: Context | None = None,
-) -> str:
+def draw(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> str:
     """Draw a graph as SVG text, the same bytes for the same graph.
 
     Args:
         graph: What is drawn; of more than 400 nodes the first 400.
         options: How.
         variables: Colours as CSS variables; ``False`` for programs that know none.
-        context: The graph's, if there is one.
 
     Raises:
         GraphvizNotFoundError: If no layout engine is installed.
@@ -67,6 +61,17 @@ def draw(
         >>> svg.count('class="gv-stub"')
         1
     """
+    return write_lines(picture(graph, options, variables=variables))
+
+
+def picture(
+    graph: Graph,
+    options: DrawOptions = DEFAULT,
+    context: Context | None = None,
+    *,
+    variables: bool = True,
+) -> Element:
+    """The same as elements, to be marked before it is written; ``context`` is that of the graph."""
     scene = compose(graph, options.parts, context)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
@@ -74,12 +79,16 @@ def draw(
     frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
     boxes = [frame.box for frame in frames.values()]
     layout = lay_out(boxes, links, direction, options.engine)
-    lines = [_head(scene.context, layout, arrows)]
-    lines.append(f"<style>{css(variables=variables, engine_arrows=arrows)}</style>")
-    lines += _wires(scene, frames, layout, direction)
-    for frame in frames.values():
-        lines.append(marks.card(frame, layout.places[frame.card.id], direction))
-    return "\n".join((*lines, "</svg>\n"))
+    sheet = css(variables=variables, engine_arrows=arrows)
+    cards_drawn = (
+        marks.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
+    )
+    return svg(
+        (layout.width, layout.height),
+        sentences.of_graph(scene.context),
+        arrows,
+        (style(sheet), *_wires(scene, frames, layout, direction), *cards_drawn),
+    )
 
 
 def compose(graph: Graph, parts: frozenset[str], context: Context | None = None) -> Scene:
@@ -130,19 +139,9 @@ def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
     return len(card.inputs)
 
 
-def _head(context: Context, layout: Layout, engine_arrows: bool) -> str:
-    width, height = px(layout.width), px(layout.height)
-    name = "gradviz-svg gv-engine" if engine_arrows else "gradviz-svg"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" '
-        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="group" '
-        f'aria-label="{xml(sentences.of_graph(context))}">'
-    )
-
-
 def _wires(
     scene: Scene, frames: dict[str, Frame], layout: Layout, direction: Direction
-) -> Iterator[str]:
+) -> Iterator[Element]:
     for wire, path in zip(scene.wires, layout.paths, strict=True):
         head = frames[wire.link.head]
         tail = frames[wire.link.tail]

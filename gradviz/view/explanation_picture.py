@@ -9,15 +9,16 @@ from typing import Any
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.graph import Graph
-from gradviz.view.drawing import draw
+from gradviz.view.drawing import picture
+from gradviz.view.element import write_lines
 from gradviz.view.explanation_card import explanation_card
 from gradviz.view.explanation_text import explanation_text
 from gradviz.view.export import svg_to_png
 from gradviz.view.export_page import page_of
 from gradviz.view.options import DEFAULT, DrawOptions
-from gradviz.view.overlay import overlay_svg, overlay_wire
+from gradviz.view.overlay import overlaid_picture
 from gradviz.view.picture import Picture
-from gradviz.view.wire import compress_wire
+from gradviz.view.wire import compress_wire, to_wire
 
 
 class ExplainedPicture(Picture):
@@ -40,7 +41,7 @@ class ExplainedPicture(Picture):
     ) -> None:
         super().__init__(graph, options, height)
         self._explanation = explanation
-        wire = overlay_wire(self.wire, explanation.marks)
+        wire = to_wire(graph, options, marks=explanation.marks)
         self.wire = {**wire, "text": f"{explanation_text(explanation)}\n\n{wire['text']}"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -66,8 +67,9 @@ class ExplainedPicture(Picture):
         return explanation_card(self._explanation)
 
     def _png(self) -> bytes:
-        svg = draw(self.graph, self._shown, variables=False)
-        return svg_to_png(overlay_svg(svg, self._explanation.marks))
+        drawn = picture(self.graph, self._shown, variables=False)
+        marked = overlaid_picture(drawn, self._explanation.marks, variables=False)
+        return svg_to_png(write_lines(marked))
 
     def _html(self) -> bytes:
         traits = {"wire": compress_wire(self.wire), "engine_arrows": self.engine_arrows}

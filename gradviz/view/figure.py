@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from gradviz.view.style import FONT, FORCED, LIGHT
-from gradviz.view.text import px, shorten, width_of, xml
+from gradviz.view.element import Element, Value, head, style, write_lines
+from gradviz.view.style import coloured, for_media
+from gradviz.view.text import shorten, width_of
 
 LEAST: Final = 5
 """Cells of text below which nothing is written."""
 
 
-def svg(name: str, size: tuple[float, float], said: str, rules: str, parts: list[str]) -> str:
-    """A figure: one picture for a screen reader, which says ``said``.
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One picture for a screen reader, which says what it shows."""
 
-    Args:
-        name: Class of the figure; its rules begin with it.
-        size: Width and height.
-        said: What the picture shows, in words.
-        rules: Style sheet with ``$NAME`` for the colour ``--gv-NAME``.
-        parts: What is drawn.
-    """
-    width, height = map(px, size)
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg {name}" '
-            f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-            f'aria-label="{xml(said)}">',
-            f"<style>{css(rules)}</style>",
-            *parts,
-            "</svg>\n",
-        )
-    )
+    name: str
+    """Its class; its rules begin with it."""
+    size: tuple[float, float]
+    """Width and height."""
+    said: str
+    """What the picture shows, in words."""
+    rules: str
+    """Style sheet with ``$NAME`` for the colour ``--gv-NAME``."""
+    parts: tuple[Element, ...]
+    """What is drawn."""
+
+    def svg(self, *, variables: bool = True) -> str:
+        """The figure as SVG text; its colours as variables, or plain and light."""
+        rules, used = coloured(self.rules.strip(), variables=variables)
+        sheet = f"{rules}\n{for_media(sorted(used))}" if variables else rules
+        attributes = {**head(f"gradviz-svg {self.name}", self.size), "role": "img"}
+        attributes["aria-label"] = self.said
+        return write_lines(Element("svg", attributes, (style(sheet), *self.parts)))
 
 
-def css(rules: str) -> str:
-    """Rules with colours as variables, light ones by default; print is light too."""
-    used = sorted(set(re.findall(r"\$([a-z-]+)", rules)))
-    coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", rules.strip())
-    plain = "".join(f"--gv-{name}:{LIGHT[name]};" for name in used)
-    forced = "".join(f"--gv-{name}:{FORCED[name]};" for name in used)
-    return (
-        coloured.replace("%FONT%", FONT)
-        + f"\n@media print{{.gradviz-svg{{{plain}}}}}"
-        + f"\n@media (forced-colors:active){{.gradviz-svg{{{forced}}}}}"
-    )
+Figures: TypeAlias = Sequence[tuple[str, Figure]]
+"""Captions and figures."""
 
 
 def fitting(text: str, width: float, size: float = 11.0) -> str:
@@ -60,8 +54,17 @@ def fitting(text: str, width: float, size: float = 11.0) -> str:
     return short if room >= LEAST or short == text else ""
 
 
-def text(x: float, y: float, words: str, css_class: str = "", anchor: str = "") -> str:
-    """A line of text, escaped; ``anchor`` is ``"middle"`` or ``"end"``."""
-    named = f' class="{css_class}"' if css_class else ""
-    at = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text x="{px(x)}" y="{px(y)}"{named}{at}>{xml(words)}</text>'
+def text(x: float, y: float, words: str, css_class: str = "", anchor: str = "") -> Element:
+    """A line of text; ``anchor`` is ``"middle"`` or ``"end"``."""
+    named: dict[str, Value] = {"class": css_class or None, "text-anchor": anchor or None}
+    return Element("text", {"x": x, "y": y, **named}, (words,))
+
+
+def path(css_class: str | None, line: str) -> Element:
+    """A line or an area."""
+    return Element("path", {"class": css_class, "d": line})
+
+
+def title(words: str) -> Element:
+    """A tooltip."""
+    return Element("title", {}, (words,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,10 +11,11 @@ from textwrap import wrap
 from typing import Final
 
 from gradviz.model.errors import OptionError
+from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.layout import Point
 from gradviz.view.stage import Stage
 from gradviz.view.style import SIZES
-from gradviz.view.text import EM, px, xml
+from gradviz.view.text import EM, px
 
 WIDTH: Final = 1200.0
 """Width of the strip in pixels."""
@@ -108,8 +108,7 @@ class Filmstrip:
         cell = (WIDTH - GAP * (self._columns - 1)) / self._columns
         box, scale = _crop(self._stage, cell)
         words = [_words(frame, cell) for frame in self._frames]
-        sheet = self._stage.css(variables, self._engine_arrows)
-        drawn, top = [f"<style>{sheet}</style>"], 0.0
+        drawn, top = [style(self._stage.css(variables, self._engine_arrows))], 0.0
         for start in range(0, len(self._frames), self._columns):
             row = range(start, min(start + self._columns, len(self._frames)))
             said = max(len(words[i]) for i in row) * LINE + 8
@@ -117,39 +116,31 @@ class Filmstrip:
                 at = place * (cell + GAP), top
                 drawn.append(self._cell(i, words[i], at, said, (box, scale)))
             top += said + box[1] * scale + GAP
-        name = "gradviz-svg gv-engine" if self._engine_arrows else "gradviz-svg"
-        height = px(max(1.0, top - GAP))
-        return "\n".join(
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" '
-                f'viewBox="0 0 {px(WIDTH)} {height}" width="{px(WIDTH)}" height="{height}" '
-                f'role="group" aria-label="{xml(self._title)}">',
-                *drawn,
-                "</svg>\n",
-            )
-        )
+        size = WIDTH, max(1.0, top - GAP)
+        return write_lines(svg(size, self._title, self._engine_arrows, drawn))
 
     def _cell(
         self, i: int, words: list[str], at: Point, said: float, size: tuple[Point, float]
-    ) -> str:
+    ) -> Element:
         """One picture below its caption."""
         (width, height), scale = size
         x, y = at
-        text = "".join(
-            f'<text x="{px(x)}" y="{px(y + LINE * (n + 1) - 3)}">{line}</text>'
+        room: dict[str, Value] = {
+            "x": x,
+            "y": y + said,
+            "width": width * scale,
+            "height": height * scale,
+        }
+        caption = [
+            Element("text", {"x": x, "y": y + LINE * (n + 1) - 3}, line)
             for n, line in enumerate(_marked(words))
-        )
-        frame = (
-            f'<rect x="{px(x)}" y="{px(y + said)}" width="{px(width * scale)}" '
-            f'height="{px(height * scale)}" rx="4" class="gv-frame"/>'
-        )
-        inside = "".join(_without_ids(item) for item in self._stage.drawn(self._frames[i].step))
-        return (
-            f'<g role="img" aria-label="{xml(self._frames[i].caption)}">{text}{frame}'
-            f'<svg x="{px(x)}" y="{px(y + said)}" width="{px(width * scale)}" '
-            f'height="{px(height * scale)}" viewBox="0 0 {px(width)} {px(height)}">'
-            f"{inside}</svg></g>"
-        )
+        ]
+        frame = Element("rect", {**room, "rx": 4.0, "class": "gv-frame"})
+        inside = tuple(map(_without_ids, self._stage.drawn(self._frames[i].step)))
+        view = f"0 0 {px(width)} {px(height)}"
+        picture = Element("svg", {**room, "viewBox": view}, inside or ("",))
+        attributes: dict[str, Value] = {"role": "img", "aria-label": self._frames[i].caption}
+        return Element("g", attributes, (*caption, frame, picture))
 
 
 def _crop(stage: Stage, cell: float) -> tuple[Point, float]:
@@ -165,13 +156,14 @@ def _words(frame: Frame, cell: float) -> list[str]:
     return lines if len(lines) <= 6 else [*lines[:5], lines[5][: room - 1] + "…"]
 
 
-def _marked(words: list[str]) -> list[str]:
-    """The lines as markup, the number of the step heavier."""
+def _marked(words: list[str]) -> list[tuple[Element | str, ...]]:
+    """What is in each line, the number of the step heavier."""
     number, _, rest = words[0].partition(" ")
-    first = f'<tspan class="gv-name">{xml(number)}</tspan> {xml(rest.strip())}'
-    return [first, *map(xml, words[1:])]
+    first = (Element("tspan", {"class": "gv-name"}, (number,)), f" {rest.strip()}")
+    return [first, *((line,) for line in words[1:])]
 
 
-def _without_ids(markup: str) -> str:
+def _without_ids(element: Element) -> Element:
     """Ids stay unique: the same element is in every picture of the strip."""
-    return re.sub(r' id="gv-[^"]*"', "", markup)
+    inside = (e if isinstance(e, str) else _without_ids(e) for e in element.children)
+    return element.changed({"id": None}).holding(inside)

@@ -11,9 +11,10 @@ from typing import Final
 
 from gradviz.model.holding import Memory
 from gradviz.view import phrases
-from gradviz.view.figure import fitting, svg, text
+from gradviz.view.element import Element
+from gradviz.view.figure import Figure, fitting, path, text, title
 from gradviz.view.icicle_boxes import Part, parts_of, walk
-from gradviz.view.text import EM, px, width_of, xml
+from gradviz.view.text import EM, px, width_of
 
 HEAD: Final = 20.0
 """Height of the line with the names of the columns."""
@@ -28,7 +29,7 @@ WIDTHS: Final = ((64.0, 110.0), (90.0, 130.0), (90.0, 170.0), (110.0, 190.0), (9
 """Least and greatest width of a column, of which the third may be missing."""
 
 _RULES: Final = """
-.gv-icicle text{font-family:%FONT%;font-size:11px;fill:$ink}
+.gv-icicle text{font-family:$font;font-size:11px;fill:$ink}
 .gv-icicle .gv-amount{fill:$muted}
 .gv-icicle .gv-column{fill:$muted;font-size:10px}
 .gv-icicle rect{stroke-width:.8}
@@ -57,27 +58,27 @@ class Box:
     height: float
 
 
-def icicle(memory: Memory) -> str:
-    """Draw what is kept as SVG text, the same bytes for the same count.
+def icicle(memory: Memory) -> Figure:
+    """Draw what is kept, the same bytes for the same count.
 
     Examples:
         >>> from gradviz.model.holding import HeldStorage, Holder
         >>> held = HeldStorage("s0", 4, "activation", "", (("n0", "result"),))
         >>> node = Holder("n0", "ExpBackward0", 4, 4, 0, (0, 0, 0, 4), 1, ("n0",))
-        >>> icicle(Memory("", (), (), None, (held,), (node,))).count("<rect")
+        >>> icicle(Memory("", (), (), None, (held,), (node,))).svg().count("<rect")
         5
     """
     total, levels = parts_of(memory)
     boxes, widths = place(total, levels)
     width = sum(widths) + 2 * EDGE
-    lines, x = [], EDGE
+    parts, x = [], EDGE
     for name, one in zip(levels, widths, strict=True):
-        lines.append(text(x + 2, HEAD - 7, name, "gv-column"))
+        parts.append(text(x + 2, HEAD - 7, name, "gv-column"))
         x += one
-    lines += map(_drawn, boxes)
+    parts += map(_drawn, boxes)
     height = HEAD + _height(total)
     below, room = _below(memory, total, width, height)
-    return svg("gv-icicle", (width, height + room), _said(memory), _RULES, lines + below)
+    return Figure("gv-icicle", (width, height + room), _said(memory), _RULES, (*parts, *below))
 
 
 def place(total: Part, levels: tuple[str, ...]) -> tuple[list[Box], list[float]]:
@@ -127,21 +128,18 @@ def _wide(part: Part) -> float:
     return max(width_of(part.label, 11), width_of(phrases.size(part.nbytes), 11)) + PAD + 6
 
 
-def _drawn(box: Box) -> str:
+def _drawn(box: Box) -> Element:
     part = box.part
-    found = f' data-id="{xml(part.id)}"' if part.id else ""
-    lines = [
-        f'<g class="gv-{part.kind}"{found}><title>{xml(part.words)}</title>'
-        f'<rect x="{px(box.x)}" y="{px(box.y)}" width="{px(box.width)}" '
-        f'height="{px(box.height)}"/>'
-    ]
+    ground = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
+    inside = [title(part.words), Element("rect", ground)]
     if part.kind != "total":
         top, bottom = px(box.y + 0.5), px(box.y + max(0.5, box.height - 0.5))
-        lines.append(f'<path d="M{px(box.x + 3)} {top}V{bottom}"/>')
-    return "".join((*lines, *_label(box), "</g>"))
+        inside.append(path(None, f"M{px(box.x + 3)} {top}V{bottom}"))
+    attributes = {"class": f"gv-{part.kind}", "data-id": part.id or None}
+    return Element("g", attributes, (*inside, *_label(box)))
 
 
-def _label(box: Box) -> list[str]:
+def _label(box: Box) -> list[Element]:
     """Name and amount: in two lines, in one, the name alone, or nothing."""
     room, x = box.width - PAD - 4, box.x + PAD
     name, amount = box.part.label, phrases.size(box.part.nbytes)
@@ -156,7 +154,7 @@ def _label(box: Box) -> list[str]:
     return lines
 
 
-def _below(memory: Memory, total: Part, width: float, top: float) -> tuple[list[str], float]:
+def _below(memory: Memory, total: Part, width: float, top: float) -> tuple[list[Element], float]:
     """What each bar means, and what is not in the picture; and the height of it all."""
     lines, x, y = [], EDGE, top + 20
     for part in total.parts:
@@ -164,11 +162,10 @@ def _below(memory: Memory, total: Part, width: float, top: float) -> tuple[list[
         wide = width_of(words, 11) + 34
         if x > EDGE and x + wide > width:
             x, y = EDGE, y + LINE + 2
-        lines.append(
-            f'<g class="gv-{part.kind}"><rect x="{px(x + 0.5)}" y="{px(y - 10)}" width="14" '
-            f'height="13"/><path d="M{px(x + 3.5)} {px(y - 9.5)}v12"/>'
-            f"{text(x + 20, y, words)}</g>"
-        )
+        sample = Element("rect", {"x": x + 0.5, "y": y - 10, "width": 14.0, "height": 13.0})
+        bar = path(None, f"M{px(x + 3.5)} {px(y - 9.5)}v12")
+        inside = (sample, bar, text(x + 20, y, words))
+        lines.append(Element("g", {"class": f"gv-{part.kind}"}, inside))
         x += wide
     room = max(20, int(width / (EM * 11)))
     for words in wrap(_missing(memory), room) if memory.unknown else ():

@@ -1,4 +1,4 @@
-"""SVG for one card or one link."""
+"""The elements of one card or one link."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from math import hypot
 from typing import Final
 
 from gradviz.view.blocks import Block, Line, Port
+from gradviz.view.element import Element, Value
 from gradviz.view.geometry import INSIDE, PAD, PILL, Frame, chip_width, port_place
 from gradviz.view.layout import Direction, Point
-from gradviz.view.text import plain, px, width_of, xml
+from gradviz.view.text import plain, px, width_of
 
 ARROW: Final = (8.0, 3.4)
 """Length and half width of an arrow head."""
@@ -22,34 +23,56 @@ GLYPHS: Final = {
 """A tick, a filled and an open triangle and a cross, from the middle of their left side."""
 
 
-def card(frame: Frame, place: Point, direction: Direction) -> str:
+class Curve(str):
+    """Path data of a link, which knows the points that it is made of."""
+
+    __slots__ = ("points",)
+    points: Sequence[Point]
+    """Bézier control points between the boxes."""
+
+    @classmethod
+    def of(cls, path: Sequence[Point], tail: Point, head: Point) -> Curve:
+        """A link along ``path``, which goes on so far inside the boxes at its ends."""
+        start, end = path[0], path[-1]
+        line = f"M{_pair((start[0] + tail[0], start[1] + tail[1]))}"
+        line += f"L{_pair(start)}C" if tail != (0, 0) else "C"
+        line += " ".join(map(_pair, path[1:]))
+        if head != (0, 0):
+            line += f"L{_pair((end[0] + head[0], end[1] + head[1]))}"
+        curve = cls(line)
+        curve.points = path
+        return curve
+
+
+def card(frame: Frame, place: Point, direction: Direction) -> Element:
     """A card with its ports, at its place."""
     item = frame.card
-    own_id = "" if item.id == "more" else f' id="gv-{item.id}" data-id="{item.id}"'
-    tensor = f' data-tensor="{item.tensor}"' if item.tensor else ""
-    x, y = place[0] + frame.left, place[1] + frame.top
-    lines = [
-        f'<g class="{item.css}"{own_id}{tensor} role="img" aria-label="{xml(item.aria)}" '
-        f'transform="translate({px(x)} {px(y)})">'
-    ]
-    if item.title:
-        lines.append(f"<title>{xml(item.title)}</title>")
+    attributes: dict[str, Value] = {"class": item.css}
+    if item.id != "more":
+        attributes |= {"id": f"gv-{item.id}", "data-id": item.id}
+    attributes |= {
+        "data-tensor": item.tensor or None,
+        "role": "img",
+        "aria-label": item.aria,
+        "transform": f"translate({px(place[0] + frame.left)} {px(place[1] + frame.top)})",
+    }
+    inside = [_title(item.title)] if item.title else []
     radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
-    lines.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
+    inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and "gv-tensor" not in item.css:
-        lines.append(_band(frame, radius))
+        inside.append(_band(frame, radius))
     left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
     for block, top in zip(item.blocks, frame.tops, strict=True):
         right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
-        lines.append(_block(block, left, top, frame.width - left - PAD - right))
+        inside += _block(block, left, top, frame.width - left - PAD - right)
     edge = frame.width - 8
     for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
         if word:
-            lines.append(_chip(word, css, frame, edge))
+            inside.append(_chip(word, css, frame, edge))
             edge -= chip_width(word) + 5
-    lines += _ports(frame, item.inputs, True, direction)
-    lines += _ports(frame, item.outputs, False, direction)
-    return "".join((*lines, "</g>"))
+    inside += _ports(frame, item.inputs, True, direction)
+    inside += _ports(frame, item.outputs, False, direction)
+    return Element("g", attributes, tuple(inside))
 
 
 def reach(frame: Frame, port: int, is_input: bool, direction: Direction) -> Point:
@@ -74,8 +97,8 @@ def wire(
     head: Point,
     own_id: str = "",
     css: str = "",
-    label: str = "",
-) -> str:
+    label: Element | None = None,
+) -> Element:
     """A link with one arrow head at each end; the style sheet shows one of them.
 
     Args:
@@ -87,27 +110,41 @@ def wire(
         head: How far inside the box where it arrives.
         own_id: Id of a link without a slot, which needs none in a picture of one moment.
         css: More classes.
-        label: SVG that belongs to it.
+        label: What belongs to it.
     """
     first = (path[0][0] + tail[0], path[0][1] + tail[1])
     last = (path[-1][0] + head[0], path[-1][1] + head[1])
-    line = "M" + _pair(first) + ("L" + _pair(path[0]) if tail != (0, 0) else "")
-    line += "C" + " ".join(map(_pair, path[1:])) + ("L" + _pair(last) if head != (0, 0) else "")
+    line = Element("path", {"d": Curve.of(path, tail, head)})
     if slot is None:
-        key = f' id="{own_id}"' if own_id else ""
-        return (
-            f'<g class="gv-uses"{key} data-source="{source}" '
-            f'data-tensor="{target}" aria-hidden="true">'
-            f'<path d="{line}"/></g>'
+        return Element(
+            "g",
+            {
+                "class": "gv-uses",
+                "id": own_id or None,
+                "data-source": source,
+                "data-tensor": target,
+                "aria-hidden": "true",
+            },
+            (line,),
         )
     into = _arrow(last, path[-2] if head == (0, 0) else path[-1], path)
-    name = f"gv-edge {css}" if css else "gv-edge"
     back = _arrow(first, path[1] if tail == (0, 0) else path[0], path)
-    return (
-        f'<g class="{name}" id="gv-{source}.{slot}" data-source="{source}" data-target="{target}" '
-        f'data-slot="{slot}" aria-hidden="true"><path d="{line}"/>'
-        f'<polygon class="gv-head gv-head-data" points="{into}"/>'
-        f'<polygon class="gv-head gv-head-engine" points="{back}"/>{label}</g>'
+    return Element(
+        "g",
+        {
+            "class": f"gv-edge {css}" if css else "gv-edge",
+            "id": f"gv-{source}.{slot}",
+            "data-source": source,
+            "data-target": target,
+            "data-slot": str(slot),
+            "aria-hidden": "true",
+        },
+        (
+            line,
+            Element("polygon", {"class": "gv-head gv-head-data", "points": into}),
+            Element("polygon", {"class": "gv-head gv-head-engine", "points": back}),
+            *([label] if label else ()),
+        ),
     )
 
 
@@ -127,92 +164,108 @@ def _pair(point: Point) -> str:
     return f"{px(point[0])},{px(point[1])}"
 
 
-def _rect(x: float, y: float, width: float, height: float, radius: float, css: str = "") -> str:
-    name = f' class="{css}"' if css else ""
-    corner = f' rx="{px(radius)}"' if radius else ""
-    at = f' x="{px(x)}" y="{px(y)}"' if x or y else ""
-    return f'<rect{name}{at} width="{px(width)}" height="{px(height)}"{corner}/>'
+def _rect(x: float, y: float, width: float, height: float, radius: float, css: str = "") -> Element:
+    is_moved = bool(x or y)
+    return Element(
+        "rect",
+        {
+            "class": css or None,
+            "x": x if is_moved else None,
+            "y": y if is_moved else None,
+            "width": width,
+            "height": height,
+            "rx": radius or None,
+        },
+    )
 
 
-def _band(frame: Frame, radius: float) -> str:
+def _path(css: str | None, line: str) -> Element:
+    return Element("path", {"class": css, "d": line})
+
+
+def _title(words: str) -> Element:
+    return Element("title", {}, (words,))
+
+
+def _band(frame: Frame, radius: float) -> Element:
     edge = 0.6
     w, h, r = frame.width - edge, frame.band, px(radius - edge)
     if h >= frame.height - 1:
         return _rect(edge, edge, w - edge, frame.height - 2 * edge, radius - edge, "gv-band")
     corner = f"a{r},{r} 0 0 1 {r}"
-    return (
-        f'<path class="gv-band" d="M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}'
-        f'H{px(frame.width - radius)}{corner},{r}V{px(h)}Z"/>'
+    return _path(
+        "gv-band",
+        f"M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}"
+        f"H{px(frame.width - radius)}{corner},{r}V{px(h)}Z",
     )
 
 
-def _block(block: Block, x: float, top: float, width: float) -> str:
+def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element]:
     if not block.framed:
-        return "".join(_lines(block.lines, x, top))
-    shown = [f'<g class="{block.css}" data-id="{block.data_id}"><title>{xml(block.title)}</title>']
+        yield from _lines(block.lines, x, top)
+        return
     height = block.height - 2
-    shown.append(_rect(x, top, width, height, 3, "gv-box"))
+    inside = [_title(block.title), _rect(x, top, width, height, 3, "gv-box")]
     if "gv-modified" in block.css:
-        shown.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
+        inside.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
     elif "gv-held" in block.css or block.kind == "tag":
-        shown.append(f'<path class="gv-mark" d="M{px(x)},{px(top)}h3v{px(height)}h-3z"/>')
-    shown += _lines(block.lines, x + 10, top + 2.5)
-    return "".join((*shown, "</g>"))
+        inside.append(_path("gv-mark", f"M{px(x)},{px(top)}h3v{px(height)}h-3z"))
+    inside += _lines(block.lines, x + 10, top + 2.5)
+    yield Element("g", {"class": block.css, "data-id": block.data_id}, tuple(inside))
 
 
-def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[str]:
+def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
     for line in lines:
         baseline = top + line.height - (5.5 if line.height > 16 else 4)
         start = x + 13 if line.icon else x
         if line.icon == "pin":
-            yield (
-                f'<path class="gv-pin" d="M{px(x + 4.5)},{px(baseline + 1)}v-4.5m-3,-3'
-                f'a3,3 0 1 1 6,0a3,3 0 1 1 -6,0z"/>'
-            )
+            stem = f"M{px(x + 4.5)},{px(baseline + 1)}v-4.5m-3,-3"
+            yield _path("gv-pin", f"{stem}a3,3 0 1 1 6,0a3,3 0 1 1 -6,0z")
         elif line.icon == "bar":
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
         elif line.icon == "cut":
-            yield (
-                f'<path class="gv-cut-sign" d="M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9"/>'
-            )
+            yield _path("gv-cut-sign", f"M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9")
         yield _line(line, start, baseline)
         top += line.height
 
 
-def _line(line: Line, x: float, y: float) -> str:
-    content = xml(line.text)
-    if line.lead:
-        content = f'<tspan class="gv-name">{xml(line.lead)}</tspan>' + (
-            f" {content}" if content else ""
-        )
-    return _text(line.whole, x, y, line.size, line.css, content)
+def _line(line: Line, x: float, y: float) -> Element:
+    if not line.lead:
+        return _text(line.text, x, y, line.size, line.css)
+    lead = Element("tspan", {"class": "gv-name"}, (line.lead,))
+    rest = (f" {line.text}",) if line.text else ()
+    return _text(line.whole, x, y, line.size, line.css, (lead, *rest))
 
 
-def _text(text: str, x: float, y: float, size: float, css: str = "", content: str = "") -> str:
-    name = f' class="{css}"' if css else ""
-    # Fonts for other scripts have other widths; these characters are fitted to their room.
-    fit = (
-        ""
-        if plain(text)
-        else f' textLength="{px(width_of(text, size))}" lengthAdjust="spacingAndGlyphs"'
-    )
-    return f'<text{name} x="{px(x)}" y="{px(y)}"{fit}>{content or xml(text)}</text>'
+def _text(
+    text: str,
+    x: float,
+    y: float,
+    size: float,
+    css: str = "",
+    content: tuple[Element | str, ...] = (),
+) -> Element:
+    attributes: dict[str, Value] = {"class": css or None, "x": x, "y": y}
+    if not plain(text):
+        # Fonts for other scripts have other widths; these characters are fitted to their room.
+        attributes["textLength"] = width_of(text, size)
+        attributes["lengthAdjust"] = "spacingAndGlyphs"
+    return Element("text", attributes, content or (text,))
 
 
-def _chip(word: str, css: str, frame: Frame, edge: float) -> str:
+def _chip(word: str, css: str, frame: Frame, edge: float) -> Element:
     width = chip_width(word)
     x, y = edge - width, frame.band - 21
-    rect = _rect(x, y, width, PILL, 3)
-    glyph, start = "", x + 6
+    inside, start = [_rect(x, y, width, PILL, 3)], x + 6
     if word in GLYPHS:
-        glyph = f'<path d="M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"/>'
+        inside.append(_path(None, f"M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"))
         start += 12
-    return f'<g class="{css}">{rect}{glyph}{_text(word, start, y + 11, 10)}</g>'
+    return Element("g", {"class": css}, (*inside, _text(word, start, y + 11, 10)))
 
 
 def _ports(
     frame: Frame, ports: Sequence[Port], is_input: bool, direction: Direction
-) -> Iterator[str]:
+) -> Iterator[Element]:
     """Pills on the rim, each half in the card."""
     for number, port in enumerate(ports):
         if not port.label:
@@ -224,8 +277,8 @@ def _ports(
             left, top = x - width / 2, y if is_input else y - PILL
         else:
             left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
-        stub = ""
+        attributes: dict[str, Value] = {"class": port.css}
         if port.css == "gv-stub":
-            stub = f' data-source="{frame.card.id}" data-slot="{port.slot}"'
-        yield f'<g class="{port.css}"{stub}>{_rect(left, top, width, PILL, 7.5)}'
-        yield _text(port.label, left + 6, top + 11, 10) + "</g>"
+            attributes |= {"data-source": frame.card.id, "data-slot": str(port.slot)}
+        pill = _rect(left, top, width, PILL, 7.5)
+        yield Element("g", attributes, (pill, _text(port.label, left + 6, top + 11, 10)))

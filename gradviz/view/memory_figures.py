@@ -5,11 +5,12 @@ from __future__ import annotations
 from gradviz.model.holding import Memory
 from gradviz.view import phrases
 from gradviz.view.curve import curve
+from gradviz.view.figure import Figure
 from gradviz.view.icicle import icicle
 
 
-def figures_of(memory: Memory) -> tuple[tuple[str, str], ...]:
-    """Captions and SVGs: who keeps how much, and of a recording the curve before it."""
+def figures_of(memory: Memory) -> tuple[tuple[str, Figure], ...]:
+    """Captions and figures: who keeps how much, and of a recording the curve before it."""
     found = []
     if drawn := curve(memory):
         found.append(("Bytes kept for backward after every step", drawn))

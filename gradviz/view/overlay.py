@@ -1,4 +1,4 @@
-"""Marks that findings lay over a finished picture, so that nothing moves for their sake.
+"""Marks that findings lay over the elements of a picture, so that nothing moves for their sake.
 
 As every mark they exist three times: as a glyph, as a heavy line, as a word. Why something is
 marked stands in its tooltip, in what a screen reader says and in the details panel.
@@ -6,59 +6,58 @@ marked stands in its tooltip, in what a screen reader says and in the details pa
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gradviz.model.marks import Mark, MarkKind
 from gradviz.model.words import plural
 from gradviz.view import overlay_badges, overlay_style
+from gradviz.view.element import Element, write_lines
 from gradviz.view.overlay_style import OVERLAYS
-from gradviz.view.overlay_svg import Edit, Element, apply, elements_of, end_of_group
-from gradviz.view.text import clean, xml
+from gradviz.view.overlay_svg import places_of
+from gradviz.view.text import clean
 
 
-def overlay_svg(svg: str, marks: Iterable[Mark]) -> str:
+def overlaid_picture(picture: Element, marks: Iterable[Mark], *, variables: bool = True) -> Element:
     """Lay marks over a picture; what is not drawn is marked on the node it belongs to.
 
     Args:
-        svg: A picture of a graph or of one step of a recording.
+        picture: A picture of a graph or of one step of a recording.
         marks: What to mark. Marks of one kind on one element are one badge.
+        variables: Whether the picture has its colours as CSS variables.
 
     Examples:
-        >>> svg = '<svg><style></style><g class="gv-edge" id="gv-n0.0"><path d="M0,0C0,9 9,9 9,9"/>'
-        >>> overlay_svg(svg + "</g></svg>", [Mark("n0.0", "cut")]).count("gv-edge gv-cut-here")
-        1
+        >>> edge = Element("g", {"class": "gv-edge", "id": "gv-n0.0"})
+        >>> marked = overlaid_picture(Element("svg", {}, (edge,)), [Mark("n0.0", "cut")])
+        >>> marked.children[0].classes
+        ['gv-edge', 'gv-cut-here']
     """
     marks = tuple(marks)
     if not marks:
-        return svg
-    head = svg[: svg.find("</style>")]
-    rules = overlay_style.rules(_kinds(marks), variables="var(--gv-" in head)
-    svg = re.sub(r'(<svg[^>]* aria-label="[^"]*)', rf"\g<1>{_gone(marks)}", svg, count=1)
-    return overlay_elements(svg.replace("</style>", f"{rules}</style>", 1), marks)
+        return picture
+    rules = overlay_style.rules(_kinds(marks), variables=variables)
+    inside = (
+        one.holding((*one.children, rules)) if one.tag == "style" else one
+        for one in overlaid(picture.inside, marks)
+    )
+    said = f"{picture.text('aria-label')}{_gone(marks)}"
+    return picture.changed({"aria-label": said}).holding(inside)
 
 
-def overlay_elements(svg: str, marks: Iterable[Mark]) -> str:
-    """Lay marks over a piece of a picture: the same without the style sheet.
+def overlaid(elements: Iterable[Element], marks: Iterable[Mark]) -> list[Element]:
+    """The elements of a picture with marks: the same without the style sheet.
 
-    For the elements of a player's steps, whose picture got its rules from
-    :func:`overlay_rules`.
+    An element that nothing is marked on, nor on anything inside of it, is the same object.
     """
-    places = elements_of(svg)
-    grouped: dict[Element, list[Mark]] = {}
+    elements = list(elements)
+    places = places_of(elements)
+    marks_on: dict[int, list[Mark]] = {}
     for mark in marks:
-        element = _element(mark.id, places)
-        if element is not None:
-            grouped.setdefault(element, []).append(mark)
-    edits = (_edits(svg, element, _telling(of_one)) for element, of_one in grouped.items())
-    return apply(svg, [edit for found in edits for edit in found])
-
-
-def overlay_rules(marks: Iterable[Mark]) -> str:
-    """Style sheet of these marks, to stand at the end of the picture's own."""
-    return overlay_style.rules(_kinds(marks))
+        place = places.get(mark.id) or places.get(mark.id.partition(".")[0])
+        if place is not None:
+            marks_on.setdefault(id(place.element), []).append(mark)
+    return [_overlaid(element, marks_on) for element in elements] if marks_on else elements
 
 
 def overlay_legend(
@@ -79,56 +78,39 @@ def overlay_legend(
 
 def overlay_wire(
     wire: Mapping[str, Any],
+    picture: Element,
     marks: Iterable[Mark],
-    *,
-    details: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     legends: Mapping[MarkKind, str] | None = None,
 ) -> dict[str, Any]:
     """The document of a picture with marks in picture and legend, told in details and in words.
 
     Args:
-        wire: As ``gradviz.view.wire.to_wire`` wrote it.
+        wire: As ``gradviz.view.wire.to_wire`` writes it without marks.
+        picture: The picture without marks.
         marks: What to mark.
-        details: Rows for the details panel, by id of node or tensor, besides ``mark.words``.
         legends: Sentences that replace those of the legend.
     """
     marks = tuple(marks)
-    cards = leaf_cards(wire["svg"])
-    rows: dict[str, list[tuple[str, str]]] = {}
-    for key, lines in (details or {}).items():
-        rows.setdefault(cards.get(key, key), []).extend(lines)
+    cards = {key: place.node for key, place in places_of(picture.inside).items() if place.node}
     told: dict[str, list[Mark]] = {}
     for mark in marks:
         key = cards.get(mark.id, mark.id)
         told.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
-    items = [
-        overlay_item(item, told.get(item["id"], ()), rows.get(item["id"], ()))
-        for item in wire["items"]
-    ]
     return {
         **wire,
         "summary": f"{wire['summary']}{_gone(marks)}",
-        "svg": overlay_svg(wire["svg"], marks),
-        "items": items,
+        "svg": write_lines(overlaid_picture(picture, marks)),
+        "items": [overlay_item(item, told.get(item["id"], ())) for item in wire["items"]],
         "legend": [*overlay_legend(marks, legends), *wire["legend"]],
     }
 
 
-def leaf_cards(svg: str) -> dict[str, str]:
-    """Ids of leaf tensors that are drawn as the card of a node, and of that node."""
-    return {key: element.node for key, element in elements_of(svg).items() if element.node}
-
-
-def overlay_item(
-    item: Mapping[str, Any], marks: Iterable[Mark], rows: Sequence[tuple[str, str]] = ()
-) -> dict[str, Any]:
+def overlay_item(item: Mapping[str, Any], marks: Iterable[Mark]) -> dict[str, Any]:
     """What the browser knows of a node or tensor, with its marks and those of its parts told.
 
     Args:
         item: As ``gradviz.view.wire`` wrote it.
-        marks: Marks of the whole picture; those of a leaf tensor with the id of its node, as
-            :func:`leaf_cards` tells.
-        rows: More for the details, under the first mark.
+        marks: Marks of the whole picture; those of a leaf tensor with the id of its node.
     """
     own = [mark for mark in marks if mark.id.partition(".")[0] == item["id"]]
     told = [mark for mark in own if mark.id == item["id"] or mark.words]
@@ -137,9 +119,6 @@ def overlay_item(
         lines = sections.setdefault(OVERLAYS[mark.kind].word, [])
         if mark.words and [_part(mark, item), clean(mark.words)] not in lines:
             lines.append([_part(mark, item), clean(mark.words)])
-    if rows:
-        first = next(iter(sections), OVERLAYS["changed"].word)
-        sections.setdefault(first, []).extend(list(row) for row in rows)
     on_it = _telling([mark for mark in told if mark.id == item["id"]])
     words = "".join(f", {text}" for text in dict.fromkeys(map(_said, on_it)))
     kinds = "".join(f" {kind}" for kind in _kinds(on_it))
@@ -160,7 +139,8 @@ def _telling(marks: Sequence[Mark]) -> list[Mark]:
 
 def _gone(marks: Iterable[Mark]) -> str:
     """What the count of nodes has to be told with."""
-    nodes = {mark.id for mark in marks if mark.kind == "gone" and re.fullmatch(r"n\d+", mark.id)}
+    gone = (mark.id for mark in marks if mark.kind == "gone")
+    nodes = {key for key in gone if key[0] == "n" and key[1:].isdecimal()}
     verb = "is" if len(nodes) == 1 else "are"
     return f"; {plural(len(nodes), 'node')} of these {verb} gone" if nodes else ""
 
@@ -170,31 +150,35 @@ def _kinds(marks: Iterable[Mark]) -> list[MarkKind]:
     return [kind for kind in OVERLAYS if kind in used]
 
 
-def _element(key: str, places: Mapping[str, Element]) -> Element | None:
-    found = places.get(key) or places.get(key.partition(".")[0])
-    return found and replace(found, node="")
+def _overlaid(element: Element, marks_on: Mapping[int, list[Mark]]) -> Element:
+    inside = tuple(e if isinstance(e, str) else _overlaid(e, marks_on) for e in element.children)
+    if (marks := marks_on.get(id(element))) is not None:
+        return _marked(element, inside, _telling(marks))
+    is_same = all(now is before for now, before in zip(inside, element.children, strict=True))
+    return element if is_same else element.holding(inside)
 
 
-def _edits(svg: str, element: Element, marks: Sequence[Mark]) -> Iterator[Edit]:
-    """A class, words and badges for one group."""
+def _marked(element: Element, inside: tuple[Element | str, ...], marks: Sequence[Mark]) -> Element:
+    """A group with a class, words and badges."""
     kinds = _kinds(marks)
-    opening = svg[element.start : element.inside]
-    classes = " ".join((element.css, *(OVERLAYS[kind].css for kind in kinds)))
-    opening = opening.replace(f'class="{element.css}"', f'class="{classes}"', 1)
+    classes = [str(element.attributes["class"]), *(OVERLAYS[kind].css for kind in kinds)]
     said = list(dict.fromkeys(map(_said, marks)))
-    label = opening.find('aria-label="')
-    if label >= 0:
-        close = opening.index('"', label + len('aria-label="'))
-        opening = opening[:close] + "".join(f", {xml(text)}" for text in said) + opening[close:]
-    yield element.start, element.inside, opening
-    why = "".join(f"{xml(text)}\n" for text in said if ": " in text)
+    attributes = {**element.attributes, "class": " ".join(classes)}
+    if "aria-label" in attributes:
+        attributes["aria-label"] = ", ".join((element.text("aria-label"), *said))
+    why = [text for text in said if ": " in text]
     if why:
-        has_title = svg.startswith("<title>", element.inside)
-        at = element.inside + (len("<title>") if has_title else 0)
-        yield at, at, why if has_title else f"<title>{why.rstrip()}</title>"
-    end = end_of_group(svg, element.inside)
-    badges = overlay_badges.badges(element.css.split(), svg[element.inside : end], kinds)
-    yield end, end, badges
+        inside = _with_title(inside, "\n".join(why))
+    badges = overlay_badges.badges(element, kinds)
+    return Element(element.tag, attributes, (*inside, *badges))
+
+
+def _with_title(inside: tuple[Element | str, ...], words: str) -> tuple[Element | str, ...]:
+    """A tooltip that begins with these words."""
+    first = inside[0] if inside else ""
+    if isinstance(first, Element) and first.tag == "title":
+        return (Element("title", {}, (f"{words}\n", *first.children)), *inside[1:])
+    return (Element("title", {}, (words,)), *inside)
 
 
 def _said(mark: Mark) -> str:

@@ -2,98 +2,96 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.model.marks import MarkKind
+from gradviz.view.element import Element, all_of
 from gradviz.view.geometry import PILL
+from gradviz.view.layout import Point
+from gradviz.view.marks import Curve
 from gradviz.view.overlay_style import OVERLAYS
-from gradviz.view.text import px, width_of
+from gradviz.view.text import width_of
 
 BELOW: Final = 2.0
 """How far the middle of a badge is below the rim of its card: the last line stays readable."""
 
 
-def badges(classes: Sequence[str], inside: str, kinds: Sequence[MarkKind]) -> str:
+def badges(element: Element, kinds: Sequence[MarkKind]) -> list[Element]:
     """Badges for one group of a picture, side by side.
 
     Args:
-        classes: Classes of the group.
-        inside: Its content.
+        element: The group, as it is without marks.
         kinds: Its marks.
     """
+    classes = element.classes
     words = {kind: OVERLAYS[kind].word for kind in kinds}
     glyphs = {kind: word.split()[0] for kind, word in words.items()}
     if "gv-edge" in classes or "gv-uses" in classes:
-        at = _middle(inside)
-        return "" if at is None else _row(glyphs, at[0] - _total(glyphs) / 2, at[1])
-    box = re.search(r'<rect class="gv-(card|box)"([^>]*)>', inside)
-    if "gv-stub" in classes:
-        box = re.search(r"<rect(?P<none>)([^>]*)>", inside)
+        at = _middle(element)
+        return [] if at is None else _row(glyphs, at[0] - _total(glyphs) / 2, at[1])
+    is_stub = "gv-stub" in classes
+    rects = (one for one in all_of(element.inside) if one.tag == "rect")
+    box = next((r for r in rects if is_stub or {"gv-card", "gv-box"} & {*r.classes}), None)
     if box is None:
-        return ""
-    sizes = {name: float(value) for name, value in re.findall(r'(\w+)="([\d.-]+)"', box[2])}
-    right = sizes.get("x", 0.0) + sizes["width"]
-    if box[1] != "card":  # one line of text leaves no room for the word; the legend has it
-        left = right - 3 if "gv-stub" in classes else right + 2 + PILL / 2 - _total(glyphs)
-        return _row(glyphs, left, sizes.get("y", 0.0))
-    left = max(right - _total(words) - 6, *_pills_end(inside, sizes["height"]))
-    return _row(words, left, sizes["height"] + BELOW)
+        return []
+    right, height = box.length("x") + box.length("width"), box.length("height")
+    if "gv-card" not in box.classes:  # a line of text has no room for the word; the legend has it
+        left = right - 3 if is_stub else right + 2 + PILL / 2 - _total(glyphs)
+        return _row(glyphs, left, box.length("y"))
+    left = max(right - _total(words) - 6, *_pills_end(element, height))
+    return _row(words, left, height + BELOW)
 
 
-def _row(words: dict[MarkKind, str], left: float, y: float) -> str:
+def _row(words: dict[MarkKind, str], left: float, y: float) -> list[Element]:
     drawn = []
     for kind, word in words.items():
         drawn.append(_pill(kind, word, left + _wide(word) / 2, y))
         left += _wide(word) + 3
-    return "".join(drawn)
+    return drawn
 
 
 def _total(words: dict[MarkKind, str]) -> float:
     return sum(map(_wide, words.values())) + 3 * (len(words) - 1)
 
 
-def _pills_end(inside: str, bottom: float) -> Iterator[float]:
+def _pills_end(element: Element, bottom: float) -> Iterator[float]:
     """Where pills on the lower rim end that reach far to the right."""
     yield 0.0
-    for rect in re.finditer(
-        r'<g class="gv-[^"]*"><rect x="([\d.-]+)" y="([\d.-]+)" width="([\d.]+)"', inside
-    ):
-        if float(rect[2]) > bottom - PILL:
-            yield float(rect[1]) + float(rect[3]) + 3
+    for pill in element.inside:
+        if pill.tag == "g" and len(pill.attributes) == 1:
+            rect = next(pill.inside)
+            if rect.tag == "rect" and rect.length("y") > bottom - PILL:
+                yield rect.length("x") + rect.length("width") + 3
 
 
 def _wide(word: str) -> float:
     return max(PILL, width_of(word, 10) + 10)
 
 
-def _pill(kind: MarkKind, word: str, x: float, y: float) -> str:
+def _pill(kind: MarkKind, word: str, x: float, y: float) -> Element:
     """A pill around a point."""
     width = _wide(word)
     left, top = x - width / 2, y - PILL / 2
     own = "" if kind in ("new", "changed") else f" {OVERLAYS[kind].css}-badge"
-    return (
-        f'<g class="gv-badge{own}"><rect x="{px(left)}" y="{px(top)}" width="{px(width)}" '
-        f'height="{px(PILL)}" rx="7.5"/>'
-        f'<text x="{px(x - width_of(word, 10) / 2)}" y="{px(top + 11)}">{word}</text></g>'
-    )
+    rim = Element("rect", {"x": left, "y": top, "width": width, "height": PILL, "rx": 7.5})
+    text = Element("text", {"x": x - width_of(word, 10) / 2, "y": top + 11}, (word,))
+    return Element("g", {"class": f"gv-badge{own}"}, (rim, text))
 
 
-def _middle(inside: str) -> tuple[float, float] | None:
+def _middle(element: Element) -> Point | None:
     """A point halfway along the curve of a link."""
-    path = re.search(r'<path d="M[^C]*?([\d.-]+),([\d.-]+)C([^"L]*)', inside)
-    if path is None:
+    lines = (one.attributes.get("d") for one in element.inside)
+    points = next((line.points for line in lines if isinstance(line, Curve)), None)
+    if points is None:
         return None
-    numbers = [float(path[1]), float(path[2]), *map(float, re.findall(r"[\d.-]+", path[3]))]
-    xs, ys = numbers[::2], numbers[1::2]
-    pieces = len(xs) // 3
+    pieces = len(points) // 3
     first = pieces // 2 * 3
     if pieces % 2 == 0:  # between two pieces
-        return xs[first], ys[first]
-    return _halfway(xs[first : first + 4]), _halfway(ys[first : first + 4])
+        return round(points[first][0], 1), round(points[first][1], 1)
+    xs, ys = ([round(point[i], 1) for point in points[first : first + 4]] for i in (0, 1))
+    return _halfway(*xs), _halfway(*ys)
 
 
-def _halfway(controls: list[float]) -> float:
-    start, one, two, end = controls
+def _halfway(start: float, one: float, two: float, end: float) -> float:
     return (start + 3 * one + 3 * two + end) / 8

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from gradviz.model.marks import MarkKind
-from gradviz.view.style import FORCED, LIGHT, Mark
+from gradviz.view.style import Mark, coloured, for_media
 
 OVERLAYS: Final[dict[MarkKind, Mark]] = {
     "culprit": Mark("gv-culprit", "! culprit", "! culprit: what did it"),
@@ -50,18 +49,9 @@ def rules(kinds: Iterable[MarkKind], *, variables: bool = True) -> str:
         variables: Colours as CSS variables, with rules for print and forced colours; without,
             plain colours of a light page.
     """
-    kinds = tuple(kinds)
     text = "".join((_BADGE, *map(_rules_of, kinds)))
-    if not variables:
-        return re.sub(r"\$([a-z-]+)", lambda m: LIGHT[m[1]], text)
-    used = dict.fromkeys(re.findall(r"\$([a-z-]+)", text))
-    coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", text)
-    plain = "".join(f"--gv-{name}:{LIGHT[name]};" for name in used)
-    forced = "".join(f"--gv-{name}:{FORCED[name]};" for name in used)
-    return (
-        f"{coloured}@media print{{.gradviz-svg{{{plain}}}}}\n"
-        f"@media (forced-colors:active){{.gradviz-svg{{{forced}}}}}\n"
-    )
+    rules, used = coloured(text, variables=variables)
+    return f"{rules}{for_media(used)}\n" if variables else rules
 
 
 def _rules_of(kind: MarkKind) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.captions import captions
+from gradviz.view.element import classes_of, write
 from gradviz.view.explanation_wire import cards, segments
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.outline import COLUMNS
@@ -62,7 +63,8 @@ def recording_to_wire(
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
     stage = stage or Stage(recording, options)
-    drawn = "".join(look for looks in stage.elements.values() for look in looks)
+    looks = (look for looks in stage.elements.values() for look in looks if look is not None)
+    used = classes_of(looks)
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
@@ -76,12 +78,15 @@ def recording_to_wire(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "elements": {key: list(looks) for key, looks in stage.elements.items()},
+        "elements": {
+            key: ["" if look is None else write(look) for look in looks]
+            for key, looks in stage.elements.items()
+        },
         "views": list(_views(recording, stage)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording)},
-        "legend": [*overlay_legend(stage.drawn_marks), *legend(f"</style>{drawn}")],
+        "legend": [*overlay_legend(stage.drawn_marks), *legend(used)],
     }
     text = _json(recording)
     if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:

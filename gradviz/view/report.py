@@ -12,11 +12,12 @@ from gradviz.model.errors import OptionError
 from gradviz.model.findings import Cell, Findings, Table
 from gradviz.model.graph import Graph
 from gradviz.view.export_page import page_of
+from gradviz.view.figure import Figures
 from gradviz.view.findings_json import findings_json, table_csv
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.report_html import report_html
 from gradviz.view.report_png import report_png
-from gradviz.view.report_wire import Figures, report_to_wire
+from gradviz.view.report_wire import report_to_wire
 from gradviz.view.widget import GraphWidget
 from gradviz.view.wire import compress_wire
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final
 
 from gradviz.model.findings import Cell, Column, Findings, Table
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark
 from gradviz.view.drawing import LIMIT
+from gradviz.view.figure import Figures
 from gradviz.view.findings_json import findings_json
 from gradviz.view.findings_text import cell_text, findings_text, left_out
 from gradviz.view.options import DEFAULT, DrawOptions
-from gradviz.view.overlay import overlay_wire
 from gradviz.view.overlay_style import OVERLAYS
 from gradviz.view.text import clean
 from gradviz.view.wire import FORMAT, LARGE, to_wire
@@ -25,8 +25,6 @@ from gradviz.view.wire import FORMAT, LARGE, to_wire
 ROWS: Final = 2000
 """How many rows of a table the browser gets; a line says how many it does not."""
 _LARGEST: Final = 1.7976931348623157e308
-Figures: TypeAlias = Sequence[tuple[str, str]]
-"""Captions and SVGs."""
 
 
 def report_to_wire(
@@ -55,12 +53,12 @@ def report_to_wire(
         "title": title,
         "summary": f"{title}: {' '.join(sentences)}" if sentences else title,
         "text": findings_text(findings),
-        "svg": drawn["svg"] if drawn else figures[0][1] if figures else "",
+        "svg": drawn["svg"] if drawn else figures[0][1].svg() if figures else "",
         "legend": drawn["legend"] if drawn else [],
         "sentences": sentences,
         "tables": [_table(table, shown, marks) for table in findings.tables],
         "marked": list(marks),
-        "figures": [{"caption": clean(caption), "svg": svg} for caption, svg in figures],
+        "figures": [{"caption": clean(caption), "svg": one.svg()} for caption, one in figures],
         # Picture and legend stand above, once.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
@@ -73,7 +71,7 @@ def report_to_wire(
 def _picture(findings: Findings, options: DrawOptions) -> dict[str, Any] | None:
     if findings.graph is None:
         return None
-    return overlay_wire(to_wire(findings.graph, options, room=0), findings.marks)
+    return to_wire(findings.graph, options, marks=findings.marks, room=0)
 
 
 def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:

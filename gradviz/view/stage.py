@@ -14,6 +14,7 @@ from gradviz.model.marks import Mark
 from gradviz.model.recording import Recording
 from gradviz.view import marks, stage_marks
 from gradviz.view.blocks import Card
+from gradviz.view.element import Element, style, svg, write_lines
 from gradviz.view.explanation_fields import explained
 from gradviz.view.geometry import Frame, measure, together
 from gradviz.view.layout import Direction, Layout, Point, lay_out
@@ -25,7 +26,6 @@ from gradviz.view.stage_explained import mark_rules, marked, marks_in
 from gradviz.view.stage_places import share_nodes, share_tensors
 from gradviz.view.stage_told import Told
 from gradviz.view.style import css
-from gradviz.view.text import px, xml
 
 EMPTY: Final = Layout(320.0, 60.0, {}, ())
 """Of a recording that knows no node and no tensor."""
@@ -51,8 +51,8 @@ class Stage:
         self._place = self._share()
         self._frames = self._measure()
         self._layout, self._paths = self._lay_out(options.engine)
-        self.elements: dict[str, tuple[str, ...]] = dict(self._elements())
-        """SVG of each element in every way it looks, by id; ``""``: it is not there."""
+        self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
+        """Each element in every way it looks, by id; ``None``: it is not there."""
         self.turns: list[dict[str, int]] = [{} for _ in range(self._steps)]
         """Per step the elements that look another way than before, and which."""
         self._turn()
@@ -75,9 +75,9 @@ class Stage:
 
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
         """The complete picture of one step, the same bytes for the same recording."""
-        lines = [self.head(step, engine_arrows)]
-        lines.append(f"<style>{self.css(variables, engine_arrows)}</style>")
-        return "\n".join((*lines, *self.drawn(step), "</svg>\n"))
+        sheet = style(self.css(variables, engine_arrows))
+        drawn = (sheet, *self.drawn(step))
+        return write_lines(svg(self.size, self.summaries[step], engine_arrows, drawn))
 
     def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
         """The style sheet of the pictures of all steps."""
@@ -88,16 +88,6 @@ class Stage:
     def drawn_marks(self) -> tuple[Mark, ...]:
         """The marks that are drawn at any step."""
         return tuple(mark for marks in self.marks.values() for mark in marks)
-
-    def head(self, step: int, engine_arrows: bool = False) -> str:
-        """The opening tag of the picture of a step."""
-        width, height = self.size
-        name = "gradviz-svg gv-engine" if engine_arrows else "gradviz-svg"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" '
-            f'viewBox="0 0 {px(width)} {px(height)}" width="{px(width)}" height="{px(height)}" '
-            f'role="group" aria-label="{xml(self.summaries[step])}">'
-        )
 
     @property
     def size(self) -> Point:
@@ -111,17 +101,17 @@ class Stage:
             found.update(turn)
         return found
 
-    def drawn(self, step: int) -> Iterator[str]:
+    def drawn(self, step: int) -> Iterator[Element]:
         """Every element as it looks at a step."""
         for key, number in self.at(step).items():
             yield self.elements[key][number] or stage_marks.absent(key)
 
-    def _there(self, step: int) -> dict[str, str]:
-        """SVG of everything that is there at a step."""
+    def _there(self, step: int) -> dict[str, Element]:
+        """Everything that is there at a step."""
         drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
-        return {key: text for key, text in drawn.items() if text}
+        return {key: element for key, element in drawn.items() if element is not None}
 
-    def _mark(self, step: int, looks: dict[str, str]) -> None:
+    def _mark(self, step: int, looks: dict[str, Element]) -> None:
         """Let elements look another way at this step alone."""
         earlier, here = self.at(step - 1) if step else {}, self.at(step)
         for key, look in looks.items():
@@ -189,21 +179,21 @@ class Stage:
         layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
         return layout, dict(zip(links, layout.paths, strict=True))
 
-    def _elements(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _elements(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
         for thread, link in self._links.items():
-            yield f"gv-{thread.key}", (*(self._wire(thread, look) for look in link.looks), "")
+            yield f"gv-{thread.key}", (*(self._wire(thread, look) for look in link.looks), None)
         for key, track in self._cards.items():
             place = self._layout.places[self._place[key]]
             drawn = (marks.card(self._frames[c], place, self.direction) for c in track.looks)
             if key == "more":
-                drawn = (text.replace("<g ", '<g id="gv-more" ', 1) for text in drawn)
-            yield f"gv-{key}", (*drawn, "")
+                drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
+            yield f"gv-{key}", (*drawn, None)
 
-    def _wire(self, thread: Thread, look: EdgeLook) -> str:
+    def _wire(self, thread: Thread, look: EdgeLook) -> Element:
         link = self._link(thread)
         head = self._frames[self._some(thread.source)]
         tail = self._tail(thread, look.pill)
-        label = ""
+        label = None
         if look.flow is not None:
             place = self._layout.places[link.head]
             label = stage_marks.gradient(look.flow, head, place, thread.port, self.direction)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gradviz.view.element import Element
 from gradviz.view.geometry import Frame, port_place
 from gradviz.view.layout import Direction, Point
 from gradviz.view.progress import Flow, gradient_words
 from gradviz.view.style import SIZES
-from gradviz.view.text import EM, px, width_of, xml
+from gradviz.view.text import EM, px, width_of
 
 HEIGHT: Final = 15.0
 AWAY: Final = 10.0
@@ -19,9 +20,9 @@ MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
 SIGN: Final = 11.0
 
 
-def absent(key: str) -> str:
+def absent(key: str) -> Element:
     """The empty place of something that does not exist at a step."""
-    return f'<g id="{key}" class="gv-absent"></g>'
+    return Element("g", {"id": key, "class": "gv-absent"}, ("",))
 
 
 def rank_gap(flows: Iterable[Flow], direction: Direction) -> float:
@@ -36,7 +37,7 @@ def _width(words: str) -> float:
     return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
 
 
-def gradient(flow: Flow, frame: Frame, place: Point, port: int, direction: Direction) -> str:
+def gradient(flow: Flow, frame: Frame, place: Point, port: int, direction: Direction) -> Element:
     """A gradient at the port through which it leaves its node, with a sign where it goes."""
     at = port_place(frame, port, True, direction)
     x, y = place[0] + at[0], place[1] + at[1]
@@ -52,11 +53,12 @@ def gradient(flow: Flow, frame: Frame, place: Point, port: int, direction: Direc
         left, top, sign = x - AWAY - width, y - HEIGHT / 2, "l6,-3.5 0,7z"
     middle = top + HEIGHT / 2
     start = middle + (3 if direction == "TB" else 0)
+    said = f"gradient {gradient_words(flow.gradient, 200)}"
     shown = [
-        f'<g class="gv-gradient"><title>gradient {xml(gradient_words(flow.gradient, 200))}</title>'
-        f'<rect x="{px(left)}" y="{px(top)}" width="{px(width)}" height="{px(HEIGHT)}" rx="7.5"/>'
-        f'<path d="M{px(left + 4)},{px(start)}{sign}"/>'
+        Element("title", {}, (said,)),
+        Element("rect", {"x": left, "y": top, "width": width, "height": HEIGHT, "rx": 7.5}),
+        Element("path", {"d": f"M{px(left + 4)},{px(start)}{sign}"}),
     ]
     if words:
-        shown.append(f'<text x="{px(left + SIGN + 4)}" y="{px(middle + 3.5)}">{xml(words)}</text>')
-    return "".join((*shown, "</g>"))
+        shown.append(Element("text", {"x": left + SIGN + 4, "y": middle + 3.5}, (words,)))
+    return Element("g", {"class": "gv-gradient"}, tuple(shown))

@@ -7,8 +7,10 @@ Colours are CSS variables with light defaults, so that a widget on a dark page o
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from string import Template
 from typing import Final
 
 FONT: Final = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
@@ -133,7 +135,7 @@ POCKET_CSS: Final = {
 }
 
 _RULES: Final = """
-text{font-family:%FONT%;font-size:11px;fill:$ink}
+text{font-family:$font;font-size:11px;fill:$ink}
 .gv-title{font-size:13px;font-weight:600}
 .gv-muted{fill:$muted}
 .gv-small{font-size:10px}
@@ -168,10 +170,13 @@ text{font-family:%FONT%;font-size:11px;fill:$ink}
 .gv-edge>path{fill:none;stroke:$edge;stroke-width:1.5}
 .gv-head{fill:$edge}
 .gv-uses>path{fill:none;stroke:$edge;stroke-width:1.5;stroke-dasharray:1.5 4;stroke-linecap:round}
+"""
+_ARROW_RULES: Final = """\
 .gv-head-engine{display:none}
 .gv-engine .gv-head-engine{display:inline}
 .gv-engine .gv-head-data{display:none}
 """
+"""The class of the picture says which of the two arrow heads of a link is seen."""
 
 _STAGE_RULES: Final = """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
@@ -204,30 +209,65 @@ _STAGE_RULES: Final = """
 """What only the steps of a recording have."""
 
 
+class _Rules(Template):
+    """Rules in which ``$NAME`` is a colour of the table, and ``$font`` the font."""
+
+    idpattern = "[a-z-]+"
+
+
+class _Names(dict[str, str]):
+    """What stands for each name that was asked for, in that order."""
+
+    def __init__(self, variables: bool) -> None:
+        super().__init__()
+        self._variables = variables
+
+    def __missing__(self, name: str) -> str:
+        if name == "font":
+            return FONT if self._variables else f'"{PNG_FONT}",monospace'
+        self[name] = f"var(--gv-{name},{LIGHT[name]})" if self._variables else LIGHT[name]
+        return self[name]
+
+
+def coloured(rules: str, *, variables: bool = True) -> tuple[str, tuple[str, ...]]:
+    """Rules with their colours, and the names of these in the order of their first use.
+
+    Args:
+        rules: Rules with ``$NAME`` for a colour and ``$font`` for the font.
+        variables: Colours as ``var(--gv-NAME, default)``; else plain ones, and the font that
+            comes along, for programs that know no variables.
+
+    Examples:
+        >>> coloured("text{fill:$ink}"), coloured("text{fill:$ink}", variables=False)[0]
+        (('text{fill:var(--gv-ink,#1c2128)}', ('ink',)), 'text{fill:#1c2128}')
+    """
+    names = _Names(variables)
+    return _Rules(rules).substitute(names), tuple(names)
+
+
+def for_media(names: Iterable[str]) -> str:
+    """Rules that give variables their values in print, which is light, and in forced colours."""
+    names = tuple(names)
+    plain = "".join(f"--gv-{name}:{LIGHT[name]};" for name in names)
+    forced = "".join(f"--gv-{name}:{FORCED[name]};" for name in names)
+    return (
+        f"@media print{{.gradviz-svg{{{plain}}}}}\n"
+        f"@media (forced-colors:active){{.gradviz-svg{{{forced}}}}}"
+    )
+
+
+@lru_cache
 def css(*, variables: bool = True, engine_arrows: bool = False, steps: bool = False) -> str:
     """The style sheet inside the SVG.
 
     Args:
-        variables: Colours as ``var(--gv-NAME, default)``, with rules for print and forced
-            colours. Without, plain colours for programs that know no variables.
+        variables: As in :func:`coloured`; with them also rules for print and forced colours.
         engine_arrows: Only used without variables: which of the two arrow heads is drawn.
         steps: Whether it is for the steps of a recording.
     """
-    rules = (_RULES + (_STAGE_RULES.lstrip() if steps else "")).replace("%FONT%", FONT).strip()
+    stage = _STAGE_RULES.lstrip() if steps else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
-        kept = [r for r in rules.split("\n") if "-head-engine" not in r and "-head-data" not in r]
-        kept.append(f"{unseen}{{display:none}}")
-        kept = [rule.replace(FONT, f'"{PNG_FONT}",monospace') for rule in kept]
-        return "\n".join(re.sub(r"\$([a-z-]+)", lambda m: LIGHT[m[1]], r) for r in kept)
-    coloured = re.sub(r"\$([a-z-]+)", lambda m: f"var(--gv-{m[1]},{LIGHT[m[1]]})", rules)
-    used = set(re.findall(r"\$([a-z-]+)", rules))
-    return (
-        coloured
-        + f"\n@media print{{.gradviz-svg{{{_assign(LIGHT, used)}}}}}"
-        + f"\n@media (forced-colors:active){{.gradviz-svg{{{_assign(FORCED, used)}}}}}"
-    )
-
-
-def _assign(colours: dict[str, str], used: set[str]) -> str:
-    return "".join(f"--gv-{name}:{colour};" for name, colour in colours.items() if name in used)
+        return coloured(f"{_RULES}{stage}{unseen}{{display:none}}".strip(), variables=False)[0]
+    rules, used = coloured(f"{_RULES}{_ARROW_RULES}{stage}".strip())
+    return f"{rules}\n{for_media(name for name in LIGHT if name in used)}"

@@ -17,6 +17,8 @@ _MARKS: Final = frozenset(("Mn", "Me"))
 _TWO_CELLS: Final = "⚠"
 _ONE_CELL: Final = frozenset("…·×→≠Σ∂∅")
 _RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))
+_VISIBLE: Final = _ONE_CELL.union(filter(str.isprintable, map(chr, range(0x300))))
+"""Signs that stay as they are: no marks and nothing that is escaped, most of what is written."""
 _FSI, _PDI = "\u2068", "\u2069"
 _ISOLATES: Final = _FSI + _PDI
 
@@ -57,6 +59,8 @@ def cleaned(sentence: str) -> Sentence:
 
 
 def _visible(text: str, allowed: str) -> str:
+    if _VISIBLE.issuperset(text):
+        return text
     out: list[str] = []
     marks = 0
     for sign in text:
@@ -142,4 +146,4 @@ def xml(text: str) -> str:
 def px(value: float) -> str:
     """A length with at most one decimal, the same on every machine."""
     text = f"{value:.1f}"
-    return text[:-2] if text.endswith(".0") else text
+    return text[:-2] if text[-1] == "0" else text

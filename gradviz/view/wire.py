@@ -6,17 +6,20 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
+from gradviz.model.marks import Mark, MarkKind
 from gradviz.view import details, sentences
 from gradviz.view.context import Context
-from gradviz.view.drawing import LIMIT, draw
+from gradviz.view.drawing import LIMIT, picture
+from gradviz.view.element import classes_of, write_lines
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.outline import LIMIT as LISTED
 from gradviz.view.outline import outline_of, table_of
+from gradviz.view.overlay import overlay_wire
 from gradviz.view.style import MARKS
 from gradviz.view.text import clean
 
@@ -30,6 +33,8 @@ def to_wire(
     graph: Graph,
     options: DrawOptions = DEFAULT,
     *,
+    marks: Iterable[Mark] = (),
+    legends: Mapping[MarkKind, str] | None = None,
     room: int = LARGE,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
@@ -37,6 +42,8 @@ def to_wire(
     Args:
         graph: What is shown.
         options: How it is drawn.
+        marks: What findings mark in it.
+        legends: Sentences for marks that replace those of the legend.
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
@@ -50,14 +57,14 @@ def to_wire(
         ('autograd graph of SinBackward0', ['n0'])
     """
     context = Context.of(graph, LIMIT)
-    svg = draw(graph, options, context=context)
+    drawn, marks = picture(graph, options, context), tuple(marks)
     listed = table_of(context)
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": sentences.title(context),
-        "svg": svg,
+        "svg": "" if marks else write_lines(drawn),
         "items": list(_items(context)),
-        "legend": legend(svg),
+        "legend": legend(classes_of(drawn.inside)),
         "outline": {
             "columns": list(listed.columns),
             "rows": [{"id": row.id, "cells": list(row.cells)} for row in listed.rows],
@@ -65,6 +72,8 @@ def to_wire(
         "text": outline_of(context.first(LISTED)),
         "summary": sentences.of_graph(context),
     }
+    if marks:
+        document = overlay_wire(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
@@ -100,10 +109,8 @@ def graph_json(graph: Graph) -> str:
     return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", graph.to_json())
 
 
-def legend(svg: str) -> list[dict[str, str]]:
-    """The marks that a picture contains, in the order of the table of marks."""
-    body = svg[svg.index("</style>") :]
-    used = {name for part in body.split('class="')[1:] for name in part[: part.index('"')].split()}
+def legend(used: set[str]) -> list[dict[str, str]]:
+    """The marks of a picture in which these classes are drawn, in the order of the table."""
     return [
         {"class": mark.css, "label": mark.legend}
         for mark in MARKS.values()

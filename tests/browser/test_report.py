@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 from gradviz.view.report import Report
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
-from tests.view.findings import FIGURE, MadeUp
+from tests.view.findings import FIGURE, MadeUp, Still
 
 pytestmark = pytest.mark.browser
 
@@ -73,7 +73,7 @@ def test_axe_finds_nothing_wrong_wide_and_narrow(report: Widget, shoot: Shoot) -
 
 
 def test_a_figure_is_never_cut_and_its_words_keep_a_size(bare: Bare) -> None:
-    wide = FIGURE.replace('viewBox="0 0 ', 'viewBox="0 0 7', 1)
+    wide: Any = Still(FIGURE.text.replace('viewBox="0 0 ', 'viewBox="0 0 7', 1))
     wire = json.loads(json.dumps(Report(MadeUp(), figures=(("Curve", wide),)).wire))
     page, report = bare.page, bare.mount(wire)
     figure = report.root.locator(".gradviz-figure")

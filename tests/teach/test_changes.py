@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import gradviz
-from gradviz.teach.changes import Changes, changes_between, mark_changes
-from gradviz.view.drawing import draw
-from gradviz.view.overlay import overlay_svg
+from gradviz.teach.changes import LEGENDS, Changes, changes_between
+from gradviz.view.drawing import draw, picture
+from gradviz.view.element import write_lines
+from gradviz.view.overlay import overlaid_picture
 from gradviz.view.overlay_style import OVERLAYS
 from gradviz.view.wire import to_wire
 
@@ -152,7 +153,7 @@ def test_what_is_marked_is_drawn_with_class_glyph_and_word_and_nothing_moves() -
     after = graph_of(retain_grad=True, backward=True)
     changes = changes_between(graph_of(b_requires_grad=False), after)
     plain = draw(after)
-    svg = overlay_svg(plain, changes.marks)
+    svg = write_lines(overlaid_picture(picture(after), changes.marks))
     assert {mark.kind for mark in changes.marks} == {"new", "changed"}
     for kind in ("new", "changed"):
         assert svg.count(OVERLAYS[kind].css) > 1
@@ -165,13 +166,13 @@ def test_what_is_marked_is_drawn_with_class_glyph_and_word_and_nothing_moves() -
 
 
 def test_without_changes_the_picture_is_the_same_bytes() -> None:
-    assert overlay_svg(draw(BEFORE), ()) == draw(BEFORE)
-    assert mark_changes(to_wire(BEFORE), Changes()) == to_wire(BEFORE)
+    assert not Changes()
+    assert to_wire(BEFORE, marks=Changes().marks, legends=LEGENDS) == to_wire(BEFORE)
 
 
 def test_the_document_tells_changes_in_legend_and_details() -> None:
     after = graph_of(backward=True)
-    wire = mark_changes(to_wire(after), changes_between(BEFORE, after))
+    wire = to_wire(after, marks=changes_between(BEFORE, after).marks, legends=LEGENDS)
     assert wire["legend"][0] == {
         "class": "gv-changed",
         "label": "Δ changed since the run before",
@@ -189,6 +190,7 @@ def test_names_are_data_in_marks_too() -> None:
     out = x * 2
     out.backward()
     after = gradviz.snapshot(out, names={hostile: x})
-    svg = overlay_svg(draw(after), changes_between(before, after).marks)
+    marks = changes_between(before, after).marks
+    svg = write_lines(overlaid_picture(picture(after), marks))
     assert "<script" not in svg
     ET.fromstring(svg)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradviz.model import Graph
 from gradviz.model.findings import Column, Table
 from gradviz.model.marks import Mark
 from gradviz.model.presentation import Printed
+from gradviz.view.element import Element
+from gradviz.view.figure import Figure
 from tests.view.graphs import product_and_sum
 
 COLUMNS = (
@@ -43,7 +46,17 @@ class MadeUp(Printed):
         return next(row for row in self.tables[0].rows if row[0] == name)
 
 
-FIGURE = (
+@dataclass(frozen=True)
+class Still:
+    """A figure with a text of its own."""
+
+    text: str
+
+    def svg(self, *, variables: bool = True) -> str:
+        return self.text
+
+
+FIGURE: Any = Still(
     '<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg" viewBox="0 0 400 60" '
     'role="img" aria-label="icicle">'
     "<style>.gv-bit{fill:var(--gv-held-fill,#eaf3fa);stroke:var(--gv-held,#0072b2)}"
@@ -53,6 +66,24 @@ FIGURE = (
     '<rect class="gv-bit" x="1" y="1" width="398" height="28"/>'
     '<text x="8" y="19">MulBackward0</text></g>'
     '<rect class="gv-bit" x="1" y="31" width="98" height="28"/></svg>'
+)
+BITS = Figure(
+    "gv-bits",
+    (400, 60),
+    "icicle",
+    ".gv-bit{fill:$held-fill;stroke:$held}\ntext{fill:$ink;font-size:11px;font-family:$font}",
+    (
+        Element(
+            "g",
+            {"data-id": "n1"},
+            (
+                Element("title", {}, ("MulBackward0 keeps 24 B",)),
+                Element("rect", {"class": "gv-bit", "x": 1, "y": 1, "width": 398, "height": 28}),
+                Element("text", {"x": 8, "y": 19}, ("MulBackward0",)),
+            ),
+        ),
+        Element("rect", {"class": "gv-bit", "x": 1, "y": 31, "width": 98, "height": 28}),
+    ),
 )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
@@ -8,18 +9,12 @@ import pytest
 
 from gradviz.model.marks import Mark, MarkKind
 from gradviz.view import overlay
-from gradviz.view.drawing import draw
+from gradviz.view.drawing import draw, picture
+from gradviz.view.element import Element, svg, write, write_lines
 from gradviz.view.options import DrawOptions
-from gradviz.view.overlay import (
-    leaf_cards,
-    overlay_elements,
-    overlay_item,
-    overlay_legend,
-    overlay_rules,
-    overlay_svg,
-    overlay_wire,
-)
-from gradviz.view.overlay_style import OVERLAYS
+from gradviz.view.overlay import overlaid, overlaid_picture, overlay_item, overlay_legend
+from gradviz.view.overlay_style import OVERLAYS, rules
+from gradviz.view.overlay_svg import places_of
 from gradviz.view.stage import Stage
 from gradviz.view.style import MARKS
 from gradviz.view.wire import to_wire
@@ -27,7 +22,12 @@ from tests.view.graphs import HOSTILE, every_mark, product_and_sum
 from tests.view.recordings import product
 
 KINDS: tuple[MarkKind, ...] = get_args(MarkKind)
-PICTURE = draw(product_and_sum())
+PICTURE = picture(product_and_sum())
+TEXT = draw(product_and_sum())
+
+
+def overlay_svg(drawn: Element, marks: Iterable[Mark], variables: bool = True) -> str:
+    return write_lines(overlaid_picture(drawn, marks, variables=variables))
 
 
 def marked(svg: str, key: str) -> ET.Element:
@@ -72,7 +72,7 @@ def test_nothing_moves_for_a_mark() -> None:
     bare = re.sub(r'<g class="gv-badge[^"]*">.*?</g>', "", svg)
     bare = re.sub(rf" ({'|'.join(look.css for look in OVERLAYS.values())})\b", "", bare)
     bare = re.sub(rf'(aria-label="[^"]*?)(, ({"|".join(KINDS)}))+"', r'\1"', bare)
-    assert bare[bare.index("</style>") :] == PICTURE[PICTURE.index("</style>") :]
+    assert bare[bare.index("</style>") :] == TEXT[TEXT.index("</style>") :]
 
 
 def test_several_marks_stand_side_by_side_each_once() -> None:
@@ -95,15 +95,16 @@ def test_of_what_is_new_it_is_not_said_that_it_changed() -> None:
 
 
 def test_a_leafs_tensor_is_marked_on_its_node() -> None:
-    assert leaf_cards(PICTURE) == {"t0": "n3", "t1": "n4", "t2": "n2"}
+    cards = {key: place.node for key, place in places_of(PICTURE.inside).items() if place.node}
+    assert cards == {"t0": "n3", "t1": "n4", "t2": "n2"}
     assert badges(marked(overlay_svg(PICTURE, [Mark("t0", "unreached")]), "n3")) == ["∅ unreached"]
-    wire = overlay_wire(to_wire(product_and_sum()), [Mark("t0", "unreached", "it is cut off")])
+    wire = to_wire(product_and_sum(), marks=[Mark("t0", "unreached", "it is cut off")])
     (item,) = [item for item in wire["items"] if item["id"] == "n3"]
     assert item["details"][0] == {"heading": "∅ unreached", "rows": [["why", "it is cut off"]]}
 
 
 def test_an_entry_that_is_none_is_marked_at_its_stub() -> None:
-    svg = overlay_svg(draw(every_mark()), [Mark("n0.1", "cut", "detach cut it")])
+    svg = overlay_svg(picture(every_mark()), [Mark("n0.1", "cut", "detach cut it")])
     (stub,) = [
         e for e in ET.fromstring(svg).iter() if "gv-cut-here" in (e.get("class") or "").split()
     ]
@@ -112,26 +113,35 @@ def test_an_entry_that_is_none_is_marked_at_its_stub() -> None:
 
 
 def test_a_part_that_is_hidden_is_marked_on_its_node_and_what_is_not_there_is_not() -> None:
-    hidden = draw(product_and_sum(), DrawOptions.of(hide=["saved"]))
+    hidden = picture(product_and_sum(), DrawOptions.of(hide=["saved"]))
     svg = overlay_svg(hidden, [Mark("n1.saved.0", "written", "x"), Mark("n77", "new")])
     assert badges(marked(svg, "n1")) == ["≠ written"]
     assert svg.count('<g class="gv-badge') == 1
 
 
 def test_without_marks_it_is_the_same_bytes() -> None:
-    assert overlay_svg(PICTURE, ()) == PICTURE
-    wire = to_wire(product_and_sum())
-    assert overlay_wire(wire, ()) == wire
+    assert overlaid_picture(PICTURE, ()) is PICTURE
+    assert write_lines(PICTURE) == TEXT
+    assert to_wire(product_and_sum(), marks=()) == to_wire(product_and_sum())
+
+
+def test_what_is_not_marked_is_the_same_object_and_what_is_marked_a_new_one() -> None:
+    before = [*PICTURE.inside]
+    after = overlaid(before, [Mark("n1.saved.0", "written", "add_ wrote it")])
+    changed = [one.text("id") for one, now in zip(before, after, strict=True) if one is not now]
+    assert changed == ["gv-n1"]
+    assert write_lines(PICTURE) == TEXT
+    assert overlaid(before, [Mark("n77", "new")]) == before
 
 
 def test_colours_are_variables_where_the_picture_has_them_and_plain_where_not() -> None:
     marks = [Mark("n1", kind) for kind in KINDS]
-    rules = overlay_rules(marks)
-    used = set(re.findall(r"var\(--gv-([a-z-]+),", rules))
+    sheet = rules(KINDS)
+    used = set(re.findall(r"var\(--gv-([a-z-]+),", sheet))
     for media in ("print", "(forced-colors:active)"):
-        block = rules[rules.index(f"@media {media}") :]
+        block = sheet[sheet.index(f"@media {media}") :]
         assert used == set(re.findall(r"--gv-([a-z-]+):", block[: block.index("\n")]))
-    plain = overlay_svg(draw(product_and_sum(), variables=False), marks)
+    plain = overlay_svg(picture(product_and_sum(), variables=False), marks, variables=False)
     assert "var(" not in plain
     assert "@media" not in plain
 
@@ -139,10 +149,13 @@ def test_colours_are_variables_where_the_picture_has_them_and_plain_where_not() 
 def test_steps_of_a_player_are_marked_element_by_element() -> None:
     stage = Stage(product())
     element = stage.elements["gv-n0"][0]
-    svg = overlay_elements(element, [Mark("n0", "culprit", "add_ wrote it"), Mark("n5", "new")])
-    assert svg.count('class="gv-badge gv-culprit-badge"') == 1
-    assert svg.startswith('<g class="gv-node')
-    whole = overlay_svg(stage.svg(len(stage.turns) - 1), [Mark("n0", "culprit", "add_ wrote it")])
+    assert element is not None
+    marks = [Mark("n0", "culprit", "add_ wrote it"), Mark("n5", "new")]
+    (now,) = overlaid([element], marks)
+    assert write(now).count('class="gv-badge gv-culprit-badge"') == 1
+    assert "gv-node" in now.classes
+    drawn = svg(stage.size, "a step", False, stage.drawn(len(stage.turns) - 1))
+    whole = overlay_svg(drawn, marks[:1])
     assert badges(marked(whole, "n0")) == ["! culprit"]
 
 
@@ -152,7 +165,7 @@ def test_the_document_tells_marks_in_legend_details_and_words_to_find() -> None:
         Mark("n1.saved.0", "written", "add_ wrote it"),
         Mark("n1.1", "cut"),
     ]
-    wire = overlay_wire(to_wire(product_and_sum()), marks, legends={"cut": "// cut by detach"})
+    wire = to_wire(product_and_sum(), marks=marks, legends={"cut": "// cut by detach"})
     assert [entry["label"] for entry in wire["legend"][:3]] == [
         OVERLAYS["written"].legend,
         OVERLAYS["refused"].legend,
@@ -170,14 +183,8 @@ def test_the_document_tells_marks_in_legend_details_and_words_to_find() -> None:
     assert others == [i for i in to_wire(product_and_sum())["items"] if i["id"] != "n1"]
 
 
-def test_rows_of_ones_own_stand_under_the_first_mark() -> None:
-    item = to_wire(product_and_sum())["items"][0]
-    found = overlay_item(item, [Mark("n0", "changed")], [("state", "holds → freed")])
-    assert found["details"][0] == {"heading": "Δ changed", "rows": [["state", "holds → freed"]]}
-
-
 def test_what_is_gone_is_not_counted_as_there() -> None:
-    wire = overlay_wire(to_wire(product_and_sum()), [Mark("n1", "gone"), Mark("n1.0", "gone")])
+    wire = to_wire(product_and_sum(), marks=[Mark("n1", "gone"), Mark("n1.0", "gone")])
     assert wire["summary"].endswith("; 1 node of these is gone")
     assert "; 1 node of these is gone" in wire["svg"][: wire["svg"].index("<style>")]
 
@@ -187,7 +194,7 @@ def test_words_are_data(words: str) -> None:
     keys = ("n1", "n1.0", "n1.saved.0", "t0", "t4")
     svg = overlay_svg(PICTURE, [Mark(key, "culprit", words) for key in keys])
     tags = {element.tag for element in ET.fromstring(svg).iter()}
-    assert tags == {element.tag for element in ET.fromstring(PICTURE).iter()} | {
+    assert tags == {element.tag for element in ET.fromstring(TEXT).iter()} | {
         "{http://www.w3.org/2000/svg}title"
     }
 
@@ -197,12 +204,12 @@ def test_marks_are_looked_up_and_not_gone_through_for_every_item(
 ) -> None:
     seen: list[Mark] = []
 
-    def counted(item: Any, marks: Any, rows: Any) -> Any:
+    def counted(item: Any, marks: Any) -> Any:
         seen.extend(marks)
-        return overlay_item(item, marks, rows)
+        return overlay_item(item, marks)
 
     monkeypatch.setattr(overlay, "overlay_item", counted)
-    picture = to_wire(product_and_sum())
-    marks = [Mark(item["id"], "changed", "state") for item in picture["items"]]
-    overlay_wire(picture, marks)
+    wire = to_wire(product_and_sum())
+    marks = [Mark(item["id"], "changed", "state") for item in wire["items"]]
+    to_wire(product_and_sum(), marks=marks)
     assert len(seen) == len(marks) > 3

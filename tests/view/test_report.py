@@ -17,7 +17,7 @@ from gradviz.model.marks import Mark
 from gradviz.view.findings_json import findings_json
 from gradviz.view.report import Report
 from gradviz.view.report_wire import report_to_wire
-from tests.view.findings import FIGURE, MadeUp, hostile, many
+from tests.view.findings import BITS, FIGURE, MadeUp, hostile, many
 from tests.view.graphs import HOSTILE, chain
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -119,13 +119,13 @@ def test_the_bundle_can_be_read_without_a_kernel_and_without_trust() -> None:
     assert "requires_grad is False" in html
     assert not re.search(r"<(script|style|svg|link|iframe)", html)
     pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', html)
-    assert [base64.b64decode(p).decode() for p in pictures] == [report.wire["svg"], FIGURE]
+    assert [base64.b64decode(p).decode() for p in pictures] == [report.wire["svg"], FIGURE.svg()]
     assert "∅ unreached" in report.wire["svg"]
 
 
 def test_without_a_graph_the_first_figure_is_the_picture() -> None:
-    report = Report(many(3), figures=(("Icicle", FIGURE), ("Curve", "<svg/>")))
-    assert bundle_of(report)["image/svg+xml"] == FIGURE
+    report = Report(many(3), figures=(("Icicle", FIGURE), ("Curve", BITS)))
+    assert bundle_of(report)["image/svg+xml"] == FIGURE.svg()
     assert report.wire["picture"] is None
 
 
@@ -167,8 +167,8 @@ def test_the_page_has_the_tables_without_scripts_too(tmp_path: Path) -> None:
 
 
 def test_a_png_of_a_figure_has_its_colours(tmp_path: Path) -> None:
-    Report(many(3), figures=(("Icicle", FIGURE),)).save(tmp_path / "figure.png")
-    black = FIGURE.replace("#eaf3fa", "#000000")
+    Report(many(3), figures=(("Icicle", BITS),)).save(tmp_path / "figure.png")
+    black = replace(BITS, rules=BITS.rules.replace("$held-fill", "$ink"))
     Report(many(3), figures=(("Icicle", black),)).save(tmp_path / "black.png")
     assert (tmp_path / "figure.png").read_bytes() != (tmp_path / "black.png").read_bytes()
 

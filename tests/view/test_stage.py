@@ -17,7 +17,7 @@ from gradviz.view.moments import Moment, moments
 from gradviz.view.options import DrawOptions
 from gradviz.view.stage import Stage
 from tests.view.graphs import tensor
-from tests.view.recordings import ALL, Script, cuts, loop, product
+from tests.view.recordings import ALL, Script, cuts, looks_of, loop, product
 
 STAGES = {name: Stage(recording) for name, recording in ALL.items()}
 EVERYWHERE = [
@@ -228,17 +228,17 @@ def test_graphs_that_live_at_the_same_time_have_places_of_their_own() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_a_step_is_made_of_the_looks_that_travel(name: str) -> None:
     stage = STAGES[name]
-    shown: dict[str, int] = {}
+    written, shown = looks_of(stage), dict[str, int]()
     for step, turn in enumerate(stage.turns):
         shown.update(turn)
         body = stage.svg(step).split("</style>\n")[1].removesuffix("</svg>\n")
         looks = [
-            stage.elements[key][number] or f'<g id="{key}" class="gv-absent"></g>'
+            written[key][number] or f'<g id="{key}" class="gv-absent"></g>'
             for key, number in shown.items()
         ]
         assert body == "\n".join(looks) + "\n"
     assert set(stage.turns[0]) == set(stage.elements)
-    assert all(len(set(looks)) == len(looks) for looks in stage.elements.values())
+    assert all(len(set(looks)) == len(looks) for looks in written.values())
 
 
 def test_a_step_names_only_what_differs_from_the_step_before() -> None:
@@ -298,6 +298,6 @@ def test_tensors_share_a_place_in_whichever_order_they_live() -> None:
     stage = Stage(script.end())
     assert {"gv-t0", "gv-t1"} <= stage.elements.keys()
     places = [
-        re.findall(r"translate\([^)]*\)", stage.elements[f"gv-{key}"][0]) for key in ("t0", "t1")
+        re.findall(r"translate\([^)]*\)", looks_of(stage)[f"gv-{key}"][0]) for key in ("t0", "t1")
     ]
     assert places[0] == places[1]

@@ -46,7 +46,11 @@ def test_legend_has_only_what_the_picture_contains() -> None:
     large = {entry["class"] for entry in to_wire(every_mark())["legend"]}
     assert small == {"gv-root", "gv-leaf", "gv-node", "gv-held", "gv-tag", "gv-edge", "gv-hook"}
     assert {"gv-freed", "gv-packed", "gv-opaque", "gv-modified", "gv-stub", "gv-uses"} <= large
-    assert legend("<svg><style>.gv-freed{}</style></svg>") == []
+    assert legend(set()) == []
+    assert [entry["class"] for entry in legend({"gv-freed", "gv-pin", "gv-else"})] == [
+        "gv-freed",
+        "gv-hook",
+    ]
 
 
 def test_json_of_the_graph_travels_while_the_document_is_small() -> None:
