@@ -101,8 +101,8 @@ def all_of(elements: Iterable[Element]) -> Iterator[Element]:
 
 def classes_of(elements: Iterable[Element]) -> set[str]:
     """Every class that is drawn."""
-    written = {element.attributes.get("class") for element in all_of(elements)}
-    return {name for names in written if names is not None for name in str(names).split()}
+    named = {element.attributes.get("class") for element in all_of(elements)}
+    return {name for names in named if names is not None for name in str(names).split()}
 
 
 def write(element: Element) -> str:
@@ -118,21 +118,22 @@ def write(element: Element) -> str:
 
 def write_lines(element: Element) -> str:
     """A picture as text: each element directly inside of it in a line of its own."""
+    return write_around(element, map(write, element.inside))
+
+
+def write_around(element: Element, lines: Iterable[str]) -> str:
+    """A picture as text, around elements that are written."""
     opening = f"<{element.tag}{_written(element.attributes)}>"
-    return "\n".join((opening, *map(write, element.inside), f"</{element.tag}>\n"))
+    return "\n".join((opening, *lines, f"</{element.tag}>\n"))
 
 
 def _written(attributes: Mapping[str, Value]) -> str:
     text = ""
     for name, value in attributes.items():
-        if value is None:
-            continue
-        if not isinstance(value, str):
+        if isinstance(value, str):
+            text += f' {name}="{_word(value) if len(value) < _SHORT else xml(value)}"'
+        elif value is not None:
             text += f' {name}="{px(value)}"'
-        elif len(value) < _SHORT:
-            text += f' {name}="{_word(value)}"'
-        else:
-            text += f' {name}="{xml(value)}"'
     return text
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.captions import captions
-from gradviz.view.element import classes_of, write
+from gradviz.view.element import classes_of
 from gradviz.view.explanation_wire import cards, segments
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.outline import COLUMNS
@@ -78,10 +78,7 @@ def recording_to_wire(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "elements": {
-            key: ["" if look is None else write(look) for look in looks]
-            for key, looks in stage.elements.items()
-        },
+        "elements": {key: list(looks) for key, looks in stage.written.items()},
         "views": list(_views(recording, stage)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),

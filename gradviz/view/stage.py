@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from gradviz.model.marks import Mark
 from gradviz.model.recording import Recording
 from gradviz.view import marks, stage_marks
 from gradviz.view.blocks import Card
-from gradviz.view.element import Element, style, svg, write_lines
+from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanation_fields import explained
 from gradviz.view.geometry import Frame, measure, together
 from gradviz.view.layout import Direction, Layout, Point, lay_out
@@ -75,9 +76,21 @@ class Stage:
 
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
         """The complete picture of one step, the same bytes for the same recording."""
-        sheet = style(self.css(variables, engine_arrows))
-        drawn = (sheet, *self.drawn(step))
-        return write_lines(svg(self.size, self.summaries[step], engine_arrows, drawn))
+        sheet = write(style(self.css(variables, engine_arrows)))
+        drawn = (
+            self.written[key][number] or write(stage_marks.absent(key))
+            for key, number in self.at(step).items()
+        )
+        picture = svg(self.size, self.summaries[step], engine_arrows, ())
+        return write_around(picture, (sheet, *drawn))
+
+    @cached_property
+    def written(self) -> dict[str, tuple[str, ...]]:
+        """The elements as text, each written once for all steps; ``""``: it is not there."""
+        return {
+            key: tuple("" if look is None else write(look) for look in looks)
+            for key, looks in self.elements.items()
+        }
 
     def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
         """The style sheet of the pictures of all steps."""

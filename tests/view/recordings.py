@@ -24,8 +24,6 @@ from gradviz.model.events import (
 )
 from gradviz.model.facts import Hook
 from gradviz.model.recording import Changes, Code, StepFacts
-from gradviz.view.element import write
-from gradviz.view.stage import Stage
 from tests.view.graphs import saved, tensor
 
 
@@ -358,11 +356,3 @@ ALL = {
     "cuts": cuts(),
     "loop": loop(),
 }
-
-
-def looks_of(stage: Stage) -> dict[str, list[str]]:
-    """Each element of a stage in every way it looks, as text; ``""`` where it is not there."""
-    return {
-        key: ["" if look is None else write(look) for look in looks]
-        for key, looks in stage.elements.items()
-    }

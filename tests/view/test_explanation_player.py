@@ -25,7 +25,7 @@ from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
 from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE, tensor
-from tests.view.recordings import Script, looks_of, product
+from tests.view.recordings import Script, product
 
 BOTH = explained(SILENT, FREED)
 WIRE = recording_to_wire(BOTH)
@@ -125,9 +125,9 @@ def test_a_filmstrip_has_marks_and_reason() -> None:
 def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
     again = replace(SILENT, step=22)
     stage = Stage(explained(SILENT, again, replace(again, step=24)))
-    marked = [text for text in looks_of(stage)["gv-n2"] if "gv-written" in text]
+    marked = [text for text in stage.written["gv-n2"] if "gv-written" in text]
     assert len(marked) == 1
-    number = looks_of(stage)["gv-n2"].index(marked[0])
+    number = stage.written["gv-n2"].index(marked[0])
     shown = [step for step in range(LAST + 1) if stage.at(step)["gv-n2"] == number]
     assert shown == [21, 22, 24]
     assert [step for step in shown if "gv-n2" in stage.turns[step]] == [21, 24]

@@ -16,7 +16,7 @@ from gradviz.view.player import Player
 from gradviz.view.recording_outline import recording_outline
 from gradviz.view.wire import expand_wire
 from tests.view.graphs import HOSTILE, named
-from tests.view.recordings import ALL, Script, looks_of, product
+from tests.view.recordings import ALL, Script, product
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -172,7 +172,7 @@ def test_names_are_no_markup_anywhere(name: str, tmp_path: Path) -> None:
     script.step("line", 1, *graph.nodes, *graph.tensors, roots=graph.roots)
     player = Player(script.end())
     bundle = bundle_of(player)
-    looks = [look for looks in looks_of(player._stage).values() for look in looks]
+    looks = [look for looks in player._stage.written.values() for look in looks]
     for text in (*looks, bundle["image/svg+xml"], bundle["text/html"]):
         assert "<script" not in text
         assert "<b>" not in text

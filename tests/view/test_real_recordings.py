@@ -17,7 +17,6 @@ from gradviz.view.context import Context
 from gradviz.view.moments import moments
 from gradviz.view.recording_wire import recording_to_wire
 from gradviz.view.stage import Stage
-from tests.view.recordings import looks_of
 
 
 def product() -> Recording:
@@ -154,5 +153,5 @@ def test_an_error_marks_the_node_that_raised() -> None:
 
 def test_a_cut_names_what_went_on_without_the_graph() -> None:
     recording = cut()
-    looks = [look for looks in looks_of(Stage(recording)).values() for look in looks]
+    looks = [look for looks in Stage(recording).written.values() for look in looks]
     assert any("detach() → z" in look for look in looks)

@@ -17,7 +17,7 @@ from gradviz.view.moments import Moment, moments
 from gradviz.view.options import DrawOptions
 from gradviz.view.stage import Stage
 from tests.view.graphs import tensor
-from tests.view.recordings import ALL, Script, cuts, looks_of, loop, product
+from tests.view.recordings import ALL, Script, cuts, loop, product
 
 STAGES = {name: Stage(recording) for name, recording in ALL.items()}
 EVERYWHERE = [
@@ -228,7 +228,7 @@ def test_graphs_that_live_at_the_same_time_have_places_of_their_own() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_a_step_is_made_of_the_looks_that_travel(name: str) -> None:
     stage = STAGES[name]
-    written, shown = looks_of(stage), dict[str, int]()
+    written, shown = stage.written, dict[str, int]()
     for step, turn in enumerate(stage.turns):
         shown.update(turn)
         body = stage.svg(step).split("</style>\n")[1].removesuffix("</svg>\n")
@@ -298,6 +298,6 @@ def test_tensors_share_a_place_in_whichever_order_they_live() -> None:
     stage = Stage(script.end())
     assert {"gv-t0", "gv-t1"} <= stage.elements.keys()
     places = [
-        re.findall(r"translate\([^)]*\)", looks_of(stage)[f"gv-{key}"][0]) for key in ("t0", "t1")
+        re.findall(r"translate\([^)]*\)", stage.written[f"gv-{key}"][0]) for key in ("t0", "t1")
     ]
     assert places[0] == places[1]

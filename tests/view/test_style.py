@@ -9,7 +9,7 @@ from gradviz.view.drawing import draw
 from gradviz.view.stage import Stage
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, product_and_sum
-from tests.view.recordings import ALL, looks_of
+from tests.view.recordings import ALL
 
 WIDGET_CSS = Path(__file__).parents[2] / "widgets" / "src" / "widget.css"
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
@@ -80,7 +80,7 @@ def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
 
 def steps() -> str:
     stages = [Stage(recording) for recording in ALL.values()]
-    return "".join(look for stage in stages for looks in looks_of(stage).values() for look in looks)
+    return "".join(look for stage in stages for looks in stage.written.values() for look in looks)
 
 
 def test_every_mark_of_the_table_can_be_drawn() -> None:
