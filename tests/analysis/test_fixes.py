@@ -84,6 +84,7 @@ HIDDEN = [
     (FLOATS, "h.data[0] = 5", "h = h.clone(); h[0] = 5"),
     (FLOATS, "h.data[0] += 5", "h = h.clone(); h[0] += 5"),
     (FLOATS, "z = h.data.mul_(2)", "z = h = h.mul(2)"),
+    (FLOATS, "h[0].data.mul_(2)", "h = h.clone(); h[0].mul_(2)"),
 ]
 """Writes that torch does not see, so that there is no error."""
 NONE = [
@@ -91,6 +92,7 @@ NONE = [
     (FLOATS, "torch._foreach_add_([h], 1.0)"),
     (FLOATS, "g = lambda: h.add_(1); g()"),
     (FLOATS, "[g.add_(1) for g in (h,)]"),
+    (FLOATS, "kept = [h]; h.data.add_(1)"),
 ]
 """Writes without such a form: what is written is not typed there, or an array."""
 

@@ -9,6 +9,7 @@ from gradviz.analysis.explaining.fixes import copies
 from gradviz.analysis.explaining.fixes.modes import mode_around
 from gradviz.analysis.explaining.fixes.moving import moved
 from gradviz.analysis.explaining.fixes.out_of_place import out_of_place, spelled, target_of
+from gradviz.analysis.explaining.rebinding import may_rebind
 from gradviz.analysis.explaining.silent.words import way_of
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import is_expression, statement_of
@@ -59,6 +60,8 @@ def recorded_write(act: Act, name: str, history: History, price: str = "") -> It
     site = site_of(history, act.place, act.event)
     typed = None if site is None else spelled(target_of(site, act.event.by), name)
     if site is None or typed is None or not is_expression(typed):
+        return
+    if not may_rebind(site.statement, typed):
         return
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:

@@ -119,7 +119,7 @@ def way_to(node: ast.AST, name: str) -> Way | None:
     """How an expression is about a tensor; ``None`` if it may have other memory."""
     way: Way = "itself"
     while not is_named(node, name):
-        is_only_alias = _is_alias(node) and way != "part"
+        is_only_alias = _aliased(node) is not None and way != "part"
         way = "alias" if is_only_alias else "part"
         if isinstance(node, ast.Call):
             if last_name(node.func) not in ALIASES or not isinstance(node.func, ast.Attribute):
@@ -236,13 +236,10 @@ def _within(changes: tuple[Change, ...], nodes: list[ast.AST]) -> tuple[Change, 
 def _without_aliases(node: ast.AST, name: str) -> tuple[Change, ...]:
     """Changes after which ``h.data`` and ``h.detach()`` are ``h``."""
     found: list[Change] = []
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if _is_alias(part) and way_to(part, name) == "alias":
-            found.append((part, name))
-        else:
-            todo += list(ast.iter_child_nodes(part))
+    for part in ast.walk(node):
+        inner = _aliased(part)
+        if inner is not None and way_to(inner, name) is not None:
+            found.append((Span(end_of(inner), end_of(part)), ""))
     return tuple(found)
 
 
@@ -299,8 +296,9 @@ def _is_in_lambda(site: Site) -> bool:
     return any(map(site.is_in, lambdas))
 
 
-def _is_alias(node: ast.AST) -> bool:
-    """Whether an expression is ``….data`` or ``….detach()``."""
+def _aliased(node: ast.AST) -> ast.expr | None:
+    """What an expression is an alias of, if it is ``….data`` or ``….detach()``."""
     if isinstance(node, ast.Call):
-        return not node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
-    return isinstance(node, ast.Attribute) and node.attr == "data"
+        is_detached = last_name(node.func) == "detach" and not node.args
+        return node.func.value if is_detached and isinstance(node.func, ast.Attribute) else None
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else None
