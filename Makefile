@@ -6,8 +6,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 # The first Python of a fitting version that really starts (a version manager's stand-in may not).
-PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3 python3.10,$(shell \
-  $(p) -c 'import sys; (3, 10) <= sys.version_info[:2] <= (3, 13) and print("$(p)")' 2>/dev/null)))
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
+  $(p) -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 13) and print("$(p)")' 2>/dev/null)))
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 # Python that is linted and type-checked.
@@ -35,7 +35,7 @@ help:  ## list the targets
 env: .venv/.installed  ## make the environment .venv
 
 .venv/.created:
-	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found. Name one: make lab PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 to 3.13 found. Name one: make lab PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv || \
 	  { echo "Python's venv module is not complete (on Debian: apt-get install python3-venv)."; exit 1; }
 	@touch $@

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dis
 from types import CodeType
-from typing import Any, Final
+from typing import Final
 
 from gradviz.model.events import Position
 
@@ -55,9 +55,8 @@ class Expressions:
 
 def _table(code: CodeType) -> list[Position | None]:
     """The expression of each instruction of a code object."""
-    positions: Any = getattr(code, "co_positions", tuple)  # Python has it since 3.11
     found: list[Position | None] = []
-    for operation, (line, end_line, column, end) in zip(code.co_code[::2], positions()):
+    for operation, (line, end_line, column, end) in zip(code.co_code[::2], code.co_positions()):
         is_known = not dis.opname[operation].startswith(_ASCRIBED_DIFFERENTLY)
         if is_known and line and end_line and column is not None and end is not None:
             found.append(Position(line, column, end_line, end))

@@ -27,7 +27,7 @@ _Hook: Final = ctypes.PYFUNCTYPE(
 
 
 class FrameTracer(BaseTracer):
-    """Tracing on the level of C, for Python 3.10 and 3.11."""
+    """Tracing on the level of C, for Python 3.11."""
 
     def __init__(self, lines: Lines, observers: Observers, first: FrameType | None) -> None:
         super().__init__(lines, observers, first)

@@ -28,9 +28,6 @@ from gradviz.model import Recording
 from gradviz.model.events import Event, Operation, OptimizerStepped, Position, Refused, Write
 
 ROOT: Final = Path(__file__).parents[3]
-pytestmark = pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="code tells positions since Python 3.11"
-)
 
 Call: TypeAlias = "tuple[str, str | None, int]"
 """What was called, its expression, and the ordinal."""
