@@ -61,7 +61,7 @@ def way_back(root: Root, evidence: Evidence, requires: bool = False) -> Origins:
 
 def _why(first: Cut | None, trail: Origins) -> str:
     if first is not None:
-        return REASONS["left torch" if first.has_left else first.reason].why
+        return REASONS[first.reason].why
     if trail.is_lost:
         return "backward goes along grad_fn, and there is none"
     return "an operation is recorded only if one of its inputs requires grad, and none did"
