@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 
 from gradviz.capture import autograd
+from gradviz.model.source_line import SourceLine
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in [^\n]*\n\s*(?P<code>[^\n]*)')
 _CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]")
@@ -32,7 +33,7 @@ def is_users(file: str) -> bool:
     return not file.startswith(_NOT_THE_USERS)
 
 
-def sources(nodes: list[Any]) -> list[str | None]:
+def sources(nodes: list[Any]) -> list[SourceLine | None]:
     """Source line of each node, ``None`` where torch does not know it (F6.01).
 
     Reading a node's ``metadata`` makes the dictionary if it is not there. So in graphs of more
@@ -49,7 +50,7 @@ def sources(nodes: list[Any]) -> list[str | None]:
 _frames = autograd.forward_traceback
 
 
-def _line(frames: list[str] | None) -> str | None:
+def _line(frames: list[str] | None) -> SourceLine | None:
     """The last frame that is the user's, as ``"line 3: y = x * 2"`` or ``"model.py:12: …"``."""
     for frame in reversed(frames or []):
         found = _FRAME.match(frame)
@@ -57,7 +58,8 @@ def _line(frames: list[str] | None) -> str | None:
             continue
         file, line, code = found["file"], found["line"], found["code"].strip()
         if _CELL.search(file) or file.startswith("<"):
-            return f"line {line}: {code}"
+            return SourceLine(f"line {line}: {code}", int(line), code)
         if is_users(file):
-            return f"{os.path.basename(file)}:{line}: {code}"
+            name = os.path.basename(file)
+            return SourceLine(f"{name}:{line}: {code}", int(line), code, name)
     return None

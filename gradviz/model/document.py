@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.model.source_line import SourceLine
 
 FORMAT: Final = "gradviz graph 1"
 
@@ -91,7 +92,8 @@ def read_node(entry: Mapping[str, Any], device: str | None) -> Node:
         _read(SavedTensor, slot, **({"device": device} if slot.get("device") == "" else {}))
         for slot in entry.get("saved", ())
     )
-    node: Node = _read(Node, entry, saved=saved, hooks=_read_hooks(entry))
+    source = SourceLine.parse(entry.get("source") or "") or entry.get("source")
+    node: Node = _read(Node, entry, saved=saved, hooks=_read_hooks(entry), source=source)
     return node
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node
 from gradviz.model.rows import Rows
 from gradviz.model.sentence import Sentence, Term
+from gradviz.model.source_line import SourceLine
 
 if TYPE_CHECKING:
     pass
@@ -42,9 +42,6 @@ _SAME_MEMORY: Final = (
 )
 ALIASES: Final = frozenset(_SAME_MEMORY.split())
 """Operations that give the same memory again, or a part of it."""
-_SOURCE: Final = re.compile(
-    r"(?:(?P<file>[^:]*?)(?: line |:))?(?:line )?(?P<line>\d+)(?:: (?P<text>.*))?$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,21 +178,17 @@ class History(Rows):
         """The line that made a node."""
         step = self.born(node.id)
         line = self.line(step) if step else None
-        found = None if node.source is None else _SOURCE.match(node.source)
-        if found is None:
+        made, codes = node.source, self.recording.codes
+        if not isinstance(made, SourceLine) or (line is not None and line.line == made.line):
             return line
-        number, text = int(found["line"]), found["text"] or ""
-        if line is not None and line.line == number:
-            return line
-        file, codes = found["file"] or "cell", self.recording.codes
         for code in codes:
-            if code.name.partition(":")[0] == file and code.has(number):
-                return CodeLine(number, text, code.name)
-        if found["file"] is None:
-            same = {code.name for code in codes if code.line(number) == text}
-            if text and len(same) == 1:
-                return CodeLine(number, text, same.pop())
-        return CodeLine(number, text, found["file"] or "")
+            if code.name.partition(":")[0] == (made.file or "cell") and code.has(made.line):
+                return CodeLine(made.line, made.code, code.name)
+        if not made.file:
+            same = {code.name for code in codes if code.line(made.line) == made.code}
+            if made.code and len(same) == 1:
+                return CodeLine(made.line, made.code, same.pop())
+        return CodeLine(made.line, made.code, made.file)
 
     def is_made_then(self, node: Node) -> bool:
         """Whether the line that torch's numbers tell is that in which a node was first seen."""

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+import gradviz
 from gradviz.model import Node, Recording, TensorInfo
 from gradviz.model.events import NodeRan
 from gradviz.model.history import History
 from gradviz.model.recording import Changes, Code, StepFacts
+from gradviz.model.source_line import SourceLine
 
 
 def tensor(number: int, name: str | None, version: int = 0) -> TensorInfo:
@@ -89,3 +93,17 @@ def test_what_a_backward_ran_is_told_up_to_a_step_and_after_it() -> None:
     assert found.ran(1, 2) == ([ran[0]], [ran[2]])
     assert found.ran(2, 3) == ([ran[1]], [])
     assert found.ran(3, 3) == ([], [])
+
+
+def test_the_line_of_a_node_is_data_also_after_json() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        y = (x * 2).exp()
+    for one in (recording, gradviz.Recording.from_json(recording.to_json())):
+        node = one.graph[one.graph.roots[0][0]]
+        assert isinstance(node.source, SourceLine)
+        assert (node.source.code, node.source.file) == ("y = (x * 2).exp()", "")
+        made = one.history.made_at(node)
+        assert made is not None
+        assert (made.line, made.text) == (node.source.line, node.source.code)
+    assert y.requires_grad

@@ -12,6 +12,7 @@ from gradviz.capture.recorder import source
 from gradviz.capture.recorder.listening import Observer
 from gradviz.capture.recorder.source import Source, Spans
 from gradviz.model.events import Position
+from gradviz.model.source_line import SourceLine
 
 
 class _Level:
@@ -83,15 +84,16 @@ class Lines:
             self._words = None if None in words else frozenset().union(*filter(None, words))
         return self._words
 
-    def text_at(self, number: int) -> str | None:
+    def text_at(self, number: int) -> SourceLine | None:
         """``"line 3: y = x * 2"`` for the line that made the node with this sequence number."""
         found = self._spans.at(number)
         if not isinstance(found, tuple):
             return None
         place, line = found
         piece = self.sources[place]
-        where = "" if place == 0 else f"{piece.code.name.partition(':')[0]} "
-        return f"{where}line {line}: {piece.text(line)}".rstrip(": ")
+        file, code = "" if place == 0 else piece.code.name.partition(":")[0], piece.text(line)
+        where = f"{file} " if file else ""
+        return SourceLine(f"{where}line {line}: {code}".rstrip(": "), line, code, file)
 
     def next_call(self, file: str, position: Position) -> Position | None:
         """The next call of an expression; ``None`` if that is no part of the line that runs.
