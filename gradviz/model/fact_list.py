@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from gradviz.model.facts import Attribute, Hook, Node, Number, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.words import attribute, number, numbers, shape, size, summary
@@ -86,8 +86,7 @@ class Values:
 FactValue: TypeAlias = "Values | ValueSummary | Attribute"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One thing that is so, ready to be said."""
 
     label: str
