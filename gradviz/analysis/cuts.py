@@ -81,7 +81,7 @@ class Cut:
     def of_list(self) -> bool:
         """Whether the call was given a list of tensors."""
         inputs = () if self.operation is None else self.operation.inputs[:1]
-        return any(operand.text.startswith(("list of", "tuple of")) for operand in inputs)
+        return any(operand.is_sequence for operand in inputs)
 
 
 class Cuts:

@@ -11,8 +11,6 @@ from gradviz.model.events import Operand, Operation, Write
 if TYPE_CHECKING:
     from gradviz.model.history import History, Place
 
-ASSIGNED: Final = "an assignment to .data"
-"""Who wrote, if a tensor was given other memory."""
 _SHAPES_ONLY: Final = frozenset(
     {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
     | {"randint_like"}
@@ -76,7 +74,7 @@ def calls_of(history: History) -> Iterator[Call]:
             place = step, at
             if isinstance(event, Operation):
                 yield Call(event.name, place, _numbers_of(event), event.made, event)
-            elif isinstance(event, Write) and event.reads and event.by != ASSIGNED:
+            elif isinstance(event, Write) and event.reads and event.agent != "assignment":
                 # What the call gives back is told by its operation, which follows.
                 own = history.call_of(place, event)
                 given = () if own is None else own.made

@@ -35,6 +35,9 @@ NoteKind: TypeAlias = Literal[
     "hook stays",
 ]
 """What a :class:`Note` is about."""
+WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "unseen"]
+"""Who wrote: a call of torch; an assignment to ``.data``, which gives a tensor other memory; a step
+of an optimizer; something that torch did not see."""
 HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
     {
         "steps left out",
@@ -85,6 +88,8 @@ class Operand:
     """Shape; ``None`` for what is not a tensor."""
     dtype: str | None = None
     """dtype without the ``torch.`` prefix."""
+    is_sequence: bool = False
+    """Whether it is a list or tuple, of which ``text`` gives the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,8 @@ class Write(Event):
     """Tensor objects that it changed: the written one and what that is a view of."""
     position: Position | None = None
     """The expression that wrote, as in :class:`Operation`."""
+    agent: WriteAgent = "call"
+    """What kind of thing ``by`` names."""
 
 
 @dataclass(frozen=True, slots=True)

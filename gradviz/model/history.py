@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-from gradviz.model.calls import ASSIGNED, Call, calls_of
+from gradviz.model.calls import Call, calls_of
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
@@ -25,9 +25,6 @@ from gradviz.model.facts import Node
 from gradviz.model.rows import Rows
 from gradviz.model.sentence import Sentence, Term
 from gradviz.model.source_line import SourceLine
-
-if TYPE_CHECKING:
-    pass
 
 Kind = TypeVar("Kind", bound=Event)
 Place: TypeAlias = "tuple[int, int]"
@@ -61,7 +58,7 @@ class Act:
     @property
     def is_assignment(self) -> bool:
         """Whether a tensor was given other memory: ``h.data = x``."""
-        return self.event.by == ASSIGNED
+        return self.event.agent == "assignment"
 
     @property
     def written(self) -> str | None:
@@ -245,7 +242,7 @@ class History(Rows):
 
     def _is_idle(self, write: Write, step: int) -> bool:
         """Whether an assignment gave a tensor the memory it has, as ``h.data *= 2`` does."""
-        if write.by != ASSIGNED:
+        if write.agent != "assignment":
             return False
         rows = (self.tensor_at(key, step - 1) for key in write.tensors)
         return any(

@@ -24,8 +24,6 @@ StepKind: TypeAlias = Literal[
 RecordingKind: TypeAlias = Literal["whole", "post-mortem"]
 """``"whole"``: everything from the first line on; ``"post-mortem"``: the one moment after an error
 in code that was not recorded."""
-LEVELS: Final = 3
-"""Level 0: lines; 1: nodes inside backward; 2: what happens inside a node."""
 Made = TypeVar("Made")
 
 

@@ -166,7 +166,7 @@ def _marked(element: Element, inside: tuple[Element | str, ...], marks: Sequence
     attributes = {**element.attributes, "class": " ".join(classes)}
     if "aria-label" in attributes:
         attributes["aria-label"] = ", ".join((element.text("aria-label"), *said))
-    why = [text for text in said if ": " in text]
+    why = list(dict.fromkeys(_said(mark) for mark in marks if mark.words))
     if why:
         inside = _with_title(inside, "\n".join(why))
     badges = overlay_badges.badges(element, kinds)

@@ -126,7 +126,8 @@ class Operations:
 
     def _operand(self, value: Any) -> Operand:
         if not is_tensor(value):
-            return Operand(_text(value))
+            is_sequence = isinstance(value, (list, tuple)) and not isinstance(value, torch.Size)
+            return Operand(_text(value), is_sequence=is_sequence)
         entry = self._world.find(value)
         shape, dtype = autograd.shape_of(value), autograd.dtype_of(value)
         text = entry.name if entry is not None and entry.name else f"{dtype} {shape}"
@@ -153,7 +154,9 @@ class Operations:
             if version is not None:
                 storage = self._world.storage(tensor)
                 write = self._write("an assignment to .data", tensor, storage, version, version)
-                found[id(tensor)] = replace(write, before=version, after=version)
+                found[id(tensor)] = replace(
+                    write, before=version, after=version, agent="assignment"
+                )
         return [replace(write, position=call.position) for write in found.values()]
 
     def _write(

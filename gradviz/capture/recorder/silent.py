@@ -74,6 +74,7 @@ class SilentWrites(Observer):
                     f"s{number}",
                     version,
                     version,
+                    agent="optimizer" if stepped else "unseen",
                 )
             )
         self._before = now

@@ -225,11 +225,12 @@ def test_a_write_that_torch_does_not_see_has_no_position() -> None:
     assert calls(recorded("g.numpy()[0] = 7"), Write)[0][1] is None
 
 
-def test_a_step_of_an_optimizer_has_no_position() -> None:
+def test_a_step_of_an_optimizer_knows_its_expression() -> None:
     text = "optimizer = torch.optim.SGD([w], lr=1.0); w.grad = w * 2\noptimizer.step()"
-    events = recorded(text).steps[-1].events or recorded(text).steps[-2].events
-    assert any(isinstance(e, OptimizerStepped) for e in events)
-    assert all(e.position is None for e in events if isinstance(e, Write))
+    events = [event for step in recorded(text).steps for event in step.events]
+    (stepped,) = [event for event in events if isinstance(event, OptimizerStepped)]
+    assert stepped.position is not None
+    assert stepped.position.end_column - stepped.position.column == len("optimizer.step()")
 
 
 # --- whose expression -----------------------------------------------------------------------

@@ -173,7 +173,7 @@ def fixes(found: Broadcast) -> Iterator[Cure]:
     """Both of one shape."""
     pairs, history = found.compared, found.history
     site = site_of(history, pairs.place, pairs.event)
-    two = None if site is None else _two_sides(site, pairs.event)
+    two = None if site is None else _two_sides(site, pairs.event, history, pairs.place[0])
     if site is None or two is None:
         yield Cure("makes both of shape (N,)", "prediction = prediction.squeeze(1)", "elsewhere")
         return
@@ -187,7 +187,9 @@ def fixes(found: Broadcast) -> Iterator[Cure]:
     yield high.cure(f"both are of shape ({size}, 1)")
 
 
-def _two_sides(site: Site, event: Operation) -> tuple[ast.expr, ast.expr] | None:
+def _two_sides(
+    site: Site, event: Operation, history: History, step: int
+) -> tuple[ast.expr, ast.expr] | None:
     """The two operands in the text of a line; ``None`` if they are not typed there."""
     node = site.node
     module = (event.module or "").rpartition(".")[2]
@@ -199,11 +201,6 @@ def _two_sides(site: Site, event: Operation) -> tuple[ast.expr, ast.expr] | None
         two = node.args[0], node.args[1]
     else:
         return None
-    names = [_is_text(operand.text) for operand in event.inputs[:2]]
-    fits = all(not name or ast.unparse(side) == name for name, side in zip(names, two))
+    names = [history.name(operand.tensor, step) for operand in event.inputs[:2]]
+    fits = all(name is None or ast.unparse(side) == name for name, side in zip(names, two))
     return two if fits else None
-
-
-def _is_text(text: str) -> str:
-    """The name of an operand, ``""`` if it has none."""
-    return "" if " " in text else text

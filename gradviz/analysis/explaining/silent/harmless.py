@@ -8,7 +8,6 @@ from typing import Final
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import last_name, statement_of
 from gradviz.analysis.reachability import reachable
-from gradviz.model.calls import ASSIGNED
 from gradviz.model.facts import Node
 from gradviz.model.history import Act, History
 
@@ -43,7 +42,7 @@ def may_be_put_back(acts: list[Act], history: History) -> bool:
     if len(acts) < 2:
         return False
     if acts[-1].is_exact:
-        return acts[-1].event.by in ("copy_", "__setitem__", ASSIGNED)
+        return acts[-1].is_assignment or acts[-1].event.by in ("copy_", "__setitem__")
     statement = statement_of(history, acts[-1].place)
     return statement is None or not isinstance(statement.node, ast.AugAssign)
 

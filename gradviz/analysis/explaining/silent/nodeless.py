@@ -33,7 +33,7 @@ _PARTS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Miss:
-    """A write that backward went history."""
+    """A write that backward went past."""
 
     act: Act
     tensor: TensorInfo

@@ -69,7 +69,7 @@ def write_words(act: Act, name: str, key: str | None, history: History) -> Sente
     if act.is_exact:
         by = "an assignment to a part" if act.event.by == "__setitem__" else act.event.by
         return say("{} wrote {}{}", by, thing, through)
-    if act.event.by.endswith(".step"):
+    if act.event.agent == "optimizer":
         return say("{} wrote {}", act.event.by, thing)
     return say("a write that torch did not see changed {}{}", thing, through)
 
