@@ -26,7 +26,7 @@ from gradviz.capture.recorder.listening import Observer
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.reading import Reading
 from gradviz.capture.recorder.state import State
-from gradviz.capture.recorder.steps import Steps, memory_of
+from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.tracing import Tracer
 from gradviz.capture.traversal import walk
 from gradviz.capture.values import summarise
@@ -327,9 +327,8 @@ class Engine(Observer):
         kept_any = any(s.state in _THERE for s in row.saved)
         before = self._state.saved_bytes
         self._state.set_node(key, replace(row, saved=now, state=_state(now)))
-        if self._steps.memory is not None:
-            kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
-            self._steps.memory = memory_of(self._state, kept)
+        kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
+        self._steps.measure_freed(kept)
         if not kept_any:  # a custom Function is marked freed though it saved nothing (F4.02)
             return None
         return Freed(key, tuple(gone), before - self._state.saved_bytes)

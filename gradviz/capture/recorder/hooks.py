@@ -83,7 +83,7 @@ class Hooks(Observer):
         function = frame.f_locals.get("hook")
         if function is None or getattr(function, "__module__", "").startswith("gradviz."):
             return
-        self._state.sees_hooks = False
+        self._state.lose_sight_of_hooks()
         # A module's hook hangs on a node inside a function of torch's own.
         for one in autograd.module_hooks_in(function) or [function]:
             kind = _kind_of_node_hook(one)

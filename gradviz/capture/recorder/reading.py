@@ -13,7 +13,7 @@ from gradviz.capture.recorder.calls import tensors_in
 from gradviz.capture.recorder.known_hooks import KnownHooks
 from gradviz.capture.recorder.listening import Observer
 from gradviz.capture.recorder.state import State
-from gradviz.capture.recorder.steps import Steps, memory_of
+from gradviz.capture.recorder.steps import Steps
 from gradviz.capture.recorder.variables import Variables, variable_of
 from gradviz.model import GraphBusyError
 from gradviz.model.events import BackwardEnded, Died, Note, OptimizerStepped, Write
@@ -118,7 +118,7 @@ class Reading(Observer):
             more_tensors, more_nodes = self._state.bury()
             if tensors or nodes or more_tensors or more_nodes:
                 self._steps.add(Died(tensors + more_tensors, nodes + more_nodes))
-        self._steps.memory = memory_of(self._state)
+        self._steps.measure()
 
     def _reads_everything(self) -> bool:
         """Whether rows of nodes that were read before are read again after this line.

@@ -157,7 +157,7 @@ class Run:
         return recording
 
     def _recording(self) -> Recording:
-        self._steps.made[:] = self._operations.identities.settled(self._steps.made)
+        self._steps.settle(self._operations.identities)
         codes = [piece.code for piece in self._lines.sources]
         return finished(self._steps, self._state, codes, self._options.label)
 

@@ -57,7 +57,7 @@ class State:
         self.roots: tuple[tuple[str, int], ...] = ()
         self._place = place
         self._places: dict[str, tuple[str | None, str | None, bool]] = {}
-        self.sees_hooks = True
+        self._sees_hooks = True
         """Whether every hook on nodes made in the recording is one of a live tensor."""
         self._with_hooks_left: set[str] = set()
         """Nodes with hooks of a tensor that has another node now."""
@@ -301,7 +301,7 @@ class State:
             ),
             saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
             variable=None if node.variable is None else tensor_ids[node.variable],
-            hooks_unknown=not (is_new and self.sees_hooks) or key in self._with_hooks_left,
+            hooks_unknown=not (is_new and self._sees_hooks) or key in self._with_hooks_left,
             source=node.source or source,
             module=module,
         )
@@ -345,6 +345,10 @@ class State:
                     found.append(grad.grad_fn)
         return found
 
+    def lose_sight_of_hooks(self) -> None:
+        """From now on a node may have hooks that nothing lists."""
+        self._sees_hooks = False
+
     # ----------------------------------------------------------------- deaths
 
     def bury(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -353,7 +357,7 @@ class State:
         nodes = [f"n{number}" for number in _drained(self.world.dead_nodes)]
         gone_tensors = tuple(key for key in tensors if key in self.tensors)
         if any(self.tensors[key].hooks for key in gone_tensors):
-            self.sees_hooks = False  # they stay with the node, and nothing lists them
+            self.lose_sight_of_hooks()  # they stay with the node, and nothing lists them
         gone_nodes = [key for key in nodes if key in self.nodes]
         for key in gone_nodes:
             self.set_node(key, None)

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import torch
 
+from gradviz.capture.recorder.identities import Identities
 from gradviz.capture.recorder.state import State
 from gradviz.model.events import (
     BackwardEnded,
@@ -33,14 +34,6 @@ class Memory(NamedTuple):
     """Bytes that the allocator of CUDA has given out, ``None`` if CUDA is not in use."""
 
 
-def memory_of(state: State, perhaps_gone: list[int] | None = None) -> Memory:
-    """Bytes of live storages the recording knows, and what the allocator of CUDA has given out."""
-    allocated = None
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        allocated = int(torch.cuda.memory_allocated())
-    return Memory(state.world.live_bytes(perhaps_gone), allocated)
-
-
 class Steps:
     """Collects events and makes steps of them.
 
@@ -54,7 +47,7 @@ class Steps:
         self._state = state
         self._left_out = 0
         self._told_later: list[Event] = []
-        self.memory: Memory | None = None
+        self._memory: Memory | None = None
         self.allocated: list[int | None] = []
         """Per step what the allocator of CUDA has given out."""
 
@@ -66,6 +59,25 @@ class Steps:
     def add(self, event: Event) -> None:
         """Note that something happened; it belongs to the next step."""
         self.events.append(event)
+
+    def measure(self) -> None:
+        """Look how much memory is in use; it belongs to the next steps."""
+        self._memory = self._in_use(None)
+
+    def measure_freed(self, storages: list[int]) -> None:
+        """Look again after these storages may have gone, if it was ever measured."""
+        if self._memory is not None:
+            self._memory = self._in_use(storages)
+
+    def _in_use(self, perhaps_gone: list[int] | None) -> Memory:
+        allocated = None
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            allocated = int(torch.cuda.memory_allocated())
+        return Memory(self._state.world.live_bytes(perhaps_gone), allocated)
+
+    def settle(self, identities: Identities) -> None:
+        """Give tensors in all steps the keys that they had at last."""
+        self.made = identities.settled(self.made)
 
     def step(
         self,
@@ -93,7 +105,7 @@ class Steps:
             )
             self.events.append(Note("steps left out", text, (self._left_out,)))
             self._left_out = 0
-        self.allocated.append(None if self.memory is None else self.memory.allocated)
+        self.allocated.append(None if self._memory is None else self._memory.allocated)
         self.made.append(
             StepFacts(
                 kind,
@@ -104,7 +116,7 @@ class Steps:
                 tuple(self.events),
                 self._state.changes(),
                 self._state.saved_bytes,
-                None if self.memory is None else self.memory.live,
+                None if self._memory is None else self._memory.live,
                 backward,
                 seconds,
             )
