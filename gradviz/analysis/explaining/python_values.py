@@ -10,7 +10,7 @@ from gradviz.analysis.explaining.statements import (
     Statement,
     names_bound,
     names_read,
-    statement_of,
+    statements_at,
 )
 from gradviz.model.history import History
 
@@ -27,32 +27,33 @@ class PythonValues:
 
     def is_known(self, step: int) -> bool:
         """Whether the text of a step's line is known."""
-        return self._statement(step) is not None
+        return bool(statements_at(self._history, step))
 
     def makes_tensor(self, step: int) -> bool:
         """Whether the line of a step makes a tensor of values."""
-        statement = self._statement(step)
-        return statement is not None and any(
-            isinstance(part, ast.Attribute) and part.attr in FROM_VALUES for part in statement.parts
-        )
+        return any(map(_makes_tensor, statements_at(self._history, step)))
 
     def steps_before(self, step: int) -> Iterator[int]:
         """Earlier steps whose lines changed what the line of a step reads, the last one first."""
-        statement = self._statement(step)
-        needed = set() if statement is None else set(names_read(_value_of(statement)))
+        own = statements_at(self._history, step)
+        making = [one for one in own if _makes_tensor(one)] or own
+        needed = {name for one in making for name in names_read(_value_of(one))}
         for earlier in range(step - 1, 0, -1):
             if self._history.recording.facts[earlier].kind != "line":
                 continue
-            other = self._statement(earlier)
-            if other is None or not _changes(other, needed):
-                continue
-            yield earlier
-            if isinstance(other.node, ast.Assign):
-                needed -= set(names_bound(other))
-            needed |= set(names_read(_value_of(other)))
+            is_changed = False
+            for other in reversed(statements_at(self._history, earlier)):
+                if _changes(other, needed):
+                    is_changed = True
+                    if isinstance(other.node, ast.Assign):
+                        needed -= set(names_bound(other))
+                    needed |= set(names_read(_value_of(other)))
+            if is_changed:
+                yield earlier
 
-    def _statement(self, step: int) -> Statement | None:
-        return statement_of(self._history, self._history.line(step))
+
+def _makes_tensor(statement: Statement) -> bool:
+    return any(isinstance(p, ast.Attribute) and p.attr in FROM_VALUES for p in statement.parts)
 
 
 def _value_of(statement: Statement) -> ast.AST:

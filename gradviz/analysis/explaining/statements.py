@@ -118,12 +118,17 @@ def statement_of(history: History, when: CodeLine | HistoryPlace | int | None) -
     Returns:
         ``None`` if several begin there, or the text is not known.
     """
+    found = statements_at(history, when)
+    return found[0] if len(found) == 1 else None
+
+
+def statements_at(history: History, when: CodeLine | HistoryPlace | int | None) -> list[Statement]:
+    """All statements that begin at a line, or at that of a step, in the order of the text."""
     line = when if isinstance(when, CodeLine) else history.line(when)
     code = code_of(history.recording, line)
     if code is None or line is None or line.line is None:
-        return None
-    found = [s for s in statements_of(code) if s.line == line.line]
-    return found[0] if len(found) == 1 else None
+        return []
+    return [s for s in statements_of(code) if s.line == line.line]
 
 
 def code_of(recording: Recording, line: CodeLine | None) -> Code | None:
@@ -285,6 +290,18 @@ def start_of(at: ast.AST | Place) -> Place:
 def end_of(node: ast.AST) -> Place:
     """Line and column behind a part."""
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+
+
+def behind(value: ast.expr, whole: ast.expr, statement: Statement) -> Place:
+    """The place behind a value and the parentheses around it, in an attribute or call of it."""
+    inner = whole.func if isinstance(whole, ast.Call) else whole
+    rest = statement.segment(Span(end_of(value), end_of(inner)))
+    closed = rest[: rest.rfind(")") + 1]
+    row, column = end_of(value)
+    lines = closed.split("\n")
+    if len(lines) > 1:
+        return row + len(lines) - 1, len(lines[-1].encode())
+    return row, column + len(closed.encode())
 
 
 def place_in(code: Code, line: int, column: int) -> Place:

@@ -43,7 +43,8 @@ def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
         method, does = "real", "the gradient of the real part"
     changes = called_before(call, method) if is_method else called(root, method)
     yield Cure(does, statement.edited(changes), "instead", statement.line)
-    keyword = "gradient" if is_method else "grad_outputs"
+    keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
+    keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
         yield Cure("says how much each element counts", ones, "instead", statement.line)

@@ -52,7 +52,7 @@ def not_in_place(module: str, statement: Statement) -> Cure | None:
     made = _made(module, statement)
     if made is None or not is_expression(path) or not _is_in_place(made):
         return None
-    if any(isinstance(one, ast.FunctionDef) for one in statement.around):
+    if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
         return None
     does = f"{path} makes a new tensor; better where it is made: inplace=False"
     return Cure(does, f"{path}.inplace = False", "before", statement.line)

@@ -9,6 +9,7 @@ from gradviz.analysis.explaining.carried import carried_by
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes import backward, copies
 from gradviz.analysis.explaining.fixes.carried import cut_state
+from gradviz.analysis.explaining.fixes.modes import mode_around
 from gradviz.analysis.explaining.fixes.modules import not_in_place
 from gradviz.analysis.explaining.fixes.out_of_place import (
     copied_before,
@@ -22,6 +23,7 @@ from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import (
     Statement,
     is_expression,
+    is_named,
     is_read_later,
     names_bound,
     names_read,
@@ -29,7 +31,7 @@ from gradviz.analysis.explaining.statements import (
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
 from gradviz.analysis.explaining.words import is_result, operation_of
 from gradviz.analysis.explaining.writes import Written, writes_since_save
-from gradviz.model.events import BackwardStarted, OptimizerStepped
+from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Cure
 from gradviz.model.sentence import Sentence, Term, listed, say
 
@@ -62,6 +64,12 @@ def _is_leaf(suspect: Suspect, evidence: Evidence) -> bool:
     return info is not None and bool(info.is_leaf) and info.requires_grad
 
 
+def _is_unrecorded(write: Written | None, evidence: Evidence) -> bool:
+    """Whether a write ran where nothing is recorded."""
+    statement = None if write is None else evidence.statement_at(write.at)
+    return statement is not None and mode_around(statement) != ""
+
+
 # --- at the save -----------------------------------------------------------------------------
 
 
@@ -73,6 +81,8 @@ def _at_saves(
     found = [copies.saved_copy(s.node, s.slot, s.name, evidence.history) for s in suspects]
     if any(one is not None and one.statement.line in lines for one in found):
         return
+    if any(_is_unrecorded(write, evidence) for write in written):
+        return  # torch would not refuse then, and the write would be missing in the gradient
     cure = together(_saving(suspects), found)
     yield from () if cure is None else (cure,)
 
@@ -165,7 +175,12 @@ def _new_tensor(
         return None
     if target is not None:
         is_read = not may_leave(statement, typed)
-        return out_of_place(site, first.by, typed, is_read)
+        found = out_of_place(site, first.by, typed, is_read, mode_around(statement))
+        saving = _saving_there(suspect, site, evidence)
+        if found is None or not found.copied or saving is None:
+            return found
+        is_left = not is_read and _reads_only_in(saving, site, target, typed)
+        return out_of_place(site, first.by, None, is_read=False) if is_left else None
     is_known = first.module is None and first.name is not None
     return copied_before(site, typed) if is_known else None
 
@@ -175,6 +190,22 @@ def _is_made_there(suspect: Suspect, statement: Statement, evidence: Evidence) -
     made = copies.made_by(suspect.node, evidence.history)
     is_result_of_it = made is not None and made.node is statement.node and is_result(suspect.slot)
     return is_result_of_it and not any(isinstance(p, ast.NamedExpr) for p in statement.parts)
+
+
+def _saving_there(suspect: Suspect, site: Site, evidence: Evidence) -> Site | None:
+    """What saved in the line that writes: a copy made before it would be both."""
+    place = evidence.history.birth(suspect.node.id)
+    events = evidence.recording.facts[place[0]].events
+    event = events[place[1]] if place[1] < len(events) else None
+    saving = site_of(evidence.history, place, event) if isinstance(event, Operation) else None
+    return saving if saving is not None and saving.statement.node is site.statement.node else None
+
+
+def _reads_only_in(saving: Site, site: Site, target: ast.expr, name: str) -> bool:
+    """Whether a line that writes a tensor reads it only in the expression that saved it."""
+    rest = [p for p in site.statement.parts if is_named(p, name) and p is not target]
+    inside = list(ast.walk(saving.node))
+    return site.node not in inside and all(part in inside for part in rest)
 
 
 def _is_passed(target: ast.expr, name: str | None, site: Site) -> bool:
