@@ -315,8 +315,9 @@ class Recording(Printed):
         """What is made of a complete recording is made once."""
         if name in self._made:
             return cast("Made", self._made[name])
+        is_complete = self._recorded.is_put  # asked first: another thread may complete it meanwhile
         made = make()
-        if self._recorded.is_put:
+        if is_complete:
             self._made[name] = made
         return made
 

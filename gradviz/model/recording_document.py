@@ -11,7 +11,7 @@ from gradviz.model.events import EVENTS, Event, Operand, Position
 from gradviz.model.facts import Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.recording import Changes, Code, Recording, StepFacts
 
-FORMAT: Final = "gradviz recording 1"
+FORMAT: Final = "gradviz recording 2"
 _PARTS: Final[dict[str, Any]] = {
     "inputs": Operand,
     "outputs": Operand,

@@ -59,13 +59,15 @@ class Sentence(str):
         return made
 
     def __add__(self, other: str) -> Sentence:
+        if not isinstance(other, (str, Term)):
+            return NotImplemented
         return Sentence(self, other)
 
     def __radd__(self, other: str) -> Sentence:
         return Sentence(other, self)
 
-    def __getnewargs__(self) -> tuple[Part, ...]:  # type: ignore[override]
-        return self.parts
+    def __reduce__(self) -> tuple[type[Sentence], tuple[Part, ...]]:
+        return Sentence, self.parts
 
     @property
     def terms(self) -> tuple[Term, ...]:

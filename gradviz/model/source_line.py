@@ -43,5 +43,5 @@ class SourceLine(str):
             return None
         return cls(text, int(found["line"]), found["code"] or "", found["file"] or "")
 
-    def __getnewargs__(self) -> tuple[str, int, str, str]:  # type: ignore[override]
-        return str(self), self.line, self.code, self.file
+    def __reduce__(self) -> tuple[type[SourceLine], tuple[str, int, str, str]]:
+        return SourceLine, (str(self), self.line, self.code, self.file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Final
 
@@ -20,8 +20,8 @@ class ExpectedError:
     def __init__(self, record: bool, into: Iterable[Any]) -> None:
         # Made here, so that an argument that cannot be followed is refused before the block.
         self._block: Block | None = Block(Recorder(into)) if record else None
-        self._explanation, self._complete = Explanation.pending()
         self._recording: Recording | None = None
+        self._complete: Callable[[Explanation], None] | None = None
 
     def __enter__(self) -> Explanation:
         if self._block is not None:
@@ -29,7 +29,8 @@ class ExpectedError:
                 self._recording = self._block.__enter__()
             except RecordingError:  # one runs already, and it will explain the error as well
                 self._block = None
-        return self._explanation
+        explanation, self._complete = Explanation.pending()
+        return explanation
 
     def __exit__(
         self,
@@ -48,7 +49,8 @@ class ExpectedError:
         found = None if recording is None else recording.explanation
         if found is None or found.is_silent:
             return False
-        self._complete(found)
+        if self._complete is not None:
+            self._complete(found)
         return found.kind != "other" or isinstance(error, RuntimeError)
 
     def _explain_silence(self) -> None:
@@ -62,7 +64,8 @@ class ExpectedError:
                 "gradients that gradviz knows of. expect_error() is for code that fails as "
                 "promised: if it works now, take the with statement away"
             )
-        self._complete(found)
+        if self._complete is not None:
+            self._complete(found)
 
 
 def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:

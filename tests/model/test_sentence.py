@@ -47,3 +47,13 @@ def test_lists_keep_their_terms() -> None:
     assert joined([A, B], "; ").parts == (A, "; ", B)
     assert listed([]) == ""
     assert listed([A]).parts == (A,)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_protocol_of_pickle_keeps_the_terms(protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(say("{} is", A), protocol)).parts == (A, " is")
+
+
+def test_only_text_and_terms_are_added() -> None:
+    with pytest.raises(TypeError):
+        say("a") + 1  # type: ignore[operator]

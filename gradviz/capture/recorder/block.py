@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final
 
@@ -18,7 +19,7 @@ class Block:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._recording, self._complete = Recording.pending()
+        self._complete: Callable[[Recording], None] | None = None
 
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
@@ -26,7 +27,8 @@ class Block:
             frame = frame.f_back
         _refuse_if_it_pauses(frame)
         self._recorder.start(frame)
-        return self._recording
+        recording, self._complete = Recording.pending()
+        return recording
 
     def __exit__(
         self,
@@ -34,7 +36,9 @@ class Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._complete(self._recorder.stop(error))
+        recording = self._recorder.stop(error)
+        if self._complete is not None:
+            self._complete(recording)
 
 
 def _enters_for_another(frame: FrameType) -> bool:
