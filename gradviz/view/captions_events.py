@@ -137,7 +137,7 @@ def why_raised(event: Raised, story: Story) -> Sentence:
         return Sentence()
     modified = next((slot for slot in node.saved if slot.state == "modified"), None)
     if modified is not None:
-        by = story.writer(modified)
+        by = story.writer(modified, node)
         more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
         who = say("{} wrote it{} and ", by, " first" if more else "") if by else by
         now = modified.current_version

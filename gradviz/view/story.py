@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.events import Freed, Write
+from gradviz.model.events import Freed
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.history import History
 from gradviz.model.recording import Step
 from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.writes import writes_since_save
 from gradviz.view import phrases
 from gradviz.view.text import clean
 
@@ -52,14 +53,12 @@ class Story:
         step = self.history.recording.steps[freed[-1]]
         return say("backward {} in {}", step.facts.backward or 1, line(step))
 
-    def writer(self, slot: SavedTensor) -> Sentence:
-        """What was the first to write a tensor since it was saved, if that is known."""
-        known, saved = slot.tensor or slot.view_of, slot.saved_version
-        if saved is not None:
-            for index, event in self.history.events(Write, self.step.index):
-                if known in event.tensors and (event.after or 0) > saved:
-                    return say("{} in {}", clean(event.by), line(self.history.recording[index]))
-        return Sentence()
+    def writer(self, slot: SavedTensor, node: Node) -> Sentence:
+        """What was the first to write a tensor since a node saved it, if that is known."""
+        writes = writes_since_save(slot, node, self.history, self.step.index)
+        if not writes:
+            return Sentence()
+        return say("{} in {}", clean(writes[0].by), line(self.history.recording[writes[0].step]))
 
     def tensor(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
         """A tensor by its name, else by its id."""

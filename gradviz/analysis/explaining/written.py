@@ -12,10 +12,10 @@ from gradviz.analysis.explaining.kinds import versions_in
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.suspects import Suspect, suspects_of
 from gradviz.analysis.explaining.words import is_result, operation_of, shape
-from gradviz.analysis.explaining.writes import Written, writes_since_save
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import SavedTensor
 from gradviz.model.sentence import Sentence, Term, listed, say
+from gradviz.model.writes import Written, writes_since_save
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def fixes(found: SavedWritten) -> Iterator[Cure]:
 
 def _of_one(suspect: Suspect, evidence: Evidence) -> SavedWritten:
     node, slot = suspect.node, suspect.slot
-    writes = writes_since_save(slot, node, evidence)
+    writes = writes_since_save(slot, node, evidence.history, evidence.step)
     first = writes[0] if writes else None
     is_view = suspect.name is not None and slot.view_of is not None
     name = _name(suspect)

@@ -30,10 +30,10 @@ from gradviz.analysis.explaining.statements import (
 )
 from gradviz.analysis.explaining.suspects import Suspect, all_suspects
 from gradviz.analysis.explaining.words import is_result, operation_of
-from gradviz.analysis.explaining.writes import Written, writes_since_save
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Cure
 from gradviz.model.sentence import Sentence, Term, listed, say
+from gradviz.model.writes import Written, writes_since_save
 
 
 def cures_of(found: Suspect, evidence: Evidence) -> Iterator[Cure]:
@@ -54,7 +54,7 @@ def cures_of(found: Suspect, evidence: Evidence) -> Iterator[Cure]:
 
 
 def _first_write(suspect: Suspect, evidence: Evidence) -> Written | None:
-    writes = writes_since_save(suspect.slot, suspect.node, evidence)
+    writes = writes_since_save(suspect.slot, suspect.node, evidence.history, evidence.step)
     return writes[0] if writes else None
 
 

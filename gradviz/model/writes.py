@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.model.events import OptimizerStepped, Write
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import Node, SavedTensor
-from gradviz.model.history import Place
+from gradviz.model.history import History, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +37,42 @@ class Written:
         return self.by.endswith(".step")
 
 
-def writes_since_save(slot: SavedTensor, node: Node, evidence: Evidence) -> list[Written]:
+def writes_since_save(slot: SavedTensor, node: Node, history: History, until: int) -> list[Written]:
     """Writes since a tensor was saved, the first one first.
 
     Empty if the first of them was not seen: a later one is not the culprit.
+
+    Args:
+        slot: The saved tensor.
+        node: What saved it.
+        history: The recording.
+        until: The last step that counts.
     """
     saved = slot.saved_version
     if saved is None:
         return []
-    found = [w for w in _timeline(slot, node, evidence) if w.after > saved]
+    found = [w for w in _timeline(slot, node, history, until) if w.after > saved]
     return found if found and found[0].before <= saved else []
 
 
-def _timeline(slot: SavedTensor, node: Node, evidence: Evidence) -> Iterator[Written]:
-    history, until = evidence.history, evidence.step
-    storage, tensors = _memory(slot, node, evidence)
+def _timeline(slot: SavedTensor, node: Node, history: History, until: int) -> Iterator[Written]:
+    storage, tensors = _memory(slot, node, history, until)
     since = history.born(node.id) or 0
     for step in range(since, until + 1):
-        version = _version(slot, node, tensors, step - 1, evidence)
-        after_it = _version(slot, node, tensors, step, evidence)
-        events = () if history.is_summed_up(step) else evidence.recording.facts[step].events
+        version = _version(slot, node, tensors, step - 1, history)
+        after_it = _version(slot, node, tensors, step, history)
+        events = () if history.is_summed_up(step) else history.recording.facts[step].events
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):
                     version = event.after
-                    yield _written(event, (step, place), evidence)
+                    yield _written(event, (step, place), history)
             elif isinstance(event, OptimizerStepped) and version is not None:
                 hit = [t for t in tensors if t in event.updated]
                 following = _next_write(events[place + 1 :], storage)
                 after = after_it if following is None else following.before
                 if hit and after is not None and after > version:
-                    name, line = evidence.name(hit[0]), history.line(step)
+                    name, line = history.name(hit[0], until), history.line(step)
                     by = f"{event.name}.step"
                     yield Written(step, by, name, version, after, at=line, tensor=hit[0])
                     version = after
@@ -86,11 +90,13 @@ def _counts(event: Write, before: int | None, after: int | None) -> bool:
     return event.through != ".data" and is_before and is_after
 
 
-def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | None, list[str]]:
+def _memory(
+    slot: SavedTensor, node: Node, history: History, until: int
+) -> tuple[str | None, list[str]]:
     """The storage of a slot, and known tensors that share its version counter."""
     storage = slot.storage
     known = [slot.tensor, slot.view_of]
-    for row in evidence.history.node_rows(node.id, evidence.step):
+    for row in history.node_rows(node.id, until):
         for other in row.saved:
             if other.name == slot.name:
                 storage = storage or other.storage
@@ -99,13 +105,13 @@ def _memory(slot: SavedTensor, node: Node, evidence: Evidence) -> tuple[str | No
 
 
 def _version(
-    slot: SavedTensor, node: Node, tensors: list[str], step: int, evidence: Evidence
+    slot: SavedTensor, node: Node, tensors: list[str], step: int, history: History
 ) -> int | None:
     """Version of the memory after a step: the slot tells, and so do tensors on its counter."""
     told: list[int | None] = []
-    row = evidence.history.node(node.id, step)
+    row = history.node(node.id, step)
     told += [s.current_version for s in row.saved if s.name == slot.name] if row else []
-    infos = [evidence.history.tensor(key, step) for key in tensors]
+    infos = [history.tensor(key, step) for key in tensors]
     told += [info.version for info in infos if info is not None]
     known = [version for version in told if version is not None]
     return max(known) if known else None
@@ -116,8 +122,8 @@ def _next_write(events: tuple[object, ...], storage: str | None) -> Write | None
     return next(found, None)
 
 
-def _written(event: Write, place: Place, evidence: Evidence) -> Written:
-    history, step = evidence.history, place[0]
+def _written(event: Write, place: Place, history: History) -> Written:
+    step = place[0]
     called = history.call_of(place, event)
     infos = [info for info in history.tensors(step) if info.name == event.name]
     written = Written(
