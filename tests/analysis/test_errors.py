@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -72,6 +73,42 @@ def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
     assert found.raised == scenario.raised or device != "cpu"
     said = str(found)
     assert all(words in said.replace("\n    ", " ") for words in scenario.words)
+
+
+def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
+    """Who wrote what was saved first, and in which line, by the caption of the error."""
+    assert found.recording is not None and found.step is not None
+    caption = found.recording.caption(found.step)
+    said = re.search(r"; ([^;]+) in line (\d+)[^;]*? wrote it", caption)
+    return None if said is None else (said[1], int(said[2]))
+
+
+@pytest.mark.parametrize("scenario", [s for s in ALL if s.kind == WRITTEN], ids=str)
+def test_the_caption_names_the_writer_that_the_explanation_names(
+    scenario: Scenario, device: str
+) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    writer = writer_in_caption(found)
+    assert writer is not None
+    assert writer[1] == found.line
+    assert found.cause is not None
+    assert "__setitem__" in writer[0] or writer[0] in str(found)
+
+
+def test_a_write_that_raised_the_counter_of_data_is_named_by_nobody() -> None:
+    text = """
+x = torch.ones(2, requires_grad=True)
+y = x.exp()
+d = y.data
+d.mul_(2)
+d.mul_(2)
+y.add_(1)  # culprit
+y.sum().backward()
+"""
+    found = explained(text)
+    assert found.line == line_of(text, "culprit")
+    assert writer_in_caption(found) == ("add_", found.line)
 
 
 @EVERY
