@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.reachability import reachable
 from gradviz.model.calls import Call, result_of
 from gradviz.model.events import (
     BackwardEnded,
@@ -17,6 +16,7 @@ from gradviz.model.events import (
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import History, Place
+from gradviz.model.reachability import reachable
 from gradviz.model.reasons import CALLS_THAT_CUT, COPIED, REASONS, WAS_FROZEN, CutReason
 from gradviz.model.sentence import Part, Sentence, Term, listed, say
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from gradviz.analysis.cuts import FROM_VALUES, Cut, Cuts
-from gradviz.analysis.reachability import reachable
 from gradviz.model.calls import Call
 from gradviz.model.events import HIDES_CALLS, Note
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import UNKNOWN, History, Place
+from gradviz.model.reachability import reachable
 
 _MOST: Final = 10_000
 

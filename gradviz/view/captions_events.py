@@ -143,7 +143,7 @@ def why_raised(event: Raised, story: Story) -> Sentence:
         now = modified.current_version
         return say("it had saved {}; {}it is at v{} now", story.slot(modified), who, now)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
-        freed_by = story.freed_by(node.id)
+        freed_by = story.freed_by(node.id, event)
         return say("what it saved was freed{}", say(" by {}", freed_by) if freed_by else "")
     return Sentence()
 

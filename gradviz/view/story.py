@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.events import Freed
+from gradviz.model.events import BackwardStarted, Raised
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
+from gradviz.model.freed import freed_by
 from gradviz.model.history import History
 from gradviz.model.recording import Step
 from gradviz.model.sentence import Sentence, Term, say
@@ -45,20 +46,27 @@ class Story:
         """Whether a node or tensor exists after the step."""
         return self.history.is_alive(key, self.step.index)
 
-    def freed_by(self, node: str) -> Sentence:
-        """What freed the saved tensors of a node, if that is known."""
-        freed = [i for i, e in self.history.events(Freed, self.step.index) if e.node == node]
-        if not freed:
+    def freed_by(self, node: str, raised: Raised) -> Sentence:
+        """Which backward, before the one that raised, freed the saved tensors of a node, if that
+        is known."""
+        until = self.step.index
+        for step, event in self.history.events(BackwardStarted, until):
+            if event.number == raised.backward:
+                until = step - 1
+        earlier = freed_by(node, self.history, until)
+        if earlier is None:
             return Sentence()
-        step = self.history.recording.steps[freed[-1]]
-        return say("backward {} in {}", step.facts.backward or 1, line(step))
+        return say("backward {} in {}", earlier.number, self._line(earlier.since))
 
     def writer(self, slot: SavedTensor, node: Node) -> Sentence:
         """What was the first to write a tensor since a node saved it, if that is known."""
         writes = writes_since_save(slot, node, self.history, self.step.index)
         if not writes:
             return Sentence()
-        return say("{} in {}", clean(writes[0].by), line(self.history.recording[writes[0].step]))
+        return say("{} in {}", clean(writes[0].by), self._line(writes[0].step))
+
+    def _line(self, step: int) -> Sentence:
+        return line(self.history.recording[step])
 
     def tensor(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
         """A tensor by its name, else by its id."""

@@ -77,7 +77,8 @@ def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
 
 def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
     """Who wrote what was saved first, and in which line, by the caption of the error."""
-    assert found.recording is not None and found.step is not None
+    assert found.recording is not None
+    assert found.step is not None
     caption = found.recording.caption(found.step)
     said = re.search(r"; ([^;]+) in line (\d+)[^;]*? wrote it", caption)
     return None if said is None else (said[1], int(said[2]))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gradviz.analysis.reachability import in_order
 from gradviz.model.auditing_facts import FunctionKind
 from gradviz.model.facts import Node
+from gradviz.model.reachability import in_order
 
 Output: TypeAlias = "tuple[str, int]"
 """A node and the number of one of its outputs."""

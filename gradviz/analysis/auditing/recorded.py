@@ -11,13 +11,13 @@ from gradviz.analysis.auditing.grads import GradHistory, grad_history
 from gradviz.analysis.cuts import Cut, called, cut_words
 from gradviz.analysis.dataflow import Dataflow, Uses
 from gradviz.analysis.explaining.python_values import PythonValues
-from gradviz.analysis.reachability import same_nodes
 from gradviz.model.auditing import NoGradient
 from gradviz.model.auditing_facts import AuditFacts, ParameterFacts
 from gradviz.model.calls import Call
 from gradviz.model.explanation import CodeLine
 from gradviz.model.facts import TensorInfo
 from gradviz.model.graph import Graph
+from gradviz.model.reachability import same_nodes
 from gradviz.model.reasons import REASONS
 from gradviz.model.recording import Recording
 

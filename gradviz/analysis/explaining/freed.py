@@ -11,8 +11,8 @@ from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes import backward
 from gradviz.analysis.explaining.fixes.carried import cut_state
 from gradviz.analysis.explaining.freed_by import (
-    Earlier,
     by_words,
+    call_of,
     freed_by,
     targets_of,
     unknown_of,
@@ -22,6 +22,7 @@ from gradviz.analysis.explaining.statements import Statement
 from gradviz.model.events import Freed, NodeRan
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node
+from gradviz.model.freed import Earlier
 from gradviz.model.sentence import Sentence, Term, listed, say
 
 
@@ -179,7 +180,7 @@ def _possible(found: GraphFreed) -> Iterator[Cure | None]:
     if earlier is None or node is None:
         return  # whether it may keep them, and where, is not known
     first = evidence.statement_at(earlier.at)
-    keep = backward.keep_graph(earlier.site, earlier.step, evidence)
+    keep = backward.keep_graph(call_of(earlier, evidence), earlier.step, evidence)
     if found.is_same:
         yield keep
         yield _again(first, earlier, evidence)

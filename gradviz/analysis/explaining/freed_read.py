@@ -11,8 +11,8 @@ from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes import backward
 from gradviz.analysis.explaining.fixes.moving import moved
 from gradviz.analysis.explaining.freed_by import (
-    Earlier,
     by_words,
+    call_of,
     freed_by,
     targets_of,
     unknown_of,
@@ -20,6 +20,7 @@ from gradviz.analysis.explaining.freed_by import (
 from gradviz.analysis.explaining.statements import Statement, is_expression, names_bound
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node
+from gradviz.model.freed import Earlier
 from gradviz.model.sentence import Sentence, Term, say
 
 
@@ -84,7 +85,7 @@ def fixes(found: SavedRead) -> Iterator[Cure]:
     first = None if earlier is None else evidence.statement_at(earlier.at)
     if earlier is None or statement is None:
         return
-    keep = backward.keep_graph(earlier.site, earlier.step, evidence)
+    keep = backward.keep_graph(call_of(earlier, evidence), earlier.step, evidence)
     if keep is not None:
         yield keep
     if first is not None and first.line < statement.line:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradviz.analysis import reachability
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.statements import Statement
+from gradviz.model import reachability
 from gradviz.model.facts import Node
 
 

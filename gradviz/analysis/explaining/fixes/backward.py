@@ -19,9 +19,9 @@ from gradviz.analysis.explaining.statements import (
     start_of,
     statements_of,
 )
-from gradviz.analysis.reachability import leading_to
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cure
+from gradviz.model.reachability import leading_to
 from gradviz.model.sentence import listed
 
 

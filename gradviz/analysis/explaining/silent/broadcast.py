@@ -11,10 +11,10 @@ from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, called
 from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import last_name
-from gradviz.analysis.reachability import entries, reachable
 from gradviz.model.events import Operand, Operation
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import History, Place
+from gradviz.model.reachability import entries, reachable
 from gradviz.model.sentence import Sentence, Term, listed, say
 
 _LOSS_NAMES: Final = (

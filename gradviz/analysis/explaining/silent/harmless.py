@@ -7,9 +7,9 @@ from typing import Final
 
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import last_name, statement_of
-from gradviz.analysis.reachability import reachable
 from gradviz.model.facts import Node
 from gradviz.model.history import Act, History
+from gradviz.model.reachability import reachable
 
 _SUMS: Final = ("add_", "sub_", "__iadd__", "__isub__")
 _FILLS: Final = frozenset({"fill", "sort", "partition", "put", "copyto", "place", "putmask"})
