@@ -45,7 +45,7 @@ class Origins:
     """Tensors that no call has made, with the steps at which they were needed."""
     is_lost: bool = False
     """Whether a part of the way is not known."""
-    _cuts: dict[tuple[int, str], Cut] = field(default_factory=dict)
+    _cuts: dict[tuple[object, ...], Cut] = field(default_factory=dict)
 
     @property
     def cuts(self) -> list[Cut]:
@@ -54,10 +54,12 @@ class Origins:
         return sorted(self._cuts.values(), key=_order)
 
     def add(self, cut: Cut) -> None:
-        """Note a cut; each call of a line once."""
+        """Note a cut; each expression of a line once, which a comprehension runs often."""
         # One line may set the flags of several tensors.
         tensors = cut.tensors if cut.reason == "requires_grad" else ()
-        self._cuts.setdefault((cut.step, " ".join((cut.call, *tensors))), cut)
+        position = None if cut.event is None else cut.event.position
+        where = None if position is None else replace(position, ordinal=0)
+        self._cuts.setdefault((cut.step, cut.call, where, *tensors), cut)
 
 
 def _order(cut: Cut) -> tuple[bool, Place, list[int]]:

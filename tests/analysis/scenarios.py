@@ -2138,3 +2138,57 @@ torch.autograd.backward([one, two])  # noticed
     right=({"w.grad": "w.exp() + 1"},),
     cures=1,
 )
+add(
+    "detached beside a number read from a string",
+    NO_GRAPH,
+    """
+k = "2.0"
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * w
+loss = h.detach().sum() * float(k)  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "4 * w"},),
+    cures=1,
+)
+add(
+    "detached and indexed by what a tensor holds",
+    NO_GRAPH,
+    """
+i = torch.tensor(1.0)
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * w
+loss = h.detach()[int(i)]  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "torch.tensor([0.0, 4.0])"},),
+    cures=1,
+)
+add(
+    "a number made of a difference to a detached target",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h, t = w * w, w * 3
+loss = torch.tensor((h - t.detach()).sum().item())  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "h"),
+    right=({"w.grad": "2 * w"},),
+    cures=1,
+)
+add(
+    "two numbers in one line",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h, t = w * w, w * 3
+loss = torch.tensor(h.sum().item() + t.sum().item())  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "h", "t"),
+    right=({"w.grad": "2 * w + 3"},),
+    cures=1,
+)

@@ -307,8 +307,7 @@ def asked_for(found: Unused) -> Iterator[Cure]:
     if found.is_frozen and one is not None and one.name is not None:
         yield from calls.ask_for(one.name, line_of(one.key, evidence), evidence)
         return
-    for cut in found.cuts:
-        yield from cures_of(cut, evidence)
+    yield from cures_of(found.cuts, evidence)
     yield from calls.of_unused(evidence)
 
 

@@ -131,8 +131,7 @@ def _cut_off(trail: Origins, evidence: Evidence) -> Iterator[tuple[str, str]]:
 def fixes(found: NoGraph) -> Iterator[Cure]:
     """Stay in the graph where it was cut, or let what it was computed from require grad."""
     trail, origins, evidence = found.trail, found.origins, found.evidence
-    for cut in trail.cuts:
-        yield from fixes_cut.cures_of(cut, evidence)
+    yield from fixes_cut.cures_of(trail.cuts, evidence)
     if not trail.cuts and not trail.is_lost and len(origins) == 1:
         name = evidence.name(origins[0].id)
         cure = fixes_cut.require_grad(name or "", _made(origins[0], evidence), evidence)

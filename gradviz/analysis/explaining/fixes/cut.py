@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.modes import SWITCHES
-from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, with_keyword
+from gradviz.analysis.explaining.fixes.rewriting import (
+    Rewriting,
+    keyword_change,
+    together,
+    with_keyword,
+)
 from gradviz.analysis.explaining.sites import site_of
 from gradviz.analysis.explaining.statements import (
+    Change,
     Span,
     Statement,
     calls_in,
@@ -39,22 +45,35 @@ _AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
 """Reasons for which a line is changed as a whole."""
 
 
-def cures_of(cut: Cut, evidence: Evidence) -> Iterator[Cure]:
-    """Changes that let the graph go on where it was cut."""
-    if cut.reason == "create_graph":
-        cure = _with_graph(cut, evidence)
-    elif cut.reason not in _AT_THE_LINE:
-        cure = _with_derivative(cut, evidence)
-    else:
-        statement = evidence.statement_at(cut.at)
-        cure = None if statement is None else _at_line(cut, statement, evidence)
-    if cure is not None:
-        yield cure
+def cures_of(cuts: Sequence[Cut], evidence: Evidence) -> Iterator[Cure]:
+    """Changes that let the graph go on where it was cut, for one cut after the other.
+
+    Args:
+        cuts: All that a root was cut off by: those of one line are mended together.
+        evidence: The error.
+    """
+    for cut in cuts:
+        if cut.reason == "create_graph":
+            cure = _with_graph(cut, evidence)
+        elif cut.reason not in _AT_THE_LINE:
+            cure = _with_derivative(cut, evidence)
+        else:
+            statement = evidence.statement_at(cut.at)
+            cure = None if statement is None else _at_line(cut, statement, cuts, evidence)
+        if cure is not None:
+            yield cure
 
 
-def _at_line(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
+def _at_line(
+    cut: Cut, statement: Statement, cuts: Sequence[Cut], evidence: Evidence
+) -> Cure | None:
     if cut.reason in _LEFT:
-        return _stay(cut, statement, evidence)
+        beside = [one for one in cuts if one.reason in _LEFT]
+        return _stay(
+            [one for one in beside if evidence.statement_at(one.at) is statement],
+            statement,
+            evidence,
+        )
     if cut.reason == "requires_grad":
         return _switch_on(statement)
     return _record(cut, statement, evidence)
@@ -69,33 +88,37 @@ def require_grad(name: str, made: CodeLine | None, evidence: Evidence) -> Cure |
     return Cure(does, f"{name}.requires_grad_()", "after", statement.line)
 
 
-def _stay(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
-    """Take out the calls that lead out of the graph, and those that lead into torch again."""
-    wrapped = evidence.statement_at(cut.wrapped)
-    between = [evidence.statement_at(line) for line in cut.through]
-    involved = [s for s in (statement, wrapped, *between) if s is not None]
-    if _is_written_later(cut, evidence) or _is_carried(statement, evidence):
+def _stay(cuts: Sequence[Cut], statement: Statement, evidence: Evidence) -> Cure | None:
+    """Take out the calls of a line that lead out of the graph, and those that lead into torch
+    again."""
+    wrapped = [evidence.statement_at(cut.wrapped) for cut in cuts]
+    between = [evidence.statement_at(line) for cut in cuts for line in cut.through]
+    found = (*wrapped, *between)
+    others = {one.line: one for one in found if one is not None and one is not statement}
+    involved = [statement, *(others[line] for line in sorted(others))]
+    if any(_is_written_later(cut, evidence) for cut in cuts) or _is_carried(statement, evidence):
         return None
-    is_mixed = cut.call == "tolist" and any(calls_in(one, "append", "extend") for one in involved)
+    is_mixed = any(cut.call == "tolist" for cut in cuts) and any(
+        calls_in(one, "append", "extend") for one in involved
+    )
     if is_mixed or any(_uses_numpy(one) for one in involved):
         return None
-    changes: dict[int, tuple[Statement, list[tuple[ast.AST, str]]]] = {}
+    of_list, is_value = any(c.of_list for c in cuts), any(c.wrapped is None for c in cuts)
+    changes: list[Rewriting] = []
     for one in involved:
-        spans = [*_leaving_spans(one, cut)]
-        if one is not statement or cut.wrapped is None or one is wrapped:
-            spans += _wrapping_spans(one, involved, cut.of_list)
+        if one is statement:
+            spans = _leaving_spans(one, cuts, evidence)
+        else:
+            spans = _following_spans(one, involved)
+        if spans is None:
+            return None
+        if one is not statement or is_value or one in wrapped:
+            spans = [*spans, *_wrapping_spans(one, involved, of_list)]
+        if one is statement and not spans:
+            return None
         if spans:
-            changes[one.line] = one, spans
-    if statement.line not in changes:
-        return None
-    edits = [
-        Cure("", _without_self(one.edited(spans)), "instead", line)
-        for line, (one, spans) in sorted(changes.items())
-    ]
-    first = next(edit for edit in edits if edit.line == statement.line)
-    also = tuple(edit for edit in edits if edit.line != statement.line)
-    does = "stays in torch, and on the graph"
-    return Cure(does, first.code, "instead", first.line, also)
+            changes.append(Rewriting(one, tuple(spans)))
+    return together("stays in torch, and on the graph", changes)
 
 
 def _is_written_later(cut: Cut, evidence: Evidence) -> bool:
@@ -122,29 +145,79 @@ def _is_carried(statement: Statement, evidence: Evidence) -> bool:
     )
 
 
-def _without_self(code: str) -> str:
-    """Empty for ``loss = loss``."""
-    left, sign, right = code.partition(" = ")
-    return "" if sign and left == right else code
+def _leaving_spans(
+    statement: Statement, cuts: Sequence[Cut], evidence: Evidence
+) -> list[Change] | None:
+    """The calls that cut, and those around them that lead out of torch, to be taken out.
+
+    ``None`` if it is not known which they are.
+    """
+    found: dict[ast.AST, None] = {}
+    for cut in cuts:
+        site = site_of(evidence.history, cut.place, cut.event)
+        if site is None:
+            return None
+        around = [part for part in statement.parts if (left := _left(part)) and site.is_in(left)]
+        if _left(site.node) is not None:
+            around.append(site.node)
+        elif site.call_of(*FROM_VALUES) is None:
+            return None
+        found |= dict.fromkeys(around)
+    return _taken_out(list(found), statement)
 
 
-def _leaving_spans(statement: Statement, cut: Cut) -> list[tuple[ast.AST, str]]:
-    """``.item()``, ``.detach()``, ``.numpy()`` and the like, to be taken out."""
-    found: list[tuple[ast.AST, str]] = []
-    for part in statement.parts:
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            if part.func.attr in _LEAVING and not (part.func.attr == "cpu" and not found):
-                found.append((Span(end_of(part.func.value), end_of(part)), ""))
-        elif isinstance(part, ast.Attribute) and part.attr == "data" and cut.reason == ".data":
-            found.append((Span(end_of(part.value), end_of(part)), ""))
-        elif isinstance(part, ast.Call) and last_name(part.func) in ("float", "int") and part.args:
-            found += _unwrapped(part)
+def _following_spans(statement: Statement, involved: Sequence[Statement]) -> list[Change]:
+    """The calls that lead what other lines made out of torch, to be taken out."""
+    made = {name for one in involved if one is not statement for name in _names_changed(one)}
+    return _taken_out(
+        [
+            part
+            for part in statement.parts
+            if not _is_data(part) and (left := _left(part)) and made & set(names_read(left))
+        ],
+        statement,
+    )
+
+
+def _names_changed(statement: Statement) -> list[str]:
+    """Variables that are bound, and lists that are added to."""
+    added = calls_in(statement, "append", "extend")
+    return [*names_bound(statement), *(name for call in added for name in names_read(call.func))]
+
+
+def _left(part: ast.AST) -> ast.expr | None:
+    """What a call or attribute leads out of torch, or off the graph; ``None`` of another one."""
+    if _is_data(part):
+        return part.value
+    if not isinstance(part, ast.Call):
+        return None
+    if isinstance(part.func, ast.Attribute) and part.func.attr in _LEAVING:
+        if last_name(part.func.value) != "torch":
+            return part.func.value
+        return part.args[0] if part.args else None
+    return part.args[0] if last_name(part.func) in ("float", "int") and part.args else None
+
+
+def _is_data(part: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(part, ast.Attribute) and part.attr == "data"
+
+
+def _taken_out(parts: Sequence[ast.AST], statement: Statement) -> list[Change]:
+    """What remains is what they take, the outermost first; ``cpu()`` stays if it is that."""
+    found: list[Change] = []
+    for part in parts:
+        left = _left(part)
+        assert left is not None
+        if isinstance(part, ast.Call) and (left in part.args):
+            found += _unwrapped(part, statement)
+        elif found or last_name(getattr(part, "func", part)) != "cpu":
+            found.append((Span(end_of(left), end_of(part)), ""))
     return found
 
 
 def _wrapping_spans(
     statement: Statement, involved: Sequence[Statement], of_list: bool
-) -> list[tuple[ast.AST, str]]:
+) -> list[Change]:
     """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
     calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
     if len(calls) != 1:
@@ -155,13 +228,19 @@ def _wrapping_spans(
     if of_list or values or any(calls_in(one, "append") for one in involved):
         rest = Span(end_of(call.args[0]), end_of(call))
         return [(call.func, "torch.stack"), (rest, ")")]
-    return _unwrapped(call)
+    return _unwrapped(call, statement)
 
 
-def _unwrapped(call: ast.Call) -> list[tuple[ast.AST, str]]:
+def _unwrapped(call: ast.Call, statement: Statement) -> list[Change]:
     """A call to be replaced by its first argument."""
     inner = call.args[0]
-    return [(Span(start_of(call), start_of(inner)), ""), (Span(end_of(inner), end_of(call)), "")]
+    is_bound = call is getattr(statement.node, "value", None)
+    is_one = is_bound or not isinstance(inner, (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp))
+    opens, closes = ("", "") if is_one else ("(", ")")
+    return [
+        (Span(start_of(call), start_of(inner)), opens),
+        (Span(end_of(inner), end_of(call)), closes),
+    ]
 
 
 def _uses_numpy(statement: Statement) -> bool:

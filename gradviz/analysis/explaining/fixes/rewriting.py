@@ -33,7 +33,13 @@ class Rewriting:
         if all(at == start and new.endswith("\n") for at, new in self.changes):
             code = "".join(new for _, new in self.changes).rstrip("\n")
             return Cure(does, code, "before", line)
-        return Cure(does, self.statement.edited(self.changes), "instead", line)
+        return Cure(does, _without_self(self.statement.edited(self.changes)), "instead", line)
+
+
+def _without_self(code: str) -> str:
+    """Empty for ``loss = loss``."""
+    left, sign, right = code.partition(" = ")
+    return "" if sign and left == right else code
 
 
 def together(does: str, found: Sequence[Rewriting | Cure | None]) -> Cure | None:
