@@ -2192,3 +2192,78 @@ loss.backward()  # noticed
     right=({"w.grad": "2 * w + 3"},),
     cures=1,
 )
+add(
+    "a difference in parentheses, detached",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([1.0, 1.0])
+loss = (w * 2 - y).detach().pow(2).sum()  # culprit
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    right=({"w.grad": "4 * (2 * w - 1)"},),
+    cures=1,
+    words=("(w * 2 - y).pow(2).sum()",),
+)
+add(
+    "numbers added up in lines of two statements",
+    NO_GRAPH,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+total = 0.0
+for i in range(2):
+    v = (w * i).sum().item(); total += v  # culprit
+loss = torch.tensor(total / 4)
+loss.backward()  # noticed
+""",
+    variables=("loss", "w"),
+    cures=0,
+)
+add(
+    "saved and written in one expression",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w * 2
+y = h.pow(2) + h.mul_(2)  # culprit saved
+y.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="PowBackward0",
+    saved="self",
+    versions=(0, 1),
+    right=({"w.grad": "8 * w + 4"},),
+    cures=1,
+    words=("y = h.pow(2) + h.mul(2)",),
+)
+add(
+    "written under no_grad",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+h = w.exp()  # saved
+with torch.no_grad():
+    h.mul_(2)  # culprit
+h.sum().backward()  # noticed
+""",
+    variables=("h",),
+    node="ExpBackward0",
+    saved="result",
+    versions=(0, 1),
+    right=({"w.grad": "2 * w.exp()"},),
+    cures=1,
+    words=("with torch.enable_grad(): h = h.mul(2)",),
+)
+add(
+    "a module in place, made and called in one line",
+    WRITTEN,
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+m = nn.Sequential(nn.Sigmoid(), nn.ReLU(True)); m(w).sum().backward()  # culprit saved noticed
+""",
+    node="SigmoidBackward0",
+    saved="result",
+    versions=(0, 1),
+    cures=0,
+)

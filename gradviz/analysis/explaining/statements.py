@@ -292,7 +292,7 @@ def end_of(node: ast.AST) -> Place:
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 
 
-def behind(value: ast.expr, whole: ast.expr, statement: Statement) -> Place:
+def behind(value: ast.expr, whole: ast.AST, statement: Statement) -> Place:
     """The place behind a value and the parentheses around it, in an attribute or call of it."""
     inner = whole.func if isinstance(whole, ast.Call) else whole
     rest = statement.segment(Span(end_of(value), end_of(inner)))

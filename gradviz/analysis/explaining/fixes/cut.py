@@ -20,6 +20,7 @@ from gradviz.analysis.explaining.statements import (
     Change,
     Span,
     Statement,
+    behind,
     calls_in,
     end_of,
     last_name,
@@ -211,7 +212,7 @@ def _taken_out(parts: Sequence[ast.AST], statement: Statement) -> list[Change]:
         if isinstance(part, ast.Call) and (left in part.args):
             found += _unwrapped(part, statement)
         elif found or last_name(getattr(part, "func", part)) != "cpu":
-            found.append((Span(end_of(left), end_of(part)), ""))
+            found.append((Span(behind(left, part, statement), end_of(part)), ""))
     return found
 
 
