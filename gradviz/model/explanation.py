@@ -95,7 +95,7 @@ class Cause:
 class Cure:
     """A change to the code after which it works."""
 
-    does: str
+    does: Sentence
     """What it changes, and at which price: ``"makes a new tensor; exp's result stays"``."""
     code: str
     """Python to type."""

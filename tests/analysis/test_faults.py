@@ -21,7 +21,9 @@ ROWS: list[Fault[Any]] = [*LOUD, *SILENT]
 
 def sentences(explanation: Explanation) -> list[Sentence]:
     causes = [cause.what for cause in explanation.causes]
-    return [explanation.what, explanation.why, *explanation.unknown, *explanation.already, *causes]
+    cures = [one.does for cure in explanation.cures for one in (cure, *cure.also)]
+    told = (explanation.what, explanation.why, *explanation.unknown, *explanation.already)
+    return [*told, *causes, *cures]
 
 
 def test_every_kind_has_a_row_and_every_row_a_kind() -> None:

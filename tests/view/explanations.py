@@ -39,13 +39,13 @@ FREED = Explanation(
     noticed=CodeLine(7, "out2.backward()", "cell", 25),
     already=(say("{}.grad was 1.0 and is 2.0", Term("t2", "c")),),
     cures=(
-        Cure("keeps what was saved", "out2.backward(retain_graph=True)", "instead", 6),
+        Cure(say("keeps what was saved"), "out2.backward(retain_graph=True)", "instead", 6),
         Cure(
-            "goes through a fresh graph",
+            say("goes through a fresh graph"),
             "out1 = a * b\nout2 = out1 + c",
             "before",
             7,
-            (Cure("", "", "instead", 6),),
+            (Cure(Sentence(), "", "instead", 6),),
         ),
     ),
     unknown=(Sentence("whether one backward was meant"),),

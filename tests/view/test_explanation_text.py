@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
-from gradviz.model.sentence import Sentence
+from gradviz.model.sentence import Sentence, say
 from gradviz.view.explanation_text import WIDTH, explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
@@ -96,11 +96,14 @@ def test_nothing_explained_says_so() -> None:
 @pytest.mark.parametrize(
     ("cure", "lines"),
     [
-        (Cure("does it", "x = 1", "elsewhere"), ["cure 1: does it", "    x = 1"]),
-        (Cure("does it", "x = 1", "after", 3), ["cure 1: does it", "    after line 3: x = 1"]),
-        (Cure("call it once", ""), ["cure 1: call it once"]),
-        (Cure("drops it", "", "instead", 3), ["cure 1: drops it", "    without line 3"]),
-        (Cure("tabs", "if x:\n\ty()", "elsewhere"), ["cure 1: tabs", "    if x:", "        y()"]),
+        (Cure(say("does it"), "x = 1", "elsewhere"), ["cure 1: does it", "    x = 1"]),
+        (Cure(say("does it"), "x = 1", "after", 3), ["cure 1: does it", "    after line 3: x = 1"]),
+        (Cure(say("call it once"), ""), ["cure 1: call it once"]),
+        (Cure(say("drops it"), "", "instead", 3), ["cure 1: drops it", "    without line 3"]),
+        (
+            Cure(say("tabs"), "if x:\n\ty()", "elsewhere"),
+            ["cure 1: tabs", "    if x:", "        y()"],
+        ),
     ],
 )
 def test_a_cure_says_where(cure: Cure, lines: list[str]) -> None:
@@ -114,7 +117,7 @@ def test_long_texts_are_wrapped_and_code_is_not() -> None:
         FREED,
         what=Sentence("word " * 60),
         already=(Sentence("grad " * 40),),
-        cures=(Cure("w " * 90, code),),
+        cures=(Cure(Sentence("w " * 90), code),),
     )
     lines = explanation_text(long).split("\n")
     assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]

@@ -305,7 +305,7 @@ def asked_for(found: Unused) -> Iterator[Cure]:
     """A gradient for it, the way to it again, or leave to be unused."""
     one, evidence = found.operand, found.evidence
     if found.is_frozen and one is not None and one.name is not None:
-        yield from calls.ask_for(one.name, line_of(one.key, evidence), evidence)
+        yield from calls.ask_for(one.words, line_of(one.key, evidence), evidence)
         return
     yield from cures_of(found.cuts, evidence)
     yield from calls.of_unused(evidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -150,17 +151,18 @@ def _unnamed(node: Node, earlier: Earlier | None, evidence: Evidence) -> Iterato
 def _unknown_node(evidence: Evidence) -> GraphFreed:
     """Nothing tells which of several nodes refused."""
     found = [n for n in _of_root(evidence).values() if n.state == "freed"]
-    names = listed(list(dict.fromkeys(node.name for node in found)))
-    which = f"which node refused: one of {names}" if found else "which node refused"
+    count = Counter(node.name for node in found)
+    names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
+    one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
     recorded = "" if evidence.is_recorded else "; gradviz.record() around the code would tell"
     return GraphFreed(
         history=evidence.history,
         step=evidence.step,
         case="node not known",
         variables=tuple(_roots(evidence)),
-        node_name=found[0].name if len({n.name for n in found}) == 1 else None,
+        node_name=found[0].name if len(count) == 1 else None,
         targets={"candidate": [n.id for n in found]},
-        unknown=(Sentence(which), Sentence(f"which backward freed it{recorded}")),
+        unknown=(say("which node refused{}", one), Sentence(f"which backward freed it{recorded}")),
         evidence=evidence,
     )
 

@@ -102,11 +102,11 @@ def fixes(found: WrongNumber) -> Iterator[Cure]:
             return
         end = end_of(value)
         rest = ", None" * (owed - given)
-        does = "None for arguments of forward that need no gradient"
+        does = say("None for arguments of forward that need no gradient")
         if is_tuple and returned.segment(value).startswith("("):
             end = end[0], end[1] - 1
         yield Cure(does, returned.edited([(end, rest)]), "instead", returned.line)
     elif isinstance(value, ast.Tuple) and len(value.elts) == given:
         kept = ", ".join(returned.segment(one) for one in value.elts[:owed])
-        does = "one gradient per argument of forward"
+        does = say("one gradient per argument of forward")
         yield Cure(does, returned.edited([(value, kept)]), "instead", returned.line)

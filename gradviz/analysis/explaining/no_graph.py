@@ -88,8 +88,8 @@ def _causes(trail: Origins, origins: list[TensorInfo], evidence: Evidence) -> It
     if not trail.cuts and len(origins) == 1 and not trail.is_lost:
         made = _made(origins[0], evidence)
         if made is not None:
-            name = evidence.name(origins[0].id)
-            words = Sentence(f"{name} was made here and does not require grad")
+            name = evidence.term(origins[0].id)
+            words = say("{} was made here and does not require grad", name)
             yield Cause("other", words, made)
 
 
@@ -113,8 +113,8 @@ def _unknown(
     elif trail.is_lost or not root.keys:
         yield Sentence("where the graph was cut: the way of the value could not be followed")
     elif len(origins) > 1:
-        names = listed([evidence.name(info.id) or info.id for info in origins])
-        yield Sentence(f"which of {names} should require grad: none of them does")
+        names = listed([evidence.term(info.id) for info in origins])
+        yield say("which of {} should require grad: none of them does", names)
 
 
 def _cut_off(trail: Origins, evidence: Evidence) -> Iterator[tuple[str, str]]:
@@ -133,7 +133,7 @@ def fixes(found: NoGraph) -> Iterator[Cure]:
     trail, origins, evidence = found.trail, found.origins, found.evidence
     yield from fixes_cut.cures_of(trail.cuts, evidence)
     if not trail.cuts and not trail.is_lost and len(origins) == 1:
-        name = evidence.name(origins[0].id)
-        cure = fixes_cut.require_grad(name or "", _made(origins[0], evidence), evidence)
+        name = evidence.term(origins[0].id)
+        cure = fixes_cut.require_grad(name, _made(origins[0], evidence), evidence)
         if cure is not None:
             yield cure

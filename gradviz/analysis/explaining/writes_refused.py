@@ -24,7 +24,7 @@ from gradviz.analysis.explaining.statements import (
 )
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.facts import Node, TensorInfo
-from gradviz.model.sentence import say
+from gradviz.model.sentence import Term, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,21 +219,21 @@ def without_record(found: WriteRefused) -> Iterator[Cure]:
     code = modes.without_record(statement)
     keeper = _keeper(base, evidence)
     if keeper is not None:
-        does = f"after the backward that runs {keeper}, which needs the old values"
+        does = say("after the backward that runs {}, which needs the old values", keeper)
         yield Cure(does, code, "elsewhere", statement.line)
         return
-    does = "changes the values without recording it; it stays a leaf"
+    does = say("changes the values without recording it; it stays a leaf")
     yield Cure(does, code, "instead", statement.line)
 
 
-def _keeper(base: TensorInfo | None, evidence: Evidence) -> str | None:
+def _keeper(base: TensorInfo | None, evidence: Evidence) -> Term | None:
     """A node that has saved a leaf, or a view of it, and may still be run."""
     for node in evidence.history.nodes(evidence.step) if base is not None else ():
         for slot in node.saved if evidence.history.is_alive(node.id, evidence.step) else ():
             is_it = base is not None and base.id in (slot.tensor, slot.view_of)
             same = base is not None and slot.storage is not None and slot.storage == base.storage
             if slot.state == "held" and (is_it or same):
-                return node.name
+                return Term(node.id, node.name)
     return None
 
 
@@ -245,7 +245,7 @@ def out_of_place(found: WriteRefused) -> Iterator[Cure]:
         return
     new = _new_tensor(written, evidence)
     if new is not None and not new.copied:
-        yield new.cure("makes a new tensor")
+        yield new.cure(say("makes a new tensor"))
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
@@ -268,13 +268,13 @@ def _new_tensor(written: Given, evidence: Evidence) -> Rewriting | None:
     return new_tensor(site, refused.name, typed, is_read)
 
 
-def _copy(written: Given, statement: Statement, does: str) -> Iterator[Cure]:
+def _copy(written: Given, statement: Statement, template: str) -> Iterator[Cure]:
     """The line goes on with a copy of what it was given."""
     if written.name is None or not is_expression(written.name):
         return
     change = before(statement, f"{written.name} = {written.name}.clone()")
     if change is not None:
-        yield Rewriting(statement, (change,)).cure(say(does, written.words))
+        yield Rewriting(statement, (change,)).cure(say(template, written.words))
 
 
 def one_by_one(found: WriteRefused) -> Iterator[Cure]:
@@ -289,7 +289,8 @@ def one_by_one(found: WriteRefused) -> Iterator[Cure]:
         if ast.unparse(outer.iter) in (source, f"{source}.unbind()", f"{source}.unbind(0)"):
             head = Statement(statement.code, outer, ())
             code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
-            does = f"takes one view of {source} after the other; {source} is written too"
+            term = named(source, evidence).words
+            does = say("takes one view of {0} after the other; {0} is written too", term)
             yield Cure(does, code, "instead", head.line)
         return
     if not is_read_later(source, statement):
@@ -309,6 +310,6 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
         head = Statement(statement.code, outer, ())
         calls = calls_in(head, "inference_mode")
         if len(calls) == 1:
-            does = "records nothing either, and makes ordinary tensors"
+            does = say("records nothing either, and makes ordinary tensors")
             yield Cure(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
             return

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.moving import moved
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, together
+from gradviz.analysis.explaining.operands import named
 from gradviz.analysis.explaining.paths import lines_that_made, reachable, root_nodes
 from gradviz.analysis.explaining.repeating import can_repeat, was_written
 from gradviz.analysis.explaining.roots import called_root
@@ -22,7 +23,7 @@ from gradviz.analysis.explaining.statements import (
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cure
 from gradviz.model.reachability import leading_to
-from gradviz.model.sentence import listed
+from gradviz.model.sentence import Sentence, listed, say
 
 
 def keep_graph(first: Site | None, since: int, evidence: Evidence) -> Cure | None:
@@ -38,7 +39,7 @@ def keep_graph(first: Site | None, since: int, evidence: Evidence) -> Cure | Non
         return None
     calls = [(first.statement, call), *_later_calls(call, evidence)[:-1]]
     changes = [(s, keyword_change(s, one, "retain_graph", "True")) for s, one in calls]
-    does = "keeps what this backward would free; it stays in memory as long as the graph"
+    does = say("keeps what this backward would free; it stays in memory as long as the graph")
     return together(does, [c and Rewriting(s, (c,)) for s, c in changes])
 
 
@@ -91,8 +92,8 @@ def compute_again(
         lines = [one for one in lines if one.line < after.line]
         place = _next(after, noticed)
     targets = [t for one in lines if isinstance(one.node, ast.Assign) for t in one.node.targets]
-    names = dict.fromkeys(ast.unparse(target) for target in targets)
-    does = f"computes {listed(list(names))} once more{why}"
+    names = [named(ast.unparse(target), evidence).words for target in targets]
+    does = say("computes {} once more{}", listed(list(dict.fromkeys(names))), why)
     code = "\n".join(line.text for line in lines)
     if not fits:
         return Cure(does, code, "elsewhere", noticed.line)
@@ -107,7 +108,7 @@ def _next(after: Statement, noticed: Statement) -> Statement:
     return later[0] if later else noticed
 
 
-def move_behind(statement: Statement | None, evidence: Evidence, does: str) -> Cure | None:
+def move_behind(statement: Statement | None, evidence: Evidence, does: Sentence) -> Cure | None:
     """Move a statement behind the backward that raised."""
     noticed = evidence.statement
     if statement is None or noticed is None or statement.line >= noticed.line:
@@ -143,9 +144,9 @@ def add_up(earlier: Statement | None, since: int, evidence: Evidence) -> Cure | 
         return None
     if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
         return None
-    gone = Cure("", "", "instead", earlier.line)
+    gone = Cure(Sentence(), "", "instead", earlier.line)
     code = f"({first} + {second}).backward()"
-    does = "one backward of the sum: gradients add up, the shared part runs once"
+    does = say("one backward of the sum: gradients add up, the shared part runs once")
     return Cure(does, code, "instead", noticed.line, (gone,))
 
 

@@ -38,16 +38,16 @@ def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
     if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
         return
     statement, call, root, is_method = found.statement, found.call, found.root, found.is_method
-    method, does = "sum()", "the gradient of the sum of all elements"
+    method, does = "sum()", say("the gradient of the sum of all elements")
     if is_complex:
-        method, does = "real", "the gradient of the real part"
+        method, does = "real", say("the gradient of the real part")
     changes = called_before(call, method) if is_method else called(root, method)
     yield Cure(does, statement.edited(changes), "instead", statement.line)
     keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
     keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
-        yield Cure("says how much each element counts", ones, "instead", statement.line)
+        yield Cure(say("says how much each element counts"), ones, "instead", statement.line)
 
 
 def bound_name(evidence: Evidence) -> str | None:
@@ -62,7 +62,7 @@ def of_integers(name: str | None, evidence: Evidence) -> Iterator[Cure]:
     """Numbers with a point."""
     found = _rewritten_to_float(name, evidence)
     if found is not None:
-        yield found.cure("numbers with a point can change a little")
+        yield found.cure(say("numbers with a point can change a little"))
 
 
 def _rewritten_to_float(name: str | None, evidence: Evidence) -> Rewriting | None:
@@ -119,16 +119,16 @@ def of_numpy(found: Given, is_on_device: bool, evidence: Evidence) -> Iterator[C
     if site is None:
         return
     statement = site.statement
-    line, does = statement.line, "the array shares its memory; writes to it are not noticed"
+    line, does = statement.line, say("the array shares its memory; writes to it are not noticed")
     method = "detach().cpu()" if is_on_device else "detach()"
     if is_on_device:
-        does = "a copy on the host, outside of the graph"
+        does = say("a copy on the host, outside of the graph")
     call = site.call_of("numpy")
     if call is not None and isinstance(call.func, ast.Attribute):
         yield Cure(does, statement.edited(called_before(call, method)), "instead", line)
         code = with_keyword(statement, call, "force", "True")
         if code is not None:
-            yield Cure("detaches, copies to the host if needed", code, "instead", line)
+            yield Cure(say("detaches, copies to the host if needed"), code, "instead", line)
         return
     reads = [
         part
@@ -151,8 +151,8 @@ def of_deepcopy(name: str | None, evidence: Evidence) -> Iterator[Cure]:
     statement, call = site.statement, site.call_of("deepcopy")
     if call is not None and call.args and is_named(call.args[0], name):
         for method, does in (
-            ("detach().clone()", "a copy of the values, outside of the graph"),
-            ("clone()", "a copy that stays on the graph"),
+            ("detach().clone()", say("a copy of the values, outside of the graph")),
+            ("clone()", say("a copy that stays on the graph")),
         ):
             yield Rewriting(statement, ((call, f"{name}.{method}"),)).cure(does)
         return
@@ -182,12 +182,12 @@ def of_gradient(root: Root, gradient: Given | None, evidence: Evidence) -> Itera
     if sizes is not None and root.sizes is not None and is_expression(old):
         if prod(sizes) == prod(root.sizes):
             code = statement.edited([(given, f"{old}.reshape_as({text})")])
-            yield Cure("the same numbers in the right shape", code, "instead", statement.line)
+            yield Cure(say("the same numbers in the right shape"), code, "instead", statement.line)
         elif _expands(sizes, root.sizes):
             code = statement.edited([(given, f"{old}.expand_as({text})")])
-            yield Cure("the same numbers for every row", code, "instead", statement.line)
+            yield Cure(say("the same numbers for every row"), code, "instead", statement.line)
     code = statement.edited([(given, f"torch.ones_like({text})")])
-    yield Cure("every element counts once", code, "instead", statement.line)
+    yield Cure(say("every element counts once"), code, "instead", statement.line)
 
 
 def of_unused(evidence: Evidence) -> Iterator[Cure]:
@@ -197,15 +197,15 @@ def of_unused(evidence: Evidence) -> Iterator[Cure]:
         return
     statement = found.statement
     for name, does in (
-        ("allow_unused", "gives None for what the result does not depend on"),
-        ("materialize_grads", "gives zeros for what the result does not depend on"),
+        ("allow_unused", say("gives None for what the result does not depend on")),
+        ("materialize_grads", say("gives zeros for what the result does not depend on")),
     ):
         code = with_keyword(statement, found.call, name, "True")
         if code is not None:
             yield Cure(does, code, "instead", statement.line)
 
 
-def ask_for(name: str, made: CodeLine | None, evidence: Evidence) -> Iterator[Cure]:
+def ask_for(name: Sentence, made: CodeLine | None, evidence: Evidence) -> Iterator[Cure]:
     """``requires_grad_()`` where a tensor is made."""
     cure = require_grad(name, made, evidence)
     if cure is not None:

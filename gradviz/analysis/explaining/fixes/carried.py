@@ -17,6 +17,7 @@ from gradviz.analysis.explaining.statements import (
     statements_of,
 )
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import say
 
 
 def cut_state(carried: Carried, evidence: Evidence) -> Cure | None:
@@ -46,7 +47,7 @@ def cut_state(carried: Carried, evidence: Evidence) -> Cure | None:
             each = f"one.detach() for one in {base}"
             code = f"{base} = [{each}]" if _is_list(base, noticed) else f"{base} = tuple({each})"
         codes.append(code)
-    does = "ends the graph here: each pass trains on its own part (truncated backpropagation)"
+    does = say("ends the graph here: each pass trains on its own part (truncated backpropagation)")
     return Cure(does, "\n".join(codes), "after", place.line)
 
 

@@ -18,6 +18,7 @@ from gradviz.model.events import Operation
 from gradviz.model.explanation import Cure
 from gradviz.model.facts import Node, SavedTensor
 from gradviz.model.history import History, Place
+from gradviz.model.sentence import Sentence
 
 
 def saved_copy(
@@ -66,7 +67,7 @@ def made_by(node: Node, history: History) -> Statement | None:
     return statement_of(history, history.made_at(node))
 
 
-def copied_alias(alias: tuple[Place, Operation], does: str, history: History) -> Cure | None:
+def copied_alias(alias: tuple[Place, Operation], does: Sentence, history: History) -> Cure | None:
     """A copy where other code got hold of the memory.
 
     Args:

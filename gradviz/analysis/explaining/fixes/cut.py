@@ -31,6 +31,7 @@ from gradviz.analysis.explaining.statements import (
 )
 from gradviz.model.events import Write
 from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.sentence import Sentence, say
 
 _LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
 _INSTEAD_OF: Final = {
@@ -80,12 +81,12 @@ def _at_line(
     return _record(cut, statement, evidence)
 
 
-def require_grad(name: str, made: CodeLine | None, evidence: Evidence) -> Cure | None:
+def require_grad(name: Sentence, made: CodeLine | None, evidence: Evidence) -> Cure | None:
     """Ask for the gradient of a tensor once it is made."""
     statement = evidence.statement_at(made)
     if statement is None or statement.is_compound:
         return None
-    does = f"asks for the gradient of {name} before it is used"
+    does = say("asks for the gradient of {} before it is used", name)
     return Cure(does, f"{name}.requires_grad_()", "after", statement.line)
 
 
@@ -119,7 +120,7 @@ def _stay(cuts: Sequence[Cut], statement: Statement, evidence: Evidence) -> Cure
             return None
         if spans:
             changes.append(Rewriting(one, tuple(spans)))
-    return together("stays in torch, and on the graph", changes)
+    return together(say("stays in torch, and on the graph"), changes)
 
 
 def _is_written_later(cut: Cut, evidence: Evidence) -> bool:
@@ -257,20 +258,20 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
             if _writes_inside(outer):
                 return None
             code = head.edited([(calls[0], "torch.enable_grad()")])
-            return Cure("lets autograd record these lines", code, "instead", head.line)
+            return Cure(say("lets autograd record these lines"), code, "instead", head.line)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
             if last_name(inner) in SWITCHES:
                 if _writes_inside(outer):
                     return None
                 line = decorator.lineno + statement.code.first_line - 1
-                return Cure("lets autograd record this function", "", "instead", line)
+                return Cure(say("lets autograd record this function"), "", "instead", line)
     site = site_of(evidence.history, cut.step, cut.event)
     around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
     if around:
         code = with_keyword(statement, around[-1], "use_reentrant", "False") or ""
         code = "" if code == statement.text else code
-        does = "records inside the checkpoint, whether or not its input requires grad"
+        does = say("records inside the checkpoint, whether or not its input requires grad")
         return Cure(does, code, "instead", statement.line) if code else None
     return _mode_on(cut.step, evidence)
 
@@ -285,7 +286,7 @@ def _mode_on(until: int, evidence: Evidence) -> Cure | None:
         value = calls[0].args[0] if calls[0].args else None
         if isinstance(value, ast.Constant) and value.value is False:
             code = statement.edited([(value, "True")])
-            return Cure("lets autograd record what follows", code, "instead", statement.line)
+            return Cure(say("lets autograd record what follows"), code, "instead", statement.line)
         return None
     return None
 
@@ -303,7 +304,7 @@ def _writes_inside(outer: ast.stmt) -> bool:
 def _switch_on(statement: Statement) -> Cure | None:
     """Leave ``requires_grad`` as it was."""
     node = statement.node
-    does = "the gradient is asked for"
+    does = say("the gradient is asked for")
     if isinstance(node, ast.Assign):
         return Cure(does, statement.edited([(node.value, "True")]), "instead", statement.line)
     calls = calls_in(statement, "requires_grad_")
@@ -320,7 +321,7 @@ def _with_graph(cut: Cut, evidence: Evidence) -> Cure | None:
     if site is None or call is None:
         return None
     change = keyword_change(site.statement, call, "create_graph", "True")
-    does = "records how the gradient is computed, so that it has a gradient too"
+    does = say("records how the gradient is computed, so that it has a gradient too")
     return None if change is None else Rewriting(site.statement, (change,)).cure(does)
 
 
@@ -336,6 +337,6 @@ def _with_derivative(cut: Cut, evidence: Evidence) -> Cure | None:
         if not call.args:
             return None
         owner = call.args[0]
-    does = "has a derivative: weights in place of a choice, if that fits"
+    does = say("has a derivative: weights in place of a choice, if that fits")
     code = pattern.format(site.statement.segment(owner))
     return Cure(does, code, "elsewhere", site.statement.line)

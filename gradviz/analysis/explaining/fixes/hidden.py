@@ -65,7 +65,7 @@ def recorded_write(act: Act, name: str, history: History, price: str = "") -> It
         return
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:
-        yield found.cure(f"makes a new tensor with a node that backward goes through{price}")
+        yield found.cure(say("makes a new tensor with a node that backward goes through{}", price))
 
 
 def copied_alias(act: Act, name: str, history: History) -> Iterator[Cure]:

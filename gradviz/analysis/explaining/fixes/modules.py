@@ -13,6 +13,7 @@ from gradviz.analysis.explaining.statements import (
     statements_of,
 )
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import say
 
 _CLASSES: Final = frozenset(
     {
@@ -54,7 +55,7 @@ def not_in_place(module: str, statement: Statement) -> Cure | None:
         return None
     if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
         return None
-    does = f"{path} makes a new tensor; better where it is made: inplace=False"
+    does = say("{} makes a new tensor; better where it is made: inplace=False", path)
     return Cure(does, f"{path}.inplace = False", "before", statement.line)
 
 

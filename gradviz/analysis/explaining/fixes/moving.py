@@ -6,10 +6,11 @@ from typing import Literal
 
 from gradviz.analysis.explaining.statements import Statement, same_block
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import Sentence
 
 
 def moved(
-    one: Statement | None, to: Statement | None, side: Literal["before", "after"], does: str
+    one: Statement | None, to: Statement | None, side: Literal["before", "after"], does: Sentence
 ) -> Cure | None:
     """The cure that takes a statement before or behind another one of the same block.
 
@@ -23,5 +24,5 @@ def moved(
         return None
     if one.is_compound or to.is_compound or one.line == to.line or not same_block(one, to):
         return None
-    gone = Cure("", "", "instead", one.line)
+    gone = Cure(Sentence(), "", "instead", one.line)
     return Cure(does, one.text, side, to.line, (gone,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from gradviz.analysis.explaining.statements import Change, Statement, end_of, span_of, start_of
 from gradviz.model.explanation import Cure
+from gradviz.model.sentence import Sentence
 
 _MOST = 6
 """Places that a cure changes at most."""
@@ -27,7 +28,7 @@ class Rewriting:
     changes: tuple[Change, ...]
     copied: str = ""
 
-    def cure(self, does: str) -> Cure:
+    def cure(self, does: Sentence) -> Cure:
         """The change as a cure; what only comes before the line is told as such."""
         line, start = self.statement.line, start_of(self.statement.node)
         if all(at == start and new.endswith("\n") for at, new in self.changes):
@@ -42,7 +43,7 @@ def _without_self(code: str) -> str:
     return "" if sign and left == right else code
 
 
-def together(does: str, found: Sequence[Rewriting | Cure | None]) -> Cure | None:
+def together(does: Sentence, found: Sequence[Rewriting | Cure | None]) -> Cure | None:
     """One cure of several changes, if there is one for each and they do not meet.
 
     Changes of one line become one; those that are the same are made once.
@@ -59,12 +60,12 @@ def together(does: str, found: Sequence[Rewriting | Cure | None]) -> Cure | None
         known = lines.get(key, replace(one, changes=()))
         both = {(span_of(at), new): (at, new) for at, new in (*known.changes, *one.changes)}
         lines[key] = replace(known, changes=tuple(both.values()))
-    changes = [*(one.cure("") for one in lines.values()), *cures]
+    changes = [*(one.cure(Sentence()) for one in lines.values()), *cures]
     places = {(cure.line, cure.how) for cure in changes}
     if len(places) < len(changes) or not 0 < len(changes) <= _MOST:
         return None
     first, *others = changes
-    also = tuple(replace(cure, does="") for cure in others)
+    also = tuple(replace(cure, does=Sentence()) for cure in others)
     return replace(first, does=first.does or does, also=(*first.also, *also))
 
 

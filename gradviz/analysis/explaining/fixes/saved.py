@@ -18,6 +18,7 @@ from gradviz.analysis.explaining.fixes.out_of_place import (
     target_of,
 )
 from gradviz.analysis.explaining.fixes.rewriting import Rewriting, before, together
+from gradviz.analysis.explaining.operands import named
 from gradviz.analysis.explaining.rebinding import may_leave, may_rebind
 from gradviz.analysis.explaining.sites import Site, site_of
 from gradviz.analysis.explaining.statements import (
@@ -47,7 +48,7 @@ def cures_of(found: Suspect, evidence: Evidence) -> Iterator[Cure]:
         return
     if len(known) == len(suspects):
         at_writes = [_at_write(*pair, evidence) for pair in zip(known, suspects)]
-        does = at_writes[0][1] if at_writes[0] is not None else ""
+        does = at_writes[0][1] if at_writes[0] is not None else Sentence()
         cure = together(does, [pair and pair[0] for pair in at_writes])
         yield from () if cure is None else (cure,)
     yield from _at_saves(suspects, written, evidence)
@@ -87,14 +88,15 @@ def _at_saves(
     yield from () if cure is None else (cure,)
 
 
-def _saving(suspects: Sequence[Suspect]) -> str:
+def _saving(suspects: Sequence[Suspect]) -> Sentence:
     first = suspects[0]
+    name = _term(first.name or "a tensor", first)
     operations = listed(list(dict.fromkeys(operation_of(one.node) for one in suspects)))
     if len({one.node.id for one in suspects}) > 1:
-        return f"{operations} save copies, so what is written is another tensor"
+        return say("{} save copies, so what is written is another tensor", operations)
     if is_result(first.slot):
-        return f"{first.name} is a copy; the result that {operations} saved stays as it is"
-    return f"{operations} saves a copy, so {first.name} may be written"
+        return say("{} is a copy; the result that {} saved stays as it is", name, operations)
+    return say("{} saves a copy, so {} may be written", operations, name)
 
 
 # --- around an update ------------------------------------------------------------------------
@@ -118,9 +120,9 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
     again = backward.compute_again(stale, statement, evidence, " with the new values")
     if again is not None:
         yield again
-    does = "updates after the backward that needs the weights as they were"
+    does = say("updates after the backward that needs the weights as they were")
     if any(evidence.history.events(BackwardStarted, first.step)):
-        does = "updates after both backwards; .grad then has the gradients of both"
+        does = say("updates after both backwards; .grad then has the gradients of both")
     moved = backward.move_behind(statement, evidence, does)
     if moved is not None:
         yield moved
@@ -131,7 +133,7 @@ def _around_step(first: Written, suspects: Iterable[Suspect], evidence: Evidence
 
 def _at_write(
     first: Written, suspect: Suspect, evidence: Evidence
-) -> tuple[Rewriting | Cure, str] | None:
+) -> tuple[Rewriting | Cure, Sentence] | None:
     """A change at a write, and what it does."""
     alias = first.name if first.name != suspect.name else None
     if alias is not None and first.through == "detach":
@@ -145,12 +147,12 @@ def _at_write(
     if found is None:
         return _in_module(first, site.statement)
     if not found.copied:
-        return found, "makes a new tensor; what was saved stays as it is"
+        return found, say("makes a new tensor; what was saved stays as it is")
     name = _term(found.copied, suspect)
     return found, say("goes on with a copy of {}; what was saved stays as it is", name)
 
 
-def _in_module(first: Written, statement: Statement | None) -> tuple[Cure, str] | None:
+def _in_module(first: Written, statement: Statement | None) -> tuple[Cure, Sentence] | None:
     """``inplace=False`` for a module that wrote."""
     if first.module is None or statement is None:
         return None
@@ -223,7 +225,7 @@ def _term(name: str, suspect: Suspect) -> Sentence:
     return Sentence(name if suspect.tensor is None else Term(suspect.tensor, name))
 
 
-def _copy_of_alias(alias: str, first: Written, evidence: Evidence) -> tuple[Cure, str] | None:
+def _copy_of_alias(alias: str, first: Written, evidence: Evidence) -> tuple[Cure, Sentence] | None:
     """The tensor that was written has memory of its own."""
     keys = () if first.event is None else first.event[1].reads[:1]
     calls = [call for key in keys for call in evidence.history.aliases(key)]
@@ -237,12 +239,12 @@ def _copy_of_alias(alias: str, first: Written, evidence: Evidence) -> tuple[Cure
 
 def _view_of_copy(
     alias: str, suspect: Suspect, until: int, evidence: Evidence
-) -> tuple[Rewriting, str] | None:
+) -> tuple[Rewriting, Sentence] | None:
     """The view is taken of a copy, if it was taken after the save."""
     statement = _bound_at(alias, until, evidence)
-    info = evidence.tensor_named(alias)
+    found = named(alias, evidence)
     made, saved = (
-        evidence.history.born(info.id) if info else None,
+        evidence.history.born(found.key) if found.key else None,
         evidence.history.born(suspect.node.id),
     )
     name = suspect.name
@@ -251,8 +253,7 @@ def _view_of_copy(
     if name is None or not is_expression(name) or not may_rebind(statement, name):
         return None
     change = before(statement, f"{name} = {name}.clone()")
-    view = Sentence(alias if info is None else Term(info.id, alias))
-    does = say("{} is a view of a copy; what was saved stays as it is", view)
+    does = say("{} is a view of a copy; what was saved stays as it is", found.words)
     return None if change is None else (Rewriting(statement, (change,), name), does)
 
 

@@ -175,16 +175,18 @@ def fixes(found: Broadcast) -> Iterator[Cure]:
     site = site_of(history, pairs.place, pairs.event)
     two = None if site is None else _two_sides(site, pairs.event, history, pairs.place[0])
     if site is None or two is None:
-        yield Cure("makes both of shape (N,)", "prediction = prediction.squeeze(1)", "elsewhere")
+        yield Cure(
+            say("makes both of shape (N,)"), "prediction = prediction.squeeze(1)", "elsewhere"
+        )
         return
     column, row = two[pairs.column], two[1 - pairs.column]
     size = (pairs.operands[1].shape or (0,))[0]
     flat = Rewriting(site.statement, tuple(called(column, "squeeze(1)")))
-    yield flat.cure(f"both are of shape ({size},)")
+    yield flat.cure(say("both are of shape ({},)", size))
     if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
         return  # the two would be undone
     high = Rewriting(site.statement, tuple(called(row, "unsqueeze(1)")))
-    yield high.cure(f"both are of shape ({size}, 1)")
+    yield high.cure(say("both are of shape ({}, 1)", size))
 
 
 def _two_sides(

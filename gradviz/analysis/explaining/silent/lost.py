@@ -42,13 +42,13 @@ def clipped_early(history: History) -> Iterator[LostGradient]:
 
 def after_the_step(found: LostGradient) -> Iterator[Cure]:
     """Take them away when they have been used."""
-    does = "it has used the gradient by then"
+    does = say("it has used the gradient by then")
     yield from line_moved(found.place, found.one.place, "behind", does, found.history)
 
 
 def before_the_step(found: LostGradient) -> Iterator[Cure]:
     """Clip what backward has given."""
-    does = "backward has run by then"
+    does = say("backward has run by then")
     yield from line_moved(found.place, found.one.place, "before", does, found.history)
 
 

@@ -131,7 +131,7 @@ def _moving(found: list[tuple[Place, Operation]], history: History) -> MovingNor
 def fixes(found: MovingNorm) -> Iterator[Cure]:
     """Evaluation mode for the modules."""
     modules, line = found.modules, found.noticed
-    does = "the statistics stay, and are used as they are"
+    does = say("the statistics stay, and are used as they are")
     typed = [expression_of(name) for name in modules]
     if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:
         yield Cure(does, "batch_norm.eval()", "elsewhere")

@@ -122,7 +122,7 @@ def fixes(found: Rebound) -> Iterator[Cure]:
     line = history.line(swaps[0].step)
     typed = [expression_of(swap.name) for swap in swaps]
     optimizer = one.variable
-    does = "the optimizer learns of the new parameter"
+    does = say("the optimizer learns of the new parameter")
     if line is None or optimizer is None or not all(map(is_expression, typed)):
         yield Cure(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return

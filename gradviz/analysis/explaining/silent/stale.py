@@ -107,7 +107,7 @@ def fixes(found: StaleGradient) -> Iterator[Cure]:
     """Take the old gradient away before the step."""
     line = found.one.line
     typed = [expression_of(name) for name in found.variables if name]
-    does = "an optimizer passes over a parameter whose .grad is None"
+    does = say("an optimizer passes over a parameter whose .grad is None")
     if not typed or not all(map(is_expression, typed)):
         yield Cure(does, "for p in frozen: p.grad = None", "elsewhere")
     elif len(typed) < 3:
