@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.moving import moved
-from gradviz.analysis.explaining.fixes.rewriting import Rewriting, keyword_change, together
+from gradviz.analysis.explaining.fixes.rewriting import together, with_keyword
 from gradviz.analysis.explaining.operands import named
 from gradviz.analysis.explaining.paths import lines_that_made, reachable, root_nodes
 from gradviz.analysis.explaining.repeating import can_repeat, was_written
@@ -38,9 +38,8 @@ def keep_graph(first: Site | None, since: int, evidence: Evidence) -> Cure | Non
     if first is None or call is None or was_written(since, evidence):
         return None
     calls = [(first.statement, call), *_later_calls(call, evidence)[:-1]]
-    changes = [(s, keyword_change(s, one, "retain_graph", "True")) for s, one in calls]
     does = say("keeps what this backward would free; it stays in memory as long as the graph")
-    return together(does, [c and Rewriting(s, (c,)) for s, c in changes])
+    return together(does, [with_keyword(s, one, "retain_graph", "True") for s, one in calls])
 
 
 def _later_calls(first: ast.Call, evidence: Evidence) -> list[tuple[Statement, ast.Call]]:

@@ -13,7 +13,6 @@ from gradviz.analysis.explaining.fixes.rewriting import (
     before,
     called,
     called_before,
-    keyword_change,
     with_keyword,
 )
 from gradviz.analysis.explaining.operands import Given, given
@@ -47,7 +46,7 @@ def of_non_scalar(is_complex: bool, evidence: Evidence) -> Iterator[Cure]:
     keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
-        yield Cure(say("says how much each element counts"), ones, "instead", statement.line)
+        yield ones.cure(say("says how much each element counts"))
 
 
 def bound_name(evidence: Evidence) -> str | None:
@@ -81,8 +80,7 @@ def _rewritten_to_float(name: str | None, evidence: Evidence) -> Rewriting | Non
             changes = [(start_of(line), f"{name} = "), *changes]
         return Rewriting(statement, tuple(changes))
     if isinstance(node, ast.Call) and any(k.arg == "requires_grad" for k in node.keywords):
-        new = keyword_change(statement, node, "dtype", "torch.float32")
-        return None if new is None else Rewriting(statement, (new,))
+        return with_keyword(statement, node, "dtype", "torch.float32")
     return None
 
 
@@ -126,9 +124,9 @@ def of_numpy(found: Given, is_on_device: bool, evidence: Evidence) -> Iterator[C
     call = site.call_of("numpy")
     if call is not None and isinstance(call.func, ast.Attribute):
         yield Cure(does, statement.edited(called_before(call, method)), "instead", line)
-        code = with_keyword(statement, call, "force", "True")
-        if code is not None:
-            yield Cure(say("detaches, copies to the host if needed"), code, "instead", line)
+        forced = with_keyword(statement, call, "force", "True")
+        if forced is not None:
+            yield forced.cure(say("detaches, copies to the host if needed"))
         return
     reads = [
         part
@@ -195,14 +193,13 @@ def of_unused(evidence: Evidence) -> Iterator[Cure]:
     found = called_root(evidence)
     if found is None:
         return
-    statement = found.statement
     for name, does in (
         ("allow_unused", say("gives None for what the result does not depend on")),
         ("materialize_grads", say("gives zeros for what the result does not depend on")),
     ):
-        code = with_keyword(statement, found.call, name, "True")
-        if code is not None:
-            yield Cure(does, code, "instead", statement.line)
+        changed = with_keyword(found.statement, found.call, name, "True")
+        if changed is not None:
+            yield changed.cure(does)
 
 
 def ask_for(name: Sentence, made: CodeLine | None, evidence: Evidence) -> Iterator[Cure]:

@@ -11,7 +11,6 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fixes.modes import SWITCHES
 from gradviz.analysis.explaining.fixes.rewriting import (
     Rewriting,
-    keyword_change,
     together,
     with_keyword,
 )
@@ -269,10 +268,10 @@ def _record(cut: Cut, statement: Statement, evidence: Evidence) -> Cure | None:
     site = site_of(evidence.history, cut.step, cut.event)
     around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
     if around:
-        code = with_keyword(statement, around[-1], "use_reentrant", "False") or ""
-        code = "" if code == statement.text else code
+        found = with_keyword(statement, around[-1], "use_reentrant", "False")
         does = say("records inside the checkpoint, whether or not its input requires grad")
-        return Cure(does, code, "instead", statement.line) if code else None
+        cure = None if found is None else found.cure(does)
+        return None if cure is None or cure.code == statement.text else cure
     return _mode_on(cut.step, evidence)
 
 
@@ -320,9 +319,9 @@ def _with_graph(cut: Cut, evidence: Evidence) -> Cure | None:
     call = None if site is None else site.call_of("grad")
     if site is None or call is None:
         return None
-    change = keyword_change(site.statement, call, "create_graph", "True")
+    found = with_keyword(site.statement, call, "create_graph", "True")
     does = say("records how the gradient is computed, so that it has a gradient too")
-    return None if change is None else Rewriting(site.statement, (change,)).cure(does)
+    return None if found is None else found.cure(does)
 
 
 def _with_derivative(cut: Cut, evidence: Evidence) -> Cure | None:

@@ -83,23 +83,17 @@ def called_before(call: ast.Call, method: str) -> list[Change]:
     return [((row, column - len(call.func.attr.encode())), f"{method}.")]
 
 
-def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> str | None:
-    """The statement with a keyword added to a call of it, or changed."""
-    change = keyword_change(statement, call, name, value)
-    return None if change is None else statement.edited([change])
-
-
-def keyword_change(statement: Statement, call: ast.Call, name: str, value: str) -> Change | None:
-    """The change that adds a keyword to a call, or gives it another value."""
+def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> Rewriting | None:
+    """The statement with a keyword added to a call of it, or given another value."""
     for keyword in call.keywords:
         if keyword.arg is None:
             return None
         if keyword.arg == name:
-            return keyword.value, value
+            return Rewriting(statement, ((keyword.value, value),))
     row, column = end_of(call)
     has_comma = statement.segment(call)[:-1].rstrip().endswith(",")
     comma = ", " if (call.args or call.keywords) and not has_comma else ""
-    return (row, column - 1), f"{comma}{name}={value}"
+    return Rewriting(statement, (((row, column - 1), f"{comma}{name}={value}"),))
 
 
 def before(statement: Statement, code: str) -> Change | None:
