@@ -10,7 +10,6 @@ from gradviz.model.calls import Call, result_of
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
-    FlagChanged,
     Operand,
     Operation,
 )
@@ -137,16 +136,11 @@ class Cuts:
 
     def by_flag(self, key: str, step: int) -> Cut | None:
         """The line that set ``requires_grad`` to ``False``, if that still holds at a step."""
-        changes = [
-            (at, event.after)
-            for at, event in self._history.events(FlagChanged, step)
-            if event.tensor == key and event.flag == "requires_grad"
-        ]
-        off = [at for at, is_on in changes if not is_on]
-        if not off or any(is_on and off[-1] < at < step for at, is_on in changes):
+        off = self._history.switched_off(key, step)
+        if off is None:
             return None
-        line = self._history.line(off[-1])
-        return Cut("requires_grad", "requires_grad", (off[-1], 0), line, (key,), key=key)
+        line = self._history.line(off)
+        return Cut("requires_grad", "requires_grad", (off[0], 0), line, (key,), key=key)
 
     def by_gradient(self, born: int) -> Cut | None:
         """The line whose ``autograd.grad`` gave a gradient without a graph."""

@@ -14,6 +14,7 @@ from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
     Event,
+    FlagChanged,
     NodeRan,
     Note,
     NoteKind,
@@ -249,6 +250,25 @@ class History(Rows):
             row is not None and row.name == write.name and row.storage == write.storage
             for row in rows
         )
+
+    # ------------------------------------------------------------------ flags
+
+    def switched_off(self, tensor: str, until: int) -> Place | None:
+        """When ``requires_grad`` was last switched off, if that held up to a step; ``None`` too if
+        the recording did not see it.
+
+        Where in its line a flag changed is not known. In the line of the step itself it is taken
+        to be off: switched off before, or switched on after.
+        """
+        found = None
+        for place, event in self._placed.get(FlagChanged, ()):
+            if place[0] > until:
+                break
+            if not isinstance(event, FlagChanged) or event.tensor != tensor:
+                continue
+            if event.flag == "requires_grad" and (event.after is False or place[0] < until):
+                found = place if event.after is False else None
+        return found
 
     # ------------------------------------------------------------------ order
 

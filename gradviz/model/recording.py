@@ -359,9 +359,7 @@ class Recording(Printed):
     def _union(self) -> Graph:
         history, last = self.history, len(self.facts)
         nodes = tuple(history.nodes(last))
-        changed = (step.changes.roots or () for step in self.facts)
-        roots = dict.fromkeys(root for roots in changed for root in roots)
-        return Graph.of(nodes, _within(roots, nodes), tuple(history.tensors(last)))
+        return Graph.of(nodes, _within(history.all_roots, nodes), tuple(history.tensors(last)))
 
     def caption(self, index: int) -> str:
         """A sentence that says what happened at step ``index`` and why."""

@@ -136,6 +136,11 @@ class Rows:
         """Node id and output number of each root after a step."""
         return self._roots.at(step) or ()
 
+    @property
+    def all_roots(self) -> tuple[tuple[str, int], ...]:
+        """Those of all steps, the first ones first."""
+        return tuple(dict.fromkeys(root for roots in self._roots.rows for root in roots or ()))
+
     def is_alive(self, key: str, step: int) -> bool:
         """Whether a node or tensor existed after a step."""
         history = self._of(key)

@@ -21,6 +21,7 @@ from gradviz.capture import naming
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.traversal import read_walked, snapshot_of
 from gradviz.model import GradvizError, Graph, NoGraphError, NotATensorError
+from gradviz.model.reachability import entries, reachable
 
 RandomState = tuple[torch.Tensor, list[torch.Tensor]]
 
@@ -234,14 +235,8 @@ def _no_tensor(value: object) -> NotATensorError:
 
 def _below(graph: Graph) -> set[str]:
     """Nodes that a root leads to."""
-    found: set[str] = set()
-    waiting = [root for root, _ in graph.roots]
-    while waiting:
-        for entry in graph[waiting.pop()].next_functions:
-            if entry is not None and entry[0] not in found:
-                found.add(entry[0])
-                waiting.append(entry[0])
-    return found
+    starts = [key for root, _ in graph.roots for key in entries(graph[root])]
+    return set(reachable(starts, lambda key: entries(graph[key])))
 
 
 def _why_not(tensor: torch.Tensor) -> str:

@@ -6,7 +6,7 @@ import torch
 
 import gradviz
 from gradviz.model import Node, Recording, TensorInfo
-from gradviz.model.events import NodeRan
+from gradviz.model.events import FlagChanged, NodeRan
 from gradviz.model.history import History
 from gradviz.model.recording import Changes, Code, StepFacts
 from gradviz.model.source_line import SourceLine
@@ -107,3 +107,22 @@ def test_the_line_of_a_node_is_data_also_after_json() -> None:
         assert made is not None
         assert (made.line, made.text) == (node.source.line, node.source.code)
     assert y.requires_grad
+
+
+def test_a_flag_counts_as_off_in_the_line_that_changed_it() -> None:
+    def flag(is_on: bool, name: str = "requires_grad", key: str = "t0") -> tuple[FlagChanged]:
+        return (FlagChanged(key, name, not is_on, is_on),)
+
+    found = history(
+        step("start", None, tensor(0, "w"), tensor(1, "b")),
+        step("line", 1, events=flag(is_on=False)),
+        step("line", 2, events=flag(is_on=True, name="retains_grad")),
+        step("line", 3, events=flag(is_on=True)),
+        step("line", 4, events=flag(is_on=False, key="t1")),
+        step("line", 5, events=flag(is_on=False)),
+    )
+    assert [found.switched_off("t0", at) for at in range(6)] == [
+        None, (1, 0), (1, 0), (1, 0), None, (5, 0),
+    ]  # fmt: skip
+    assert found.switched_off("t1", 3) is None
+    assert found.switched_off("t1", 5) == (4, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradviz.analysis.comparing import argument
@@ -11,6 +11,7 @@ from gradviz.model.comparing import Difference
 from gradviz.model.facts import Node, SavedTensor, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.marks import Mark, MarkKind
+from gradviz.model.reachability import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +132,8 @@ class _Merging:
             yield replace(info, id=new_id, node=node, storage=None)
 
 
-def _has_circle(nodes: Iterable[Node]) -> bool:
-    below = {node.id: [e[0] for e in node.next_functions if e is not None] for node in nodes}
-    users = dict.fromkeys(below, 0)
-    for targets in below.values():
-        for target in targets:
-            users[target] += 1
-    free = [key for key, count in users.items() if not count]
-    seen = 0
-    while free:
-        seen += 1
-        for target in below[free.pop()]:
-            users[target] -= 1
-            if not users[target]:
-                free.append(target)
-    return seen < len(below)
+def _has_circle(nodes: Sequence[Node]) -> bool:
+    return sum(1 for _ in in_order(nodes)) < len(nodes)
 
 
 def marks_of(

@@ -86,10 +86,9 @@ def _had_gradient(key: str, gone: Place | None, one: Round) -> bool:
 def _taken(key: str, since: Place, one: Round) -> Place | None:
     """When a ``.grad`` was set to ``None`` or 0 by other means."""
     for step in range(since[0] + 1, one.place[0]):
-        changes = one.history.recording.facts[step].changes.tensors
-        for name, row in changes:
-            if name == key and row is not None and is_empty(row.grad):
-                return step, 0
+        row = one.history.tensor_at(key, step) if key in one.history.changed(step) else None
+        if row is not None and is_empty(row.grad):
+            return step, 0
     return None
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from gradviz.analysis.explaining.fault import Finding
 from gradviz.analysis.explaining.fixes.modes import is_switched_off
-from gradviz.analysis.explaining.silent.rounds import frozen_at
 from gradviz.analysis.explaining.silent.words import few
 from gradviz.analysis.explaining.statements import (
     expression_of,
@@ -69,7 +68,7 @@ def _is_still_trained(key: str, place: Place, history: History) -> bool:
             continue
         if (event.tensor, event.flag, event.after) == (key, "requires_grad", True):
             return True
-    frozen = frozen_at(key, place, history)
+    frozen = history.switched_off(key, place[0])
     steps = list(history.told(OptimizerStepped))
     if frozen is None:
         return any(key in e.updated for _, e in steps)
@@ -105,7 +104,7 @@ def _moving(found: list[tuple[Place, Operation]], history: History) -> MovingNor
     line = history.line(step)
     causes = [Cause("write", say("batch_norm wrote {} in training mode", statistics), line)]
     weight = next((o.tensor for o in event.inputs[3:5] if o.tensor is not None), None)
-    frozen = None if weight is None else frozen_at(weight, place, history)
+    frozen = None if weight is None else history.switched_off(weight, place[0])
     if frozen is not None:
         words = say("its parameters are frozen since then")
         causes.append(Cause("other", words, history.line(frozen)))

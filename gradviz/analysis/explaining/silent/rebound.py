@@ -75,8 +75,8 @@ def _swap(new: str, one: Round, history: History) -> Swap | None:
     step = history.born(new)
     if name is None or not step:
         return None
-    rows = history.recording.facts[step].changes.tensors
-    if not any(key == new and row is not None and row.name == name for key, row in rows):
+    first = history.tensor_at(new, step)
+    if first is None or first.name != name:
         return None
     for old in one.stepped.parameters:
         before = history.tensor(old, step - 1)

@@ -10,7 +10,6 @@ from gradviz.analysis.explaining.sites import site_of
 from gradviz.model.events import (
     Accumulated,
     Clipped,
-    FlagChanged,
     OptimizerStepped,
     ZeroedGrad,
 )
@@ -91,17 +90,6 @@ def rounds(history: History) -> Iterator[Round]:
         if event.parameters:
             yield Round(history, last.get(event.parameters), place, event)
             last[event.parameters] = place
-
-
-def frozen_at(tensor: str, until: Place, history: History) -> Place | None:
-    """When ``requires_grad`` was last switched off; ``None`` if the recording did not see it."""
-    found = None
-    for place, event in history.told(FlagChanged):
-        if place > until:
-            continue
-        if (event.tensor, event.flag) == (tensor, "requires_grad"):
-            found = place if event.after is False else None
-    return found
 
 
 def is_empty(grad: ValueSummary | None) -> bool:

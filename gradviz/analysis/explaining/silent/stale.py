@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.explaining.fault import Finding
-from gradviz.analysis.explaining.silent.rounds import Round, frozen_at, is_empty, rounds
+from gradviz.analysis.explaining.silent.rounds import Round, is_empty, rounds
 from gradviz.analysis.explaining.silent.words import few_of
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.analysis.explaining.words import summary
@@ -33,7 +33,7 @@ def stale_gradients(history: History) -> Iterator[StaleGradient]:
             info = one.before(key)
             if info is None or info.requires_grad or info.is_leaf is False:
                 continue
-            frozen = frozen_at(key, one.place, history)
+            frozen = history.switched_off(key, one.place[0])
             if _has_moved(info, one) and _is_old(info, frozen, one, history):
                 line = None if frozen is None else history.line(frozen)
                 groups[line and (line.code, line.line)].append((frozen, info))
