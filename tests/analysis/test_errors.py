@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -395,3 +399,26 @@ def test_the_text_is_the_stored_one(check_golden: Callable[[str, str], None]) ->
         pytest.skip("numbers differ between devices")
     parts = [f"== {scenario.name}\n{recorded(scenario, 'cpu')}\n" for scenario in ALL]
     check_golden("explanations.txt", "\n".join(parts))
+
+
+def test_what_has_no_position_is_said_to_be_unknown() -> None:
+    code = (
+        "import torch, gradviz\n"
+        "w = torch.ones(2, requires_grad=True)\n"
+        "with gradviz.expect_error() as error:\n"
+        "    h = w * w; h.sum().backward()\n"
+        "    h.sum().backward()\n"
+        "print(len(error.cures), *error.unknown)\n"
+    )
+    told = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "program.py"
+        file.write_text(code)
+        for options in ((), ("-X", "no_debug_ranges")):
+            run = subprocess.run(
+                [sys.executable, *options, str(file)], capture_output=True, text=True, check=True
+            )
+            told[options] = run.stdout.strip()
+    assert told[()] != "0"
+    unknown = "0 which expression of line 4 did it: Python tells no position for it"
+    assert told["-X", "no_debug_ranges"] == unknown

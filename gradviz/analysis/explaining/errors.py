@@ -11,7 +11,11 @@ from gradviz.analysis.explaining.evidence import Evidence
 from gradviz.analysis.explaining.fault import Fault, Finding
 from gradviz.analysis.explaining.faults import faults_of
 from gradviz.analysis.explaining.fixes.modules import is_activation
-from gradviz.analysis.explaining.not_followed import function_name, not_followed_words
+from gradviz.analysis.explaining.not_followed import (
+    function_name,
+    not_followed_words,
+    place_not_known,
+)
 from gradviz.analysis.explaining.statements import expression_of, is_expression
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, Explanation
@@ -79,6 +83,8 @@ def _unknown(
     yield from explanation.unknown
     if not evidence.is_recorded and explanation.line is None and not explanation.unknown:
         yield say("which line led there; gradviz.record() around the code would tell")
+    if evidence.is_recorded:
+        yield from place_not_known(found, explanation)
     function = _not_followed(fault, found, explanation, evidence)
     if function is not None:
         yield not_followed_words(function)

@@ -60,6 +60,8 @@ class Finding:
     """The call that did it, as syntax."""
     by: str = ""
     """Name of the function that did it."""
+    called: bool = False
+    """Whether a call that the recording saw did it."""
     inside: str | None = None
     """Path of the module that ran it."""
 

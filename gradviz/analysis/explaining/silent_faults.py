@@ -8,7 +8,11 @@ from typing import Any
 
 from gradviz.analysis.explaining.fault import Fault, Finding
 from gradviz.analysis.explaining.faults import SILENT
-from gradviz.analysis.explaining.not_followed import function_name, not_followed_words
+from gradviz.analysis.explaining.not_followed import (
+    function_name,
+    not_followed_words,
+    place_not_known,
+)
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import say
@@ -38,6 +42,7 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
 def _explained(fault: Fault[Any], found: Finding) -> Explanation:
     """It says so where all of it happened inside a function whose lines were not recorded."""
     one = fault.explain(found)
+    one = replace(one, unknown=(*one.unknown, *place_not_known(found, one)))
     culprit, noticed = one.cause.at if one.cause else None, one.noticed
     if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
         return one

@@ -69,6 +69,7 @@ def _of_one(suspect: Suspect, evidence: Evidence) -> SavedWritten:
         unknown=() if first is not None else (_unknown(evidence),),
         inside=None if first is None else first.module,
         by="" if first is None else first.by,
+        called=first is not None and first.event is not None,
         site=None
         if first is None or first.event is None
         else site_of(evidence.history, *first.event),

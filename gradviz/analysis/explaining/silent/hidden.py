@@ -205,6 +205,7 @@ def _finding(use: Use, acts: list[Act], is_only: bool, history: History) -> Hidd
         causes=tuple(causes),
         targets={"slot": [f"{node.id}.saved.{use.at}"], "it": [use.tensor]},
         by=acts[0].event.by,
+        called=acts[0].event.agent == "call",
         site=site_of(history, acts[0].place, acts[0].event),
         act=acts[0],
         use=use,

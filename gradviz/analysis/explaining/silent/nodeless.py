@@ -217,6 +217,7 @@ def _finding(miss: Miss, history: History) -> MissedWrite:
             "it": [info.id],
         },
         by=act.event.by,
+        called=act.event.agent == "call",
         site=site_of(history, act.place, act.event),
         act=act,
         name=name,
