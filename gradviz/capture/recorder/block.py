@@ -19,6 +19,7 @@ class Block:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._recording: Recording | None = None
         self._complete: Callable[[Recording], None] | None = None
 
     def __enter__(self) -> Recording:
@@ -27,8 +28,8 @@ class Block:
             frame = frame.f_back
         _refuse_if_it_pauses(frame)
         self._recorder.start(frame)
-        recording, self._complete = Recording.pending()
-        return recording
+        self._recording, self._complete = Recording.pending()
+        return self._recording
 
     def __exit__(
         self,
