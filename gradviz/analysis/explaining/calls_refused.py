@@ -18,7 +18,7 @@ from gradviz.analysis.explaining.paths import reachable, root_nodes
 from gradviz.analysis.explaining.roots import Root, count_of_roots, root_at
 from gradviz.analysis.explaining.words import shape
 from gradviz.model.explanation import Cause, Cure
-from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.facts import TensorInfo
 from gradviz.model.sentence import Sentence, Term, say
 from gradviz.model.words import plural
 
@@ -71,7 +71,7 @@ def not_a_scalar(evidence: Evidence) -> Iterator[RootRefused]:
         step=evidence.step,
         words={"it": found.words, "what": what},
         variables=(found.name,),
-        node=_node(found.info, evidence),
+        node=evidence.node_of(found.info),
         causes=(Cause("backward", cause, evidence.noticed),),
         targets=_target(found.info),
         evidence=evidence,
@@ -115,7 +115,7 @@ def other_shape(evidence: Evidence) -> Iterator[RootRefused]:
             "wanted": shape(root.sizes or ()),
         },
         variables=(gradient.name if gradient is not None else None, root.name),
-        node=_node(root.info, evidence),
+        node=evidence.node_of(root.info),
         causes=(Cause("backward", say("the gradient was given here"), evidence.noticed),),
         targets=_target(root.info),
         evidence=evidence,
@@ -160,7 +160,7 @@ def as_floats(found: OperandRefused) -> Iterator[Cure]:
 def non_leaf(evidence: Evidence) -> Iterator[OperandRefused]:
     """What only a leaf can do was asked of a tensor that an operation has made."""
     found = _first(evidence)
-    node = _node(found.info, evidence)
+    node = evidence.node_of(found.info)
     made = line_of(found.key, evidence)
     cause = say("{} was made by an operation", found.words)
     yield OperandRefused(
@@ -200,7 +200,7 @@ def numpy(evidence: Evidence) -> Iterator[OperandRefused]:
         step=evidence.step,
         words={"it": found.words},
         variables=(found.name,),
-        node=_node(found.info, evidence),
+        node=evidence.node_of(found.info),
         causes=(Cause("other", cause, evidence.noticed),),
         targets=_target(found.info),
         evidence=evidence,
@@ -309,10 +309,6 @@ def asked_for(found: Unused) -> Iterator[Cure]:
         return
     yield from cures_of(found.cuts, evidence)
     yield from calls.of_unused(evidence)
-
-
-def _node(info: TensorInfo | None, evidence: Evidence) -> Node | None:
-    return evidence.history.node(None if info is None else info.node, evidence.step)
 
 
 def _target(info: TensorInfo | None) -> dict[str, list[str | None]]:

@@ -168,6 +168,10 @@ class Evidence:
     def _of(self, operand: Operand) -> TensorInfo | None:
         return self.history.tensor(operand.tensor, self.step)
 
+    def node_of(self, info: TensorInfo | None) -> Node | None:
+        """The node that made a tensor, or accumulates into it."""
+        return self.history.node(None if info is None else info.node, self.step)
+
     def tensor_named(self, name: str) -> TensorInfo | None:
         """The tensor that has a name now."""
         found = [i for i in self.history.tensors(self.step) if i.name == name]

@@ -23,7 +23,7 @@ from gradviz.analysis.explaining.statements import (
     names_read,
 )
 from gradviz.model.explanation import Cause, Cure
-from gradviz.model.facts import Node, TensorInfo
+from gradviz.model.facts import TensorInfo
 from gradviz.model.sentence import Term, say
 
 
@@ -57,7 +57,7 @@ def leaf(evidence: Evidence) -> Iterator[WriteRefused]:
             "it": say("{}, a part of {}", written.words, whole) if is_part else whole,
         },
         variables=(name, written.name),
-        node=_node(base, evidence),
+        node=evidence.node_of(base),
         versions=(None, None if base is None else base.version),
         causes=(_was_to_write(by, "", written, evidence),),
         targets={"it": [None if base is None else base.id]},
@@ -83,7 +83,7 @@ def several_views(evidence: Evidence) -> Iterator[WriteRefused]:
         step=evidence.step,
         words={"by": by, "it": written.words},
         variables=(written.name, evidence.name(key)),
-        node=_node(written.info, evidence),
+        node=evidence.node_of(written.info),
         causes=tuple(causes),
         targets=_target(written),
         evidence=evidence,
@@ -174,10 +174,6 @@ def _leaf_behind(written: Given, evidence: Evidence) -> TensorInfo | None:
     on_it = evidence.history.on_storage(info.storage, evidence.step)
     leaves = [other for other in on_it if other.is_leaf and other.requires_grad]
     return leaves[0] if len(leaves) == 1 else None
-
-
-def _node(info: TensorInfo | None, evidence: Evidence) -> Node | None:
-    return evidence.history.node(None if info is None else info.node, evidence.step)
 
 
 def _was_to_write(by: str, where: str, written: Given, evidence: Evidence) -> Cause:

@@ -90,7 +90,7 @@ def _has_other_names(base: str, carried: Carried, evidence: Evidence) -> bool:
             bound = None if other == base else _last_binding(other, step, evidence)
             value = getattr(bound.node, "value", None) if bound is not None else None
             is_alias = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Starred))
-            if is_alias and base.partition(".")[0] in names_read(value):  # type: ignore[arg-type]
+            if is_alias and value and base.partition(".")[0] in names_read(value):
                 return True
     return False
 
