@@ -12,8 +12,8 @@ from typing import Any
 import gradviz
 from benchmarks.graphs import mlp
 from benchmarks.report import Table, times
-from gradviz.view.widget import STATIC
-from gradviz.view.wire import to_wire
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.widgets.base import STATIC
 
 SIZES = (25, 100, 400)
 FLAGS = (
@@ -101,7 +101,7 @@ def _measure(page: Any, sizes: tuple[int, ...], rounds: int) -> dict[str, Any]:
 
 def _message(size: int) -> str:
     state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"}
-    return json.dumps({**state, "wire": to_wire(gradviz.snapshot(mlp(size)))})
+    return json.dumps({**state, "wire": graph_document(gradviz.snapshot(mlp(size)))})
 
 
 def tables(results: dict[str, Any]) -> list[Table]:

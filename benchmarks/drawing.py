@@ -10,10 +10,10 @@ from benchmarks.graphs import mlp
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table, times
 from benchmarks.timing import Times, no_collector, seconds
-from gradviz.view import layout_engine
-from gradviz.view.drawing import draw
-from gradviz.view.outline import outline
-from gradviz.view.wire import to_wire
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph import layout_program
+from gradviz.view.graph.drawing import draw
+from gradviz.view.outlines.graph import outline
 
 SIZES = (25, 100, 400)
 
@@ -44,13 +44,13 @@ def measure(size: int, rounds: int) -> dict[str, Any]:
     for _ in range(rounds):
         with no_collector():
             found.add("snapshot", seconds(lambda: gradviz.snapshot(output)))
-            layout_engine.render.cache_clear()
+            layout_program.render.cache_clear()
             found.add("layout and drawing", seconds(lambda: draw(graph)))
             found.add("drawing", seconds(lambda: draw(graph)))
             found.add("outline", seconds(lambda: outline(graph)))
-            layout_engine.render.cache_clear()
-            found.add("all of the widget's data", seconds(lambda: to_wire(graph)))
-    wire = to_wire(graph)
+            layout_program.render.cache_clear()
+            found.add("all of the widget's data", seconds(lambda: graph_document(graph)))
+    wire = graph_document(graph)
     return {
         "boxes": len(graph),
         "ms": {

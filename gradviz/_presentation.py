@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gradviz.analysis.explaining import explanations_of
+from gradviz.analysis.explain import explanations_of
 from gradviz.model.explanation import Explanation
 from gradviz.model.presentation import Presentation
 from gradviz.model.recording import Recording
-from gradviz.view.captions import caption
-from gradviz.view.explanation_card import bundle
-from gradviz.view.text_of import text_of
+from gradviz.view.captions.caption import caption
+from gradviz.view.explanations.card import bundle
+from gradviz.view.outlines.text_of import text_of
 
 
 class FullPresentation(Presentation):

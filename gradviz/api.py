@@ -10,13 +10,13 @@ from typing import Any, Final, overload
 from torch import Tensor
 from torch.nn import Module
 
-from gradviz.analysis.auditing import audit_of
-from gradviz.analysis.comparing.findings import comparison_of
-from gradviz.analysis.holding import memory_of, memory_over
+from gradviz.analysis.audit.auditor import audit_of
+from gradviz.analysis.diff.report import comparison_of
+from gradviz.analysis.memory.count import memory_of, memory_over
 from gradviz.capture import naming
-from gradviz.capture.owners import read_owned
-from gradviz.capture.parameters import audit_facts
-from gradviz.capture.recorder import Block, Recorder
+from gradviz.capture.audit.reader import audit_facts
+from gradviz.capture.module_storages import read_owned
+from gradviz.capture.recorder import Recorder, RecordingBlock
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import (
     Explanation,
@@ -26,12 +26,12 @@ from gradviz.model import (
     OptionError,
     Recording,
 )
-from gradviz.view.explanation_view import explanation_view
-from gradviz.view.memory_figures import figures_of
+from gradviz.view.explanations.shown import explanation_view
+from gradviz.view.figures.memory import figures_of
 from gradviz.view.options import DrawOptions
-from gradviz.view.picture import Picture
-from gradviz.view.player import Player
-from gradviz.view.report import Report
+from gradviz.view.widgets.picture import Picture
+from gradviz.view.widgets.player import Player
+from gradviz.view.widgets.report import ReportWidget
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
@@ -45,7 +45,7 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
     Two traces stay until the graph dies, neither of which autograd looks at: since torch 2.13
     every node that Python has touched keeps its wrapper (about 50 bytes), and in graphs of more
     than 1,000 nodes some nodes get an entry in ``node.metadata`` that keeps torch from
-    overflowing the C stack when it frees them (see :mod:`gradviz.capture.depth`).
+    overflowing the C stack when it frees them (see :mod:`gradviz.capture.deep_graphs`).
 
     Args:
         outputs: Tensors that require grad, or lists, tuples and dicts of them; a module among
@@ -191,7 +191,7 @@ def audit(
     *,
     recording: Recording | None = None,
     names: Mapping[str, Tensor] | None = None,
-) -> Report:
+) -> ReportWidget:
     """Say per parameter whether it gets a gradient from ``loss``, and if not, why not.
 
     Works before and after ``backward()``, and also where the loss has no graph at all. Read are
@@ -241,7 +241,9 @@ def audit(
             f"recording= is a {type(recording).__name__}, not a Recording. It is what a block "
             "binds: with gradviz.record() as recording: loss = model(x).sum()"
         )
-    return Report(audit_of(audit_facts(loss, model, optimizer, names, naming.caller()), recording))
+    return ReportWidget(
+        audit_of(audit_facts(loss, model, optimizer, names, naming.caller()), recording)
+    )
 
 
 def record(
@@ -283,7 +285,7 @@ def record(
         >>> [recording.graph[node].name for node in recording.backward_order]
         ['MulBackward0', 'AccumulateGrad']
     """
-    return Block(Recorder(into, values, anomaly, label, progress))
+    return RecordingBlock(Recorder(into, values, anomaly, label, progress))
 
 
 def memory(
@@ -292,7 +294,7 @@ def memory(
     *,
     names: Mapping[str, Tensor] | None = None,
     step: int | None = None,
-) -> Report:
+) -> ReportWidget:
     """Count what a graph keeps in memory for backward, and say which nodes and modules keep it.
 
     Counted are the storages behind saved tensors: each once, with all its bytes, at the first
@@ -352,10 +354,10 @@ def memory(
         )
     else:
         found = memory_of(*read_owned(loss, model, names, naming.caller()))
-    return Report(found, figures=figures_of(found))
+    return ReportWidget(found, figures=figures_of(found))
 
 
-def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> Report:
+def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:
     """What differs between two graphs or two recordings: sentences, a table and one picture.
 
     Nodes are matched by the structure around them, and by names where it leaves a choice; tensors
@@ -403,7 +405,7 @@ def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = Non
         _read(which, given, names, frame) if one is None else one
         for which, given, one in zip(("before", "after"), (before, after), ready)
     ]
-    return Report(comparison_of(*sides))
+    return ReportWidget(comparison_of(*sides))
 
 
 def _read(
@@ -424,7 +426,7 @@ def _compared(which: str, given: Any) -> Graph | Recording | None:
     if naming.is_tensor(given) or (isinstance(given, (list, tuple, dict)) and given):
         return None
     kind = "None" if given is None else f"a {type(given).__name__}"
-    if isinstance(given, Report):
+    if isinstance(given, ReportWidget):
         kind = "a report without a graph"
     raise NotATensorError(
         f"{which} is {kind}; compare() takes a tensor that requires grad or several, a Graph, "

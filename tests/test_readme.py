@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradviz.view.widget import GraphWidget
+from gradviz.view.widgets.base import GraphWidget
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "README.svg"

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.calls import Call, result_of
+from gradviz.model.calls import RecordedCall, result_of
+from gradviz.model.cut_reasons import CALLS_THAT_CUT, COPIED, REASONS, WAS_FROZEN, CutReason
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
@@ -14,10 +15,9 @@ from gradviz.model.events import (
     Operation,
 )
 from gradviz.model.explanation import CodeLine
-from gradviz.model.history import History, Place
+from gradviz.model.history import EventPlace, History
 from gradviz.model.reachability import reachable
-from gradviz.model.reasons import CALLS_THAT_CUT, COPIED, REASONS, WAS_FROZEN, CutReason
-from gradviz.model.sentence import Part, Sentence, Term, listed, say
+from gradviz.model.sentence import Sentence, SentencePart, Term, listed, say
 
 FROM_VALUES: Final = frozenset(
     {"tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "Tensor"}
@@ -32,7 +32,7 @@ class Cut:
     reason: CutReason
     call: str
     """Name of the function."""
-    place: Place
+    place: EventPlace
     at: CodeLine | None
     tensors: tuple[str, ...] = ()
     """Ids of the tensors that were on the graph; of one without a name, of those before it."""
@@ -94,7 +94,7 @@ class Cuts:
     def __init__(self, history: History, until: int) -> None:
         self._history = history
         self._until = until
-        self._by_call: dict[tuple[Place, str], Cut] = {}
+        self._by_call: dict[tuple[EventPlace, str], Cut] = {}
         ended = {event.number: step for step, event in history.events(BackwardEnded, until)}
         self._given = {
             ended[event.number]: event
@@ -103,20 +103,20 @@ class Cuts:
         }
         """The first ``autograd.grad`` of each step that gave gradients without a graph."""
 
-    def by_call(self, call: Call, key: str) -> Cut:
+    def by_call(self, call: RecordedCall, key: str) -> Cut:
         """The cut that a call made: one of its results has no graph, or the value left torch."""
         if (call.place, key) not in self._by_call:
             self._by_call[call.place, key] = self._made_by(call, key)
         return self._by_call[call.place, key]
 
-    def _made_by(self, call: Call, key: str) -> Cut:
+    def _made_by(self, call: RecordedCall, key: str) -> Cut:
         tensors, node = self._sources(call)
         line = self._history.line(call.place)
         made, operation = call.made, call.operation
         reason = _reason(call, key)
         return Cut(reason, call.name, call.place, line, tensors, node, made, key, operation)
 
-    def _sources(self, call: Call) -> tuple[tuple[str, ...], str | None]:
+    def _sources(self, call: RecordedCall) -> tuple[tuple[str, ...], str | None]:
         """Known tensors that required grad, or from which those were computed, and the last node
         on the way."""
         node: str | None = None
@@ -151,7 +151,7 @@ class Cuts:
         return Cut("create_graph", "grad", (born, 0), line, started=started)
 
 
-def _reason(call: Call, key: str) -> CutReason:
+def _reason(call: RecordedCall, key: str) -> CutReason:
     """Why a result hangs on no graph."""
     reason = "" if call.operation is None else call.operation.reason
     known = next((one for one in CALLS_THAT_CUT if one == reason), None)
@@ -179,7 +179,7 @@ def called(name: str) -> str:
     return {"data": ".data", "requires_grad": "requires_grad = False"}.get(name, f"{name}()")
 
 
-def cut_words(cut: Cut, of: Part | None = None, where: Part = "") -> Sentence:
+def cut_words(cut: Cut, of: SentencePart | None = None, where: SentencePart = "") -> Sentence:
     """What a cut did, in a sentence.
 
     Args:
@@ -192,7 +192,7 @@ def cut_words(cut: Cut, of: Part | None = None, where: Part = "") -> Sentence:
         >>> cut_words(Cut("detach", "detach", (3, 0), None), "h", " in line 3")
         'detach() in line 3 cut off the value of h'
     """
-    value: Part = "it" if of is None else "a value"
+    value: SentencePart = "it" if of is None else "a value"
     if of:
         value = say("the value of {}" if cut.node is None else "a value computed from {}", of)
     it = of if of and cut.node is None else value

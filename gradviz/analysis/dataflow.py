@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from gradviz.analysis.cuts import FROM_VALUES, Cut, Cuts
-from gradviz.model.calls import Call
+from gradviz.model.calls import RecordedCall
 from gradviz.model.events import HIDES_CALLS, Note
 from gradviz.model.explanation import CodeLine
-from gradviz.model.history import UNKNOWN, History, Place
+from gradviz.model.history import UNKNOWN, EventPlace, History
 from gradviz.model.reachability import reachable
 
 _MOST: Final = 10_000
@@ -62,7 +62,7 @@ class Origins:
         self._cuts.setdefault((cut.step, cut.call, where, *tensors), cut)
 
 
-def _order(cut: Cut) -> tuple[bool, Place, list[int]]:
+def _order(cut: Cut) -> tuple[bool, EventPlace, list[int]]:
     is_flag = cut.reason == "requires_grad"
     return is_flag, cut.place, [int(key[1:]) for key in cut.tensors if is_flag]
 
@@ -71,7 +71,7 @@ def _order(cut: Cut) -> tuple[bool, Place, list[int]]:
 class Uses:
     """Where the numbers of a parameter went."""
 
-    uses: list[Call] = field(default_factory=list)
+    uses: list[RecordedCall] = field(default_factory=list)
     """Calls that took the parameter itself."""
     exits: list[Cut] = field(default_factory=list)
     """First cuts on the ways by which its numbers, or what came of them, left torch."""
@@ -81,7 +81,7 @@ class Uses:
     """Whether they are cuts; else one of them is, and the others may be."""
     is_live: bool = False
     """Whether they came in by calls that were all recorded."""
-    several: Call | None = None
+    several: RecordedCall | None = None
     """The first of these that gave several results: not each need hang on all that it took."""
 
 
@@ -90,7 +90,7 @@ class _Need:
     """A tensor object whose making is looked for."""
 
     key: str
-    place: Place
+    place: EventPlace
     """Only calls before this one can have made it."""
     requires: bool
     """Whether it required grad then."""
@@ -104,8 +104,8 @@ class _State:
 
     is_live: bool = False
     """Whether it hangs on the parameter's graph."""
-    maker: Call | None = None
-    several: Call | None = None
+    maker: RecordedCall | None = None
+    several: RecordedCall | None = None
     """The first call on the way that gave several results."""
     cuts: dict[Cut, None] = field(default_factory=dict)
 
@@ -127,8 +127,8 @@ class Dataflow:
             call for call in history.calls if call.step <= self._until and not call.is_recomputed
         ]
         self._cuts = Cuts(history, self._until)
-        self._makers: dict[str, list[Call]] = {}
-        self._exits: dict[int, list[Call]] = {}
+        self._makers: dict[str, list[RecordedCall]] = {}
+        self._exits: dict[int, list[RecordedCall]] = {}
         for call in self.calls:
             for key in call.made:
                 self._makers.setdefault(key, []).append(call)
@@ -138,7 +138,7 @@ class Dataflow:
         self.missing = next((note for note in notes if note.about in HIDES_CALLS), None)
         """What the recording says of calls that it has left out."""
 
-    def maker(self, key: str, place: Place) -> Call | None:
+    def maker(self, key: str, place: EventPlace) -> RecordedCall | None:
         """The last call before a place that made or wrote a tensor object."""
         calls = self._makers.get(key, [])
         before = bisect_left(calls, place, key=lambda call: call.place)
@@ -159,7 +159,7 @@ class Dataflow:
             for key in keys
             for row in [self.history.tensor(key, self._until)]
         ]
-        seen: set[tuple[str, Place]] = set()
+        seen: set[tuple[str, EventPlace]] = set()
         while todo and len(seen) < _MOST:
             need = todo.pop()
             if (need.key, need.place) not in seen:
@@ -185,7 +185,7 @@ class Dataflow:
             need = replace(need, through=(*need.through, line))
         return _taken(call, need)
 
-    def _is_cut(self, call: Call, need: _Need) -> bool:
+    def _is_cut(self, call: RecordedCall, need: _Need) -> bool:
         """Whether what a call took required grad, and this result has nothing of that."""
         if call.operation is None or not call.operation.required:
             return False
@@ -284,7 +284,7 @@ class Dataflow:
         _finish(found, [states[key] for key in losses if key in states])
         return found
 
-    def on_the_way(self, cut: Cut) -> Iterator[Call]:
+    def on_the_way(self, cut: Cut) -> Iterator[RecordedCall]:
         """The first calls with a node that took what a cut gave, or what came of that."""
         keys = {cut.key}
         for call in self.calls:
@@ -307,7 +307,7 @@ class Dataflow:
     def _readers(self, node: str) -> Iterator[str]:
         return (reader.id for reader in self.history.readers(node))
 
-    def _differentiated(self, key: str, call: Call, leading: set[str]) -> Cut | None:
+    def _differentiated(self, key: str, call: RecordedCall, leading: set[str]) -> Cut | None:
         """A gradient without a graph, of something that the parameter leads to."""
         if self._makers.get(key):
             return None
@@ -319,7 +319,7 @@ class Dataflow:
         return replace(given, key=key)
 
     def _arrive(
-        self, state: _State, key: str, call: Call, parameter: str, leading: set[str]
+        self, state: _State, key: str, call: RecordedCall, parameter: str, leading: set[str]
     ) -> _State:
         """What a tensor brings into a call."""
         if call.recorded is None:
@@ -348,21 +348,21 @@ class Dataflow:
         """The line that froze a tensor, if it is frozen at the last step."""
         return self._cuts.by_flag(key, self._until)
 
-    def _frozen(self, parameter: str, call: Call) -> Cut:
+    def _frozen(self, parameter: str, call: RecordedCall) -> Cut:
         """Why a parameter did not require grad when a call took it."""
         cut = self._cuts.by_flag(parameter, call.step)
         if cut is None:
             cut = replace(self._cuts.by_call(call, ""), reason="requires_grad", key=parameter)
         return cut
 
-    def _exit(self, arrived: Sequence[_State], call: Call) -> Cut:
+    def _exit(self, arrived: Sequence[_State], call: RecordedCall) -> Cut:
         """What cut first on the way out of torch."""
         if any(state.is_live for state in arrived):
             return self._cuts.by_call(call, "")
         cuts = (cut for state in arrived for cut in state.cuts)
         return replace(min(cuts, key=lambda cut: cut.place), has_left=True)
 
-    def _leave(self, arrived: Sequence[_State], call: Call, key: str) -> _State:
+    def _leave(self, arrived: Sequence[_State], call: RecordedCall, key: str) -> _State:
         """What a result has of what its call took."""
         cuts: dict[Cut, None] = {}
         live = any(state.is_live for state in arrived)
@@ -377,7 +377,7 @@ class Dataflow:
         return _State(live, call, several if live else None, cuts)
 
 
-def _taken(call: Call, need: _Need) -> list[_Need]:
+def _taken(call: RecordedCall, need: _Need) -> list[_Need]:
     """What a call took, as what is looked for next."""
     known = call.operation is not None
     return [

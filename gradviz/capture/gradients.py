@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from gradviz.capture import autograd
-from gradviz.model.auditing_facts import Gradient
+from gradviz.model.audit_input import Gradient
 
 
 def gradient_of(grad: torch.Tensor) -> Gradient:

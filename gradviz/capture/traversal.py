@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd, naming, threads
-from gradviz.capture.depth import make_safe_to_free
+from gradviz.capture.anomaly_source import sources
+from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.derivatives import Derivative, lookup
-from gradviz.capture.facts import FactColumns, Facts
-from gradviz.capture.outputs import Root, place, split
-from gradviz.capture.source import sources
+from gradviz.capture.node_reader import FactColumns, NodeReader
+from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import Graph
 from gradviz.model.columns import Columns
@@ -181,7 +181,7 @@ def read_walked(
         index: As ``walk`` returned it.
         facts: As in :func:`snapshot_of`.
     """
-    reader = Facts(nodes, tensors, facts)
+    reader = NodeReader(nodes, tensors, facts)
     with threads.undisturbed(index):
         reader.read(range(len(nodes)))
         tensors.read_grads()

@@ -8,7 +8,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.model import ValueSummary
-from gradviz.model.facts import Number
+from gradviz.model.records import Number
 
 MOST_VALUES: Final = 8
 

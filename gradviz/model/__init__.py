@@ -5,8 +5,8 @@ Numbers and strings only: nothing in this room holds a tensor or a node of torch
 program alive. Nothing here imports torch.
 """
 
-from gradviz.model.auditing import Audit, ParameterAudit
-from gradviz.model.comparing import Comparison, Difference
+from gradviz.model.audit import Audit, ParameterAudit
+from gradviz.model.diff import Comparison, Difference
 from gradviz.model.errors import (
     GradvizError,
     GraphBusyError,
@@ -21,10 +21,10 @@ from gradviz.model.errors import (
     UnsupportedTorchError,
 )
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
-from gradviz.model.facts import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.graph import Graph
-from gradviz.model.holding import Memory
+from gradviz.model.memory import Memory
 from gradviz.model.recording import Recording, Step
+from gradviz.model.records import Edge, Hook, Node, SavedTensor, TensorInfo, ValueSummary
 
 __all__ = [
     "Audit",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gradviz.model.events import Operand, Operation, Write
 
 if TYPE_CHECKING:
-    from gradviz.model.history import History, Place
+    from gradviz.model.history import EventPlace, History
 
 _SHAPES_ONLY: Final = frozenset(
     {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
@@ -21,11 +21,11 @@ _OVERWRITES: Final = frozenset({"copy_", "zero_", "fill_", "normal_", "uniform_"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """A call of torch, or what a write in place did to one more tensor."""
 
     name: str
-    place: Place
+    place: EventPlace
     reads: tuple[str, ...]
     """Keys of the tensor objects whose numbers its results have."""
     made: tuple[str, ...]
@@ -67,13 +67,13 @@ def result_of(operation: Operation, key: str) -> Operand | None:
     return dict(zip(operation.made, operation.outputs)).get(key)
 
 
-def calls_of(history: History) -> Iterator[Call]:
+def calls_of(history: History) -> Iterator[RecordedCall]:
     """All calls of a recording."""
     for step, facts in enumerate(history.recording.facts):
         for at, event in enumerate(facts.events):
             place = step, at
             if isinstance(event, Operation):
-                yield Call(event.name, place, _numbers_of(event), event.made, event)
+                yield RecordedCall(event.name, place, _numbers_of(event), event.made, event)
             elif isinstance(event, Write) and event.reads and event.agent != "assignment":
                 # What the call gives back is told by its operation, which follows.
                 own = history.call_of(place, event)
@@ -81,7 +81,7 @@ def calls_of(history: History) -> Iterator[Call]:
                 changed = dict.fromkeys((*event.made, *event.tensors))
                 made = tuple(key for key in changed if key not in given)
                 if made:
-                    yield Call(event.by, place, event.reads, made, own)
+                    yield RecordedCall(event.by, place, event.reads, made, own)
 
 
 def _numbers_of(event: Operation) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, overload
 
-from gradviz.model.facts import Attribute, Hook, Node, NodeState, SavedTensor
+from gradviz.model.records import Attribute, Hook, Node, NodeState, SavedTensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from gradviz.model.facts import Attribute, Hook, SavedTensor, ValueSummary
+from gradviz.model.records import Attribute, Hook, SavedTensor, ValueSummary
 
 NotRecorded: TypeAlias = Literal[
     "",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from gradviz.model.marks import Mark
+from gradviz.model.highlights import Highlight
 from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
 from gradviz.model.sentence import Sentence
@@ -146,7 +146,7 @@ class Explanation(Printed):
     """One or two changes that are known to work."""
     unknown: tuple[Sentence, ...] = ()
     """What is not known, and what would tell it."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Highlight, ...] = ()
     """What to mark in a picture of the graph."""
     step: int | None = None
     """Step of the recording at which it was noticed."""

@@ -11,7 +11,7 @@ from gradviz.model.reachability import entries, reachable
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierBackward:
     """The backward that freed it."""
 
     number: int
@@ -23,7 +23,7 @@ class Earlier:
     at: CodeLine | None
 
 
-def freed_by(node: str, history: History, until: int) -> Earlier | None:
+def freed_by(node: str, history: History, until: int) -> EarlierBackward | None:
     """The backward that freed what a node had saved, if that is known.
 
     Args:
@@ -42,7 +42,7 @@ def freed_by(node: str, history: History, until: int) -> Earlier | None:
     ended = [s for s, e in history.events(BackwardEnded, until) if e.number == number]
     step = ended[0] if ended else since
     line = None if history.is_summed_up(since) else history.line(since)
-    return Earlier(event.number, since, step, event, line and replace(line, step=step))
+    return EarlierBackward(event.number, since, step, event, line and replace(line, step=step))
 
 
 def _would_have_freed(node: str, history: History, until: int) -> int | None:

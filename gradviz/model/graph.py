@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from gradviz.model import document
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.errors import UnknownNodeError
-from gradviz.model.facts import Edge, Node, TensorInfo
 from gradviz.model.presentation import Printed
+from gradviz.model.records import Edge, Node, TensorInfo
+from gradviz.model.serialization import graph
 
 
 class Graph(Printed):
@@ -239,7 +239,7 @@ class Graph(Printed):
         The device is named once, in the header, when all tensors share it; fields that have
         their default value are left out.
         """
-        return document.write(self.roots, self.nodes, self._tensors, self.device)
+        return graph.write(self.roots, self.nodes, self._tensors, self.device)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:
@@ -248,7 +248,7 @@ class Graph(Printed):
         Raises:
             ValueError: If the text is not JSON or not a gradviz graph of this format.
         """
-        nodes, roots, tensors = document.read(text)
+        nodes, roots, tensors = graph.read(text)
         return cls.of(nodes, roots, tensors)
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias, TypeVar
 
-from gradviz.model.calls import Call, calls_of
+from gradviz.model.calls import RecordedCall, calls_of
 from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
@@ -22,13 +22,13 @@ from gradviz.model.events import (
     Write,
 )
 from gradviz.model.explanation import CodeLine
-from gradviz.model.facts import Node
+from gradviz.model.records import Node
 from gradviz.model.rows import Rows
 from gradviz.model.sentence import Sentence, Term
 from gradviz.model.source_line import SourceLine
 
 Kind = TypeVar("Kind", bound=Event)
-Place: TypeAlias = "tuple[int, int]"
+EventPlace: TypeAlias = "tuple[int, int]"
 """Step, and place among its events."""
 UNKNOWN: Final = 1 << 30
 """Place of what happened at some time during its step."""
@@ -43,10 +43,10 @@ ALIASES: Final = frozenset(_SAME_MEMORY.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class WriteEvent:
     """A write in place."""
 
-    place: Place
+    place: EventPlace
     event: Write
     operation: Operation | None = None
     """The call that wrote, if the recording saw one."""
@@ -69,13 +69,13 @@ class Act:
             return next(iter(self.event.reads), None)
         return made[0] if len(made) == 1 else None
 
-    def is_after(self, place: Place) -> bool:
+    def is_after(self, place: EventPlace) -> bool:
         """Whether it certainly happened after something else."""
         if self.is_exact and place[1] != UNKNOWN:
             return self.place > place
         return self.place[0] > place[0]
 
-    def is_before(self, place: Place) -> bool:
+    def is_before(self, place: EventPlace) -> bool:
         """Whether it certainly happened before something else."""
         if place[0] == self.place[0] and (not self.is_exact or place[1] == UNKNOWN):
             return False
@@ -85,7 +85,7 @@ class Act:
 class History(Rows):
     """Everything a recording knows, indexed once; ``recording.history`` is the one of a recording.
 
-    Steps are places in ``recording.steps``; a :data:`Place` is more exact and names an event of a
+    Steps are places in ``recording.steps``; a :data:`EventPlace` is more exact and names an event of a
     step. What is asked for is found when it is first asked for, and kept.
 
     Args:
@@ -105,8 +105,8 @@ class History(Rows):
     # ----------------------------------------------------------------- events
 
     @cached_property
-    def _placed(self) -> dict[type[Event], list[tuple[Place, Event]]]:
-        found: dict[type[Event], list[tuple[Place, Event]]] = defaultdict(list)
+    def _placed(self) -> dict[type[Event], list[tuple[EventPlace, Event]]]:
+        found: dict[type[Event], list[tuple[EventPlace, Event]]] = defaultdict(list)
         for step, facts in enumerate(self.recording.facts):
             for at, event in enumerate(facts.events):
                 found[type(event)].append(((step, at), event))
@@ -118,7 +118,7 @@ class History(Rows):
             if since <= step <= until and isinstance(event, kind):
                 yield step, event
 
-    def told(self, kind: type[Kind]) -> Iterator[tuple[Place, Kind]]:
+    def told(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
         """Events of a kind with their places, up to where the recording tells everything."""
         for place, event in self._placed.get(kind, ()):
             if place[0] >= self._told_until:
@@ -159,7 +159,7 @@ class History(Rows):
 
     # ------------------------------------------------------------------ lines
 
-    def line(self, when: Place | int | None) -> CodeLine | None:
+    def line(self, when: EventPlace | int | None) -> CodeLine | None:
         """The line that ran, or runs, at a step."""
         if when is None:
             return None
@@ -224,15 +224,15 @@ class History(Rows):
     # ---------------------------------------------------------------- writing
 
     @cached_property
-    def acts(self) -> dict[str | None, list[Act]]:
+    def acts(self) -> dict[str | None, list[WriteEvent]]:
         """Writes by storage, those that gave a tensor the memory it has left out."""
-        found: dict[str | None, list[Act]] = defaultdict(list)
+        found: dict[str | None, list[WriteEvent]] = defaultdict(list)
         for place, event in self.told(Write):
             if not self._is_idle(event, place[0]):
-                found[event.storage].append(Act(place, event, self.call_of(place, event)))
+                found[event.storage].append(WriteEvent(place, event, self.call_of(place, event)))
         return found
 
-    def call_of(self, place: Place, write: Write) -> Operation | None:
+    def call_of(self, place: EventPlace, write: Write) -> Operation | None:
         """The operation that a write was part of, which stands behind it."""
         for event in self.recording.facts[place[0]].events[place[1] + 1 :]:
             if isinstance(event, Operation):
@@ -253,7 +253,7 @@ class History(Rows):
 
     # ------------------------------------------------------------------ flags
 
-    def switched_off(self, tensor: str, until: int) -> Place | None:
+    def switched_off(self, tensor: str, until: int) -> EventPlace | None:
         """When ``requires_grad`` was last switched off, if that held up to a step; ``None`` too if
         the recording did not see it.
 
@@ -273,7 +273,7 @@ class History(Rows):
     # ------------------------------------------------------------------ order
 
     @cached_property
-    def births(self) -> dict[str, Place]:
+    def births(self) -> dict[str, EventPlace]:
         """When each node was made: by the first call that gave it or leads to it."""
         first = {key: history.rows[0] for key, history in self._nodes.items()}
         seen = {key: history.steps[0] for key, history in self._nodes.items()}
@@ -292,19 +292,19 @@ class History(Rows):
                 found[key] = (step, UNKNOWN)
         return found
 
-    def birth(self, node: str) -> Place:
+    def birth(self, node: str) -> EventPlace:
         """When a node was made."""
         return self.births.get(node, (0, UNKNOWN))
 
     @cached_property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[RecordedCall, ...]:
         """All calls of torch, and writes in place, in the order in which they ran."""
         return tuple(calls_of(self))
 
     @cached_property
-    def makers(self) -> dict[str, tuple[Place, Operation]]:
+    def makers(self) -> dict[str, tuple[EventPlace, Operation]]:
         """The call that made a tensor object, by its key."""
-        found: dict[str, tuple[Place, Operation]] = {}
+        found: dict[str, tuple[EventPlace, Operation]] = {}
         for call in self.calls:
             event = call.operation
             if event is None or call.step >= self._told_until:
@@ -314,7 +314,7 @@ class History(Rows):
                     found.setdefault(key, (call.place, event))
         return found
 
-    def aliases(self, key: str | None) -> Iterator[tuple[Place, Operation]]:
+    def aliases(self, key: str | None) -> Iterator[tuple[EventPlace, Operation]]:
         """Calls by which a tensor object was made from another with the same memory, the last
         one first; they end at a tensor that something else made."""
         while key is not None and key in self.makers:
@@ -334,7 +334,7 @@ class History(Rows):
         return frozenset(event.number for event in ended if event.raised)
 
     @cached_property
-    def runs(self) -> list[tuple[Place, NodeRan]]:
+    def runs(self) -> list[tuple[EventPlace, NodeRan]]:
         """Nodes that backwards ran, without those of backwards that raised."""
         return [(p, ran) for p, ran in self.told(NodeRan) if ran.backward not in self._raised]
 
@@ -356,7 +356,7 @@ class History(Rows):
         return events[:place], events[place:]
 
     @cached_property
-    def started(self) -> dict[int, tuple[Place, BackwardStarted]]:
+    def started(self) -> dict[int, tuple[EventPlace, BackwardStarted]]:
         """Backwards by number, without those that raised."""
         found = {event.number: (place, event) for place, event in self.told(BackwardStarted)}
         return {number: pair for number, pair in found.items() if number not in self._raised}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from gradviz.model.facts import Node
 from gradviz.model.graph import Graph
+from gradviz.model.records import Node
 
 Place = TypeVar("Place", bound=Hashable)
 

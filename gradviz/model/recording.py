@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast,
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan
 from gradviz.model.explanation import Explanation
-from gradviz.model.facts import Node, TensorInfo
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
+from gradviz.model.records import Node, TensorInfo
 
 if TYPE_CHECKING:
     from gradviz.model.history import History
@@ -48,7 +48,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RowChanges:
     """What differs from the step before: whole rows, ``None`` where one ceased to exist."""
 
     nodes: tuple[tuple[str, Node | None], ...] = ()
@@ -58,7 +58,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class StepFacts:
+class StepRecord:
     """One step as it is stored; :class:`Step` is what is handed out."""
 
     kind: StepKind
@@ -68,7 +68,7 @@ class StepFacts:
     """Place in ``recording.codes`` of the source that ``line`` belongs to."""
     node: str | None
     events: tuple[Event, ...]
-    changes: Changes
+    changes: RowChanges
     saved_bytes: int
     """Bytes kept alive by saved tensors, each storage counted once."""
     memory: int | None
@@ -99,7 +99,7 @@ class Step:
         self._recording = recording
         self.index: int = index
         """Place in ``recording.steps``, from 0."""
-        self.facts: StepFacts = recording.facts[index]
+        self.facts: StepRecord = recording.facts[index]
         """The step as it is stored."""
 
     @property
@@ -202,14 +202,14 @@ class Steps(Sequence[Step]):
 class _Recorded:
     """What a recording holds."""
 
-    facts: tuple[StepFacts, ...]
+    facts: tuple[StepRecord, ...]
     codes: tuple[Code, ...] = ()
     device: str | None = None
     label: str = ""
     kind: RecordingKind = "whole"
 
 
-_NOTHING: Final = _Recorded((StepFacts("start", 0, None, 0, None, (), Changes(), 0, None),))
+_NOTHING: Final = _Recorded((StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None),))
 """What is recorded before any code has run."""
 
 
@@ -232,7 +232,7 @@ class Recording(Printed):
 
     def __init__(
         self,
-        facts: Sequence[StepFacts],
+        facts: Sequence[StepRecord],
         codes: Sequence[Code] = (),
         device: str | None = None,
         label: str = "",
@@ -260,7 +260,7 @@ class Recording(Printed):
         return recording, lambda found: once.put(found._recorded.value)
 
     @property
-    def facts(self) -> tuple[StepFacts, ...]:
+    def facts(self) -> tuple[StepRecord, ...]:
         """The steps as they are stored."""
         return self._recorded.value.facts
 
@@ -393,7 +393,7 @@ class Recording(Printed):
 
     def to_json(self) -> str:
         """The recording as JSON text, the same bytes for the same recording."""
-        from gradviz.model.recording_document import write
+        from gradviz.model.serialization.recording import write
 
         return write(self)
 
@@ -404,7 +404,7 @@ class Recording(Printed):
         Raises:
             ValueError: If the text is not JSON or not a gradviz recording of this format.
         """
-        from gradviz.model.recording_document import read
+        from gradviz.model.serialization.recording import read
 
         return read(text)
 

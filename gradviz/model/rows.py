@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gradviz.model.facts import Node, Number, TensorInfo
+from gradviz.model.records import Node, Number, TensorInfo
 
 if TYPE_CHECKING:
     from gradviz.model.recording import Recording

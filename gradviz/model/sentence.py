@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, TypeAlias
 
-from gradviz.model.words import plural
+from gradviz.model.formatting import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Term:
         return self.text
 
 
-Part: TypeAlias = "str | Term"
+SentencePart: TypeAlias = "str | Term"
 
 
 class Sentence(str):
@@ -43,11 +43,11 @@ class Sentence(str):
     """
 
     __slots__ = ("parts",)
-    parts: tuple[Part, ...]
+    parts: tuple[SentencePart, ...]
     """The text in pieces: what names nothing, and terms."""
 
-    def __new__(cls, *parts: Part) -> Sentence:  # noqa: D102 (as the class says)
-        flat: list[Part] = []
+    def __new__(cls, *parts: SentencePart) -> Sentence:  # noqa: D102 (as the class says)
+        flat: list[SentencePart] = []
         for part in parts:
             for piece in part.parts if isinstance(part, Sentence) else (part,):
                 if isinstance(piece, str) and flat and isinstance(flat[-1], str):
@@ -66,7 +66,7 @@ class Sentence(str):
     def __radd__(self, other: str) -> Sentence:
         return Sentence(other, self)
 
-    def __reduce__(self) -> tuple[type[Sentence], tuple[Part, ...]]:
+    def __reduce__(self) -> tuple[type[Sentence], tuple[SentencePart, ...]]:
         return Sentence, self.parts
 
     @property
@@ -87,7 +87,7 @@ def say(template: str, *things: Any, **named: Any) -> Sentence:
         >>> say("{} saved {} at version {}", Term("n0", "ExpBackward0"), Term("t1", "y"), 0).terms
         (Term(id='n0', text='ExpBackward0', step=None), Term(id='t1', text='y', step=None))
     """
-    parts: list[Part] = []
+    parts: list[SentencePart] = []
     count = 0
     for text, field, form, _ in Formatter().parse(template):
         parts.append(text)
@@ -101,27 +101,29 @@ def say(template: str, *things: Any, **named: Any) -> Sentence:
     return Sentence(*parts)
 
 
-def joined(items: Iterable[Part], separator: str = ", ") -> Sentence:
+def joined(items: Iterable[SentencePart], separator: str = ", ") -> Sentence:
     """Parts with a separator between them.
 
     Examples:
         >>> joined(["a", Term("t1", "b")], "; ")
         'a; b'
     """
-    parts: list[Part] = []
+    parts: list[SentencePart] = []
     for place, item in enumerate(items):
         parts += [separator, item] if place else [item]
     return Sentence(*parts)
 
 
-def listed(items: Sequence[Part], most: int | None = None, thing: str = "other") -> Sentence:
+def listed(
+    items: Sequence[SentencePart], most: int | None = None, thing: str = "other"
+) -> Sentence:
     """``a, b and c``; with ``most``, what is beyond it is counted.
 
     Examples:
         >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], 2)
         ('a, b and c', 'a, b and 2 others')
     """
-    shown: list[Part] = list(items if most is None else items[:most])
+    shown: list[SentencePart] = list(items if most is None else items[:most])
     if len(items) > len(shown):
         more = len(items) - len(shown)
         shown.append(plural(more, thing))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from gradviz.model.events import OptimizerStepped, Write
 from gradviz.model.explanation import CodeLine
-from gradviz.model.facts import Node, SavedTensor
-from gradviz.model.history import History, Place
+from gradviz.model.history import EventPlace, History
+from gradviz.model.records import Node, SavedTensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Written:
     at: CodeLine | None = None
     tensor: str | None = None
     """Id of the tensor that has the name."""
-    event: tuple[Place, Write] | None = None
+    event: tuple[EventPlace, Write] | None = None
     """The write itself, with its place; ``None`` for that of an optimizer."""
 
     @property
@@ -122,7 +122,7 @@ def _next_write(events: tuple[object, ...], storage: str | None) -> Write | None
     return next(found, None)
 
 
-def _written(event: Write, place: Place, history: History) -> Written:
+def _written(event: Write, place: EventPlace, history: History) -> Written:
     step = place[0]
     called = history.call_of(place, event)
     infos = [info for info in history.tensors(step) if info.name == event.name]

@@ -114,7 +114,7 @@ class Choice(Control):
         )
 
 
-class Number(Control):
+class NumberControl(Control):
     """An int, or a float that stays a number."""
 
     def __init__(self, name: str, value: float) -> None:

@@ -10,7 +10,16 @@ from typing import Any, Final, Literal, get_args, get_origin
 import torch
 
 from gradviz.model import OptionError
-from gradviz.teach.controls import SWITCHES, Choice, Control, Fixed, Leaf, Number, Switch, Text
+from gradviz.teach.controls import (
+    SWITCHES,
+    Choice,
+    Control,
+    Fixed,
+    Leaf,
+    NumberControl,
+    Switch,
+    Text,
+)
 
 _MISSING: Final = inspect.Parameter.empty
 _COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -105,9 +114,9 @@ def control_for(name: str, value: Any, stays_float: bool = False) -> Control:
     if isinstance(value, bool):
         return Switch(name, value)
     if isinstance(value, int):
-        return Number(name, value)
+        return NumberControl(name, value)
     if isinstance(value, float) and isfinite(value):
-        return Number(name, value) if stays_float else Leaf(name, _leaf(value))
+        return NumberControl(name, value) if stays_float else Leaf(name, _leaf(value))
     if isinstance(value, str):
         return Text(name, value)
     if isinstance(value, (tuple, list)):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError
-from gradviz.view.blocks import PARTS, choose
-from gradviz.view.layout import Direction
-from gradviz.view.layout_engine import Engine
+from gradviz.view.graph.card_parts import PARTS, choose
+from gradviz.view.graph.layout import Direction
+from gradviz.view.graph.layout_program import LayoutProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class DrawOptions:
     engine_arrows: bool = False
     """Arrows as the engine runs, along ``next_functions``; else as data flows."""
     parts: frozenset[str] = frozenset(PARTS)
-    """What is drawn, of ``gradviz.view.blocks.PARTS``."""
-    engine: Engine = "auto"
+    """What is drawn, of ``gradviz.view.graph.card_parts.PARTS``."""
+    engine: LayoutProgram = "auto"
     """Which Graphviz places the boxes: ``"wasm"``, ``"dot"`` (the program), or the first there
     is."""
 

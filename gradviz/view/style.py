@@ -79,7 +79,7 @@ FORCED: Final = dict.fromkeys(LIGHT, "CanvasText") | dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LegendEntry:
     """One kind of mark: the class it carries, its word and what the legend says."""
 
     css: str
@@ -92,30 +92,30 @@ class Mark:
 MARKS: Final = {
     mark.css: mark
     for mark in (
-        Mark("gv-root", "root", "root: backward can start here"),
-        Mark("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
-        Mark("gv-node", "node", "node of the graph, what torch calls grad_fn"),
-        Mark("gv-freed", "freed", "freed: what was saved is gone"),
-        Mark("gv-packed", "packed", "packed: a hook keeps the saved tensor"),
-        Mark("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
-        Mark("gv-held", "held", "saved tensor, kept for backward"),
-        Mark("gv-modified", "modified", "⚠ modified in place since it was saved"),
-        Mark("gv-tag", "tensor", "tensor that is alive, on the node that made it"),
-        Mark("gv-tensor", "outside", "tensor outside the graph"),
-        Mark("gv-stub", "no grad", "no grad needed: None in next_functions"),
-        Mark("gv-uses", "saved only", "saved from outside the graph"),
-        Mark("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
-        Mark("gv-shared", "shares memory", "tensors that share memory", drawn="gv-bar"),
-        Mark("gv-edge", "edge", "data flows this way, backward against it"),
-        Mark("gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph now"),
-        Mark("gv-cut", "cut", "cut: the value went on, the graph did not"),
-        Mark("gv-now", "now", "now: the node that backward runs"),
-        Mark("gv-next", "next", "next: the node that ran after it"),
-        Mark("gv-raised", "raised", "raised: the error came from this node"),
-        Mark("gv-done", "done", "done: ran in this backward"),
-        Mark("gv-flow", "gradient", "gradient on its way along the edge"),
-        Mark("gv-flowed", "handed on", "gradient that has arrived", drawn="gv-flowed"),
-        Mark("gv-more", "more", "nodes that are not drawn"),
+        LegendEntry("gv-root", "root", "root: backward can start here"),
+        LegendEntry("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
+        LegendEntry("gv-node", "node", "node of the graph, what torch calls grad_fn"),
+        LegendEntry("gv-freed", "freed", "freed: what was saved is gone"),
+        LegendEntry("gv-packed", "packed", "packed: a hook keeps the saved tensor"),
+        LegendEntry("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
+        LegendEntry("gv-held", "held", "saved tensor, kept for backward"),
+        LegendEntry("gv-modified", "modified", "⚠ modified in place since it was saved"),
+        LegendEntry("gv-tag", "tensor", "tensor that is alive, on the node that made it"),
+        LegendEntry("gv-tensor", "outside", "tensor outside the graph"),
+        LegendEntry("gv-stub", "no grad", "no grad needed: None in next_functions"),
+        LegendEntry("gv-uses", "saved only", "saved from outside the graph"),
+        LegendEntry("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
+        LegendEntry("gv-shared", "shares memory", "tensors that share memory", drawn="gv-bar"),
+        LegendEntry("gv-edge", "edge", "data flows this way, backward against it"),
+        LegendEntry("gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph now"),
+        LegendEntry("gv-cut", "cut", "cut: the value went on, the graph did not"),
+        LegendEntry("gv-now", "now", "now: the node that backward runs"),
+        LegendEntry("gv-next", "next", "next: the node that ran after it"),
+        LegendEntry("gv-raised", "raised", "raised: the error came from this node"),
+        LegendEntry("gv-done", "done", "done: ran in this backward"),
+        LegendEntry("gv-flow", "gradient", "gradient on its way along the edge"),
+        LegendEntry("gv-flowed", "handed on", "gradient that has arrived", drawn="gv-flowed"),
+        LegendEntry("gv-more", "more", "nodes that are not drawn"),
     )
 }
 """Every mark by class, in the order of the legend."""
@@ -215,7 +215,7 @@ class _Rules(Template):
     idpattern = "[a-z-]+"
 
 
-class _Names(dict[str, str]):
+class _StyleNames(dict[str, str]):
     """What stands for each name that was asked for, in that order."""
 
     def __init__(self, variables: bool) -> None:
@@ -241,7 +241,7 @@ def coloured(rules: str, *, variables: bool = True) -> tuple[str, tuple[str, ...
         >>> coloured("text{fill:$ink}"), coloured("text{fill:$ink}", variables=False)[0]
         (('text{fill:var(--gv-ink,#1c2128)}', ('ink',)), 'text{fill:#1c2128}')
     """
-    names = _Names(variables)
+    names = _StyleNames(variables)
     return _Rules(rules).substitute(names), tuple(names)
 
 

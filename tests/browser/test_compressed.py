@@ -10,7 +10,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import expect
 
-from gradviz.view.wire import compress_wire, to_wire
+from gradviz.view.documents.graph import compress, graph_document
 from tests.browser.bare import Bare, axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.test_pictures import wire_of
@@ -25,7 +25,7 @@ _AT_ONCE = "([wires]) => { for (const wire of wires) models.one.model.set('wire'
 @pytest.mark.parametrize("name", ["linear_relu", "transformer"])
 def test_it_shows_the_same_as_one_that_is_not_compressed(bare: Bare, name: str) -> None:
     sent = wire_of(name)
-    plain, compressed = bare.mount(sent, "one"), bare.mount(compress_wire(sent), "two")
+    plain, compressed = bare.mount(sent, "one"), bare.mount(compress(sent), "two")
     for part in (".gradviz-inspector", ".gradviz-outline", ".gradviz-legend"):
         shown = [widget.root.locator(part).text_content() for widget in (plain, compressed)]
         assert shown[0] == shown[1]
@@ -36,30 +36,30 @@ def test_it_shows_the_same_as_one_that_is_not_compressed(bare: Bare, name: str) 
 
 
 def test_a_picture_of_400_boxes_arrives(bare: Bare) -> None:
-    widget = bare.mount(compress_wire(to_wire(chain(420))))
+    widget = bare.mount(compress(graph_document(chain(420))))
     assert widget.node("n399").count() == 1
 
 
 def test_what_is_selected_before_it_can_be_read_is_shown(bare: Bare, wire: Any) -> None:
-    widget = bare.mount(compress_wire(wire), wait=False)
+    widget = bare.mount(compress(wire), wait=False)
     widget.set("selected", "n2")
     details = widget.root.get_by_role("group", name="Details", exact=True)
     expect(details).to_contain_text("held · saved v0, now v0")
     bare.page.evaluate(
         "([wire]) => { const { model } = models.one;"
         " model.set('wire', wire); model.set('selected', 'n1'); }",
-        [compress_wire({**wire, "title": "second"})],
+        [compress({**wire, "title": "second"})],
     )
     expect(widget.root).to_have_attribute("aria-label", "second")
     expect(details).to_contain_text("AddBackward0")
 
 
 def test_of_two_quick_changes_the_later_is_shown(bare: Bare, wire: Any) -> None:
-    widget = bare.mount(compress_wire(wire))
-    slow, quick = to_wire(chain(400)), {**wire, "title": "the later"}
-    bare.page.evaluate(_AT_ONCE, [[compress_wire(slow), compress_wire(quick)]])
+    widget = bare.mount(compress(wire))
+    slow, quick = graph_document(chain(400)), {**wire, "title": "the later"}
+    bare.page.evaluate(_AT_ONCE, [[compress(slow), compress(quick)]])
     expect(widget.root).to_have_attribute("aria-label", "the later")
-    bare.page.evaluate(_AT_ONCE, [[compress_wire(slow), {**wire, "title": "plain"}]])
+    bare.page.evaluate(_AT_ONCE, [[compress(slow), {**wire, "title": "plain"}]])
     bare.page.wait_for_timeout(500)
     expect(widget.root).to_have_attribute("aria-label", "plain")
     assert widget.node("n399").count() == 0
@@ -68,7 +68,7 @@ def test_of_two_quick_changes_the_later_is_shown(bare: Bare, wire: Any) -> None:
 def test_damaged_data_is_said_and_the_next_picture_shown(
     bare: Bare, wire: Any, shoot: Shoot
 ) -> None:
-    sent = compress_wire(wire)
+    sent = compress(wire)
     widget = bare.mount({**sent, "deflate": sent["deflate"][:400]}, wait=False)
     sentence = "the data of this picture is damaged: run the cell again"
     expect(widget.root.get_by_role("status")).to_contain_text(sentence)
@@ -95,6 +95,6 @@ def test_a_view_that_ends_while_a_picture_is_on_its_way_stays_as_it_is(
           await new Promise((later) => setTimeout(later, 300));
           return [model.count(), document.querySelector("#one").innerHTML === before];
         }""",
-        [compress_wire({**wire, "title": "second"})],
+        [compress({**wire, "title": "second"})],
     )
     assert left == [0, True]

@@ -11,8 +11,8 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from playwright.sync_api import expect
 
 import gradviz
+from gradviz.view.documents.graph import graph_document
 from gradviz.view.options import DrawOptions
-from gradviz.view.wire import to_wire
 from tests.browser.bare import Bare, axe_violations
 from tests.browser.conftest import Shoot
 from tests.programs import named
@@ -36,7 +36,9 @@ PROGRAMS = (
 
 def wire_of(name: str, **options: Any) -> dict[str, Any]:
     built = named(name).build()
-    return to_wire(gradviz.snapshot(*built.outputs, names=built.names), DrawOptions.of(**options))
+    return graph_document(
+        gradviz.snapshot(*built.outputs, names=built.names), DrawOptions.of(**options)
+    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

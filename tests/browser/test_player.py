@@ -16,8 +16,8 @@ import torch
 from playwright.sync_api import Page, expect
 
 import gradviz
-from gradviz.view.player import Player
-from gradviz.view.stage import Stage
+from gradviz.view.animation.animation import Animation
+from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
 
@@ -142,12 +142,12 @@ _EVERYTHING = """
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_step_shows_the_elements_of_pythons_picture(bare: Bare, name: str) -> None:
     recording = recorded(name)
-    stage = Stage(recording)
+    animation = Animation(recording)
     bare.mount(wire_of(name), detail=True, step=0)
     for step in [*range(len(recording)), 3, 0]:
         bare.page.evaluate("(step) => models.one.model.set('step', step)", step)
         shown = json.loads(bare.page.evaluate(_PLAIN, None))
-        drawn = json.loads(bare.page.evaluate(_PLAIN, stage.svg(step)))
+        drawn = json.loads(bare.page.evaluate(_PLAIN, animation.svg(step)))
         assert shown == drawn, f"step {step}"
 
 
@@ -450,7 +450,7 @@ def test_a_saved_page_steps_without_kernel_and_network(
     expect(root.locator(".gradviz-where")).to_contain_text("step 2 of")
     root.get_by_role("button", name="Forward").click()
     expect(root.locator(".gradviz-where")).to_contain_text("step 3 of")
-    drawn = page.evaluate(_PLAIN, Stage(recorded("product")).svg(3))
+    drawn = page.evaluate(_PLAIN, Animation(recorded("product")).svg(3))
     assert json.loads(page.evaluate(_PLAIN, None)) == json.loads(drawn)
     assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {file.as_uri()}
     shoot("player-page")
@@ -468,7 +468,7 @@ def test_the_step_that_is_shown_is_saved(bare: Bare, form: str) -> None:
         assert download.value.suggested_filename.endswith("-step-3.svg")
         saved, drawn = (
             json.loads(bare.page.evaluate(_PLAIN, svg))
-            for svg in (content, Stage(recorded("product")).svg(3))
+            for svg in (content, Animation(recorded("product")).svg(3))
         )
         assert saved == drawn
     elif form == "JSON":

@@ -11,10 +11,10 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Locator, expect
 
-from gradviz.view.report import Report
+from gradviz.view.widgets.report import ReportWidget
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
-from tests.view.findings import FIGURE, MadeUp, Still
+from tests.view.reports import FIGURE, MadeUp, Still
 
 pytestmark = pytest.mark.browser
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def report(bare: Bare) -> Widget:
     wire: dict[str, Any] = json.loads(
-        json.dumps(Report(MadeUp(), figures=(("Icicle", FIGURE),)).wire)
+        json.dumps(ReportWidget(MadeUp(), figures=(("Icicle", FIGURE),)).wire)
     )
     return bare.mount(wire)
 
@@ -74,7 +74,7 @@ def test_axe_finds_nothing_wrong_wide_and_narrow(report: Widget, shoot: Shoot) -
 
 def test_a_figure_is_never_cut_and_its_words_keep_a_size(bare: Bare) -> None:
     wide: Any = Still(FIGURE.text.replace('viewBox="0 0 ', 'viewBox="0 0 7', 1))
-    wire = json.loads(json.dumps(Report(MadeUp(), figures=(("Curve", wide),)).wire))
+    wire = json.loads(json.dumps(ReportWidget(MadeUp(), figures=(("Curve", wide),)).wire))
     page, report = bare.page, bare.mount(wire)
     figure = report.root.locator(".gradviz-figure")
     for width in (700, 1000, 1200, 1500):

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 import gradviz
 from gradviz.model.events import Freed, NodeRan
-from gradviz.model.recording import StepFacts
+from gradviz.model.recording import StepRecord
 from tests.lessons.lesson_files import Kernel, check_strictly, code_cells, stored
 from tests.lessons.lesson_shell import lesson_shell
 
@@ -91,7 +91,7 @@ Row = Any
 def with_rows(recording: Recording, wrong: Callable[[Row], Row]) -> Recording:
     """The recording with other nodes and tensors in all its steps."""
 
-    def step(facts: StepFacts) -> StepFacts:
+    def step(facts: StepRecord) -> StepRecord:
         changes = facts.changes
         nodes = tuple((key, wrong(row)) for key, row in changes.nodes)
         tensors = tuple((key, wrong(row)) for key, row in changes.tensors)
@@ -100,7 +100,7 @@ def with_rows(recording: Recording, wrong: Callable[[Row], Row]) -> Recording:
     return with_steps(recording, [step(facts) for facts in recording.facts])
 
 
-def with_steps(recording: Recording, steps: list[StepFacts]) -> Recording:
+def with_steps(recording: Recording, steps: list[StepRecord]) -> Recording:
     """The recording with other steps; the same ones would be no fault."""
     made = Recording(steps, recording.codes, recording.device, recording.label)
     assert made != recording

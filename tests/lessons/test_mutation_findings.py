@@ -10,8 +10,8 @@ import pytest
 from nbformat import NotebookNode
 
 from gradviz.model.explanation import Explanation
-from gradviz.view.memory_figures import figures_of
-from gradviz.view.report import Report
+from gradviz.view.figures.memory import figures_of
+from gradviz.view.widgets.report import ReportWidget
 from tests.lessons.lesson_files import code_cells, stored
 from tests.lessons.lesson_shell import lesson_shell
 from tests.lessons.test_mutation import failed_cells, picture_of
@@ -43,15 +43,15 @@ def with_cell(findings: Any, row: int, column: str, wrong: Callable[[Any], Any])
     return replace(findings, tables=(table, *findings.tables[1:]))
 
 
-def wrong_bytes(report: Report) -> Report:
+def wrong_bytes(report: ReportWidget) -> ReportWidget:
     memory = with_cell(report.findings, 3, "bytes", lambda number: number + 512 * 1024)
-    return Report(memory, figures=figures_of(memory))
+    return ReportWidget(memory, figures=figures_of(memory))
 
 
-def wrong_cut(report: Report) -> Report:
+def wrong_cut(report: ReportWidget) -> ReportWidget:
     reasons = [row.reason for row in report.findings.parameters]
     frozen = next(i for i, reason in enumerate(reasons) if reason)
-    return Report(with_cell(report.findings, frozen, "reason", lambda reason: "detached"))
+    return ReportWidget(with_cell(report.findings, frozen, "reason", lambda reason: "detached"))
 
 
 def wrong_culprit(error: Explanation) -> Explanation:

@@ -8,7 +8,7 @@ import gradviz
 from gradviz.model import Node, Recording, TensorInfo
 from gradviz.model.events import FlagChanged, NodeRan
 from gradviz.model.history import History
-from gradviz.model.recording import Changes, Code, StepFacts
+from gradviz.model.recording import Code, RowChanges, StepRecord
 from gradviz.model.source_line import SourceLine
 
 
@@ -21,17 +21,22 @@ def tensor(number: int, name: str | None, version: int = 0) -> TensorInfo:
 
 def step(
     kind: Any = "line", line: int | None = None, *rows: Any, gone: str = "", **facts: Any
-) -> StepFacts:
+) -> StepRecord:
     changed = [(row.id, row) for row in rows] + [(key, None) for key in gone.split()]
     nodes = tuple(pair for pair in changed if pair[0][0] == "n")
     tensors = tuple(pair for pair in changed if pair[0][0] == "t")
     known = {"level": 0, "code": 0, "node": None, "events": (), "backward": None, **facts}
-    return StepFacts(
-        kind=kind, line=line, changes=Changes(nodes, tensors), saved_bytes=0, memory=None, **known
+    return StepRecord(
+        kind=kind,
+        line=line,
+        changes=RowChanges(nodes, tensors),
+        saved_bytes=0,
+        memory=None,
+        **known,
     )
 
 
-def history(*steps: StepFacts) -> History:
+def history(*steps: StepRecord) -> History:
     return Recording(steps, [Code("cell", 1, "a\nb\nc"), Code("m.py: f", 1, "d")]).history
 
 

@@ -11,11 +11,13 @@ import torch
 
 import gradviz
 from gradviz.model import Explanation, Recording
-from gradviz.model.recording import Changes, StepFacts
+from gradviz.model.recording import RowChanges, StepRecord
 from tests.view.explanations import FREED, SILENT
 
-START = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
-WHOLE = Recording([START, StepFacts("end", 0, 2, 0, None, (), Changes(), 0, None)], label="cell")
+START = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
+WHOLE = Recording(
+    [START, StepRecord("end", 0, 2, 0, None, (), RowChanges(), 0, None)], label="cell"
+)
 
 
 def test_a_pending_recording_is_empty_until_it_is_complete() -> None:

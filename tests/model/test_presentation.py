@@ -14,7 +14,7 @@ import gradviz
 from gradviz.model import Comparison, Explanation, Graph, Memory, Node, Recording
 from gradviz.model import presentation as presenting
 from gradviz.model.presentation import Presentation, Printed
-from gradviz.view.text_of import text_of
+from gradviz.view.outlines.text_of import text_of
 
 PACKAGE = Path(gradviz.__file__).parent
 GRAPH = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
@@ -42,7 +42,7 @@ def test_the_model_alone_prints_the_repr() -> None:
         "assert recording.steps[0].caption == 'start'\n"
         "assert recording.explanations == ()\n"
         "assert Explanation()._repr_mimebundle_() == {'text/plain': repr(Explanation())}\n"
-        "import gradviz.view.text_of, gradviz.view.explanation_view, gradviz.view.player\n"
+        "import gradviz.view.outlines.text_of, gradviz.view.explanations.shown, gradviz.view.widgets.player\n"
         "assert str(graph) == repr(graph), 'importing the view has changed it'\n"
     )
     done = subprocess.run(

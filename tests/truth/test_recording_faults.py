@@ -12,15 +12,9 @@ import torch
 
 import gradviz
 from gradviz.capture import autograd
-from gradviz.capture.recorder import (
-    disguise,
-    engine,
-    function_mode,
-    line_steps,
-    reading,
-    state,
-    steps,
-)
+from gradviz.capture.recorder import frames, function_mode, live_graph, step_writer
+from gradviz.capture.recorder.observers import backward as backward_events
+from gradviz.capture.recorder.observers import graph_reading, line_steps
 from gradviz.model.events import Accumulated, Event, Freed, NodeRan
 from tests.programs import named
 from tests.truth.recorded import Seen, assert_same, bits, error_of, facts, nodes_now
@@ -70,7 +64,7 @@ def keeps_a_result(patch: Patch) -> None:
 
 
 def takes_a_random_number(patch: Patch) -> None:
-    after(patch, steps.Steps, "step", lambda *a: torch.rand(1))
+    after(patch, step_writer.StepWriter, "step", lambda *a: torch.rand(1))
 
 
 def takes_a_sequence_number(patch: Patch) -> None:
@@ -80,24 +74,26 @@ def takes_a_sequence_number(patch: Patch) -> None:
         with torch.enable_grad():
             one * 1
 
-    after(patch, state.State, "_read", use)
+    after(patch, live_graph.LiveGraph, "_read", use)
 
 
 def leaves_hooks(patch: Patch) -> None:
-    patch.setattr(engine, "_take_away", lambda handles: None)
+    patch.setattr(backward_events, "_take_away", lambda handles: None)
 
 
 def leaves_numbers(patch: Patch) -> None:
-    patch.setattr(state.State, "unmark", lambda self: None)
+    patch.setattr(live_graph.LiveGraph, "unmark", lambda self: None)
     patch.setattr(autograd, "unmark_lost", lambda marks: None)
 
 
 def bumps_a_version(patch: Patch) -> None:
     def write(self: Any, *_: Any) -> None:
-        for leaf_ in [t for _, t in self._state.world.alive() if t.is_leaf and t.requires_grad]:
+        for leaf_ in [
+            t for _, t in self._live_graph.world.alive() if t.is_leaf and t.requires_grad
+        ]:
             torch._C._autograd._unsafe_set_version_counter((leaf_,), (leaf_._version + 1,))
 
-    after(patch, reading.Reading, "step_ends", write)
+    after(patch, graph_reading.GraphReading, "step_ends", write)
 
 
 def changes_a_gradient(patch: Patch) -> None:
@@ -106,7 +102,7 @@ def changes_a_gradient(patch: Patch) -> None:
             if grad is not None:
                 grad.detach().mul_(2)
 
-    after(patch, engine.Engine, "_before", change)
+    after(patch, backward_events.BackwardEvents, "_before", change)
 
 
 def prints(patch: Patch) -> None:
@@ -114,12 +110,12 @@ def prints(patch: Patch) -> None:
 
 
 def stands_in_tracebacks(patch: Patch) -> None:
-    patch.setattr(disguise, "clean", lambda traceback: None)
+    patch.setattr(frames, "clean", lambda traceback: None)
 
 
 def stands_in_warnings(patch: Patch) -> None:
     patch.setattr(
-        disguise.Disguise, "call", lambda self, frame, f, args, kwargs: f(*args, **kwargs)
+        frames.BorrowedFrame, "call", lambda self, frame, f, args, kwargs: f(*args, **kwargs)
     )
 
 

@@ -13,19 +13,11 @@ import torch
 
 import gradviz
 from gradviz import RecordingError
-from gradviz.capture.recorder import (
-    call_events,
-    disguise,
-    engine,
-    frame_tracer,
-    function_mode,
-    lines,
-    monitoring_tracer,
-    reading,
-    state,
-    steps,
-)
-from gradviz.capture.recorder import world as numbers
+from gradviz.capture.recorder import frames, function_mode, line_events, live_graph, step_writer
+from gradviz.capture.recorder import registry as numbers
+from gradviz.capture.recorder.observers import backward as backward_events
+from gradviz.capture.recorder.observers import call_events, graph_reading
+from gradviz.capture.recorder.tracers import frame, monitoring
 from tests.truth.recorded import differences, nodes_now, world
 
 
@@ -51,29 +43,29 @@ def train(loss: torch.Tensor) -> None:
 
 Place = tuple[Any, str]
 PLACES: list[Place] = [
-    (steps.Steps, "step"),
-    (state.State, "_rows"),
-    (state.State, "unmark"),
-    (state.State, "bury"),
-    (engine.Engine, "_begin"),
-    (engine.Engine, "_before"),
-    (engine.Engine, "_after"),
-    (engine.Engine, "_end"),
-    (numbers.World, "know"),
-    (numbers.World, "node_number"),
-    (numbers.World, "forget"),
+    (step_writer.StepWriter, "step"),
+    (live_graph.LiveGraph, "_rows"),
+    (live_graph.LiveGraph, "unmark"),
+    (live_graph.LiveGraph, "bury"),
+    (backward_events.BackwardEvents, "_begin"),
+    (backward_events.BackwardEvents, "_before"),
+    (backward_events.BackwardEvents, "_after"),
+    (backward_events.BackwardEvents, "_end"),
+    (numbers.Registry, "know"),
+    (numbers.Registry, "node_number"),
+    (numbers.Registry, "forget"),
     (function_mode.CallMode, "_before"),
     (function_mode.CallMode, "_after"),
     (call_events.CallEvents, "after"),
-    (reading.Reading, "step_ends"),
-    (reading.Reading, "stopped"),
-    (disguise.Disguise, "call"),
-    (lines.Lines, "line_event"),
-    (lines.Lines, "stop"),
-    (frame_tracer.FrameTracer, "start"),
-    (frame_tracer.FrameTracer, "stop"),
-    (monitoring_tracer.MonitoringTracer, "start"),
-    (monitoring_tracer.MonitoringTracer, "stop"),
+    (graph_reading.GraphReading, "step_ends"),
+    (graph_reading.GraphReading, "stopped"),
+    (frames.BorrowedFrame, "call"),
+    (line_events.LineEvents, "line_event"),
+    (line_events.LineEvents, "stop"),
+    (frame.FrameTracer, "start"),
+    (frame.FrameTracer, "stop"),
+    (monitoring.MonitoringTracer, "start"),
+    (monitoring.MonitoringTracer, "stop"),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
-from gradviz.model.marks import Mark
+from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence, Term, say
 from tests.view.recordings import product
 
@@ -50,10 +50,10 @@ FREED = Explanation(
     ),
     unknown=(Sentence("whether one backward was meant"),),
     marks=(
-        Mark("n0", "refused", "what it saved was freed in line 6"),
-        Mark("n0.saved.1", "written", "freed in line 6"),
-        Mark("t2", "culprit", "its gradient is counted twice"),
-        Mark("n3.0", "cut"),
+        Highlight("n0", "refused", "what it saved was freed in line 6"),
+        Highlight("n0.saved.1", "written", "freed in line 6"),
+        Highlight("t2", "culprit", "its gradient is counted twice"),
+        Highlight("n3.0", "cut"),
     ),
     step=25,
 )
@@ -66,7 +66,7 @@ SILENT = Explanation(
     node_name="MulBackward0",
     causes=(Cause("write", say("mul_ wrote {}", B), CodeLine(5, "out2 = out1 + c", "cell", 5)),),
     noticed=CodeLine(6, "out2.backward()", "cell", 21),
-    marks=(Mark("t1", "written", "mul_ in line 5 wrote it"),),
+    marks=(Highlight("t1", "written", "mul_ in line 5 wrote it"),),
     step=21,
 )
 """Of the step after the first backward."""

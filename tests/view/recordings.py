@@ -22,8 +22,8 @@ from gradviz.model.events import (
     Raised,
     Write,
 )
-from gradviz.model.facts import Hook
-from gradviz.model.recording import Changes, Code, StepFacts
+from gradviz.model.recording import Code, RowChanges, StepRecord
+from gradviz.model.records import Hook
 from tests.view.graphs import saved, tensor
 
 
@@ -34,7 +34,7 @@ class Script:
         self.codes = [Code("cell", first_line, text)]
         self.nodes: dict[str, Node] = {}
         self.tensors: dict[str, TensorInfo] = {}
-        self.steps: list[StepFacts] = []
+        self.steps: list[StepRecord] = []
 
     def step(
         self,
@@ -55,7 +55,7 @@ class Script:
             (self.nodes if key[0] == "n" else self.tensors).pop(key)
         nodes = [(r.id, r) for r in rows if isinstance(r, Node)]
         tensors = [(r.id, r) for r in rows if isinstance(r, TensorInfo)]
-        changes = Changes(
+        changes = RowChanges(
             (*nodes, *((key, None) for key in gone if key[0] == "n")),
             (*tensors, *((key, None) for key in gone if key[0] == "t")),
             roots,
@@ -68,7 +68,7 @@ class Script:
         }
         depth = {"backward": 1, "node": 1, "saved": 2, "hook": 2, "accumulate": 2, "freed": 2}
         self.steps.append(
-            StepFacts(
+            StepRecord(
                 kind,
                 depth.get(kind, 0) if level is None else level,
                 line,

@@ -25,9 +25,9 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.explanation import Explanation
-from gradviz.model.recording import Changes
+from gradviz.model.recording import RowChanges
 from gradviz.model.sentence import Sentence
-from gradviz.view.captions import caption, captions
+from gradviz.view.captions.caption import caption, captions
 from tests.view.graphs import HOSTILE, saved, tensor
 from tests.view.recordings import ALL, Script, cuts, loop, number, product
 
@@ -284,7 +284,7 @@ def test_a_grad_that_a_hook_took_away_is_not_told_as_being_there() -> None:
     recording = loop()
     facts = list(recording.facts)
     gone = replace(recording.graph_at(4).tensors[0], grad=None)
-    facts[5] = replace(facts[5], changes=Changes((), (("t0", gone),)))
+    facts[5] = replace(facts[5], changes=RowChanges((), (("t0", gone),)))
     assert told(Recording(facts, recording.codes))[5].endswith(
         "backward ran 2 nodes; w.grad is None"
     )

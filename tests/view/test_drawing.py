@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import Graph, Node
-from gradviz.view.blocks import PARTS
-from gradviz.view.drawing import draw
+from gradviz.view.graph.card_parts import PARTS
+from gradviz.view.graph.drawing import draw
 from gradviz.view.options import DrawOptions
 from tests.view.graphs import chain, every_mark, product_and_sum, tensor
 

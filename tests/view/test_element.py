@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import gradviz.view
-from gradviz.view.drawing import picture
 from gradviz.view.element import Element, all_of, classes_of, style, write, write_lines
+from gradviz.view.graph.drawing import picture
 from tests.view.graphs import HOSTILE, every_mark
 
 VIEW = Path(gradviz.view.__file__).parent

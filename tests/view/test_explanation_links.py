@@ -8,9 +8,9 @@ import pytest
 from gradviz.model import Recording
 from gradviz.model.explanation import Cause, CodeLine, Explanation
 from gradviz.model.sentence import Sentence, Term, say
-from gradviz.view.captions import caption
-from gradviz.view.explanation_links import Links
-from gradviz.view.explanation_wire import card_of
+from gradviz.view.captions.caption import caption
+from gradviz.view.documents.explanation import card_of
+from gradviz.view.explanations.links import Links
 from tests.view.explanations import FREED, explained, post_mortem
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, loop, product

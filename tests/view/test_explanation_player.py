@@ -11,24 +11,24 @@ import pytest
 from gradviz.model import Graph, Node, OptionError, Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
-from gradviz.model.marks import Mark
+from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence
-from gradviz.view.captions import caption
-from gradviz.view.explanation_card import explanation_card
-from gradviz.view.explanation_text import explanation_text
-from gradviz.view.explanation_view import explanation_view
+from gradviz.view.animation.animation import Animation
+from gradviz.view.captions.caption import caption
+from gradviz.view.documents.recording import recording_document
+from gradviz.view.explanations.card import explanation_card
+from gradviz.view.explanations.shown import explanation_view
 from gradviz.view.options import DrawOptions
-from gradviz.view.picture import Picture
-from gradviz.view.player import Player
-from gradviz.view.recording_outline import recording_outline
-from gradviz.view.recording_wire import recording_to_wire
-from gradviz.view.stage import Stage
+from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.widgets.picture import Picture
+from gradviz.view.widgets.player import Player
 from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, product
 
 BOTH = explained(SILENT, FREED)
-WIRE = recording_to_wire(BOTH)
+WIRE = recording_document(BOTH)
 LAST = 25
 
 
@@ -38,7 +38,7 @@ def classes(svg: str, key: str) -> set[str]:
 
 
 def test_the_wire_is_that_of_the_recording_but_for_what_is_explained() -> None:
-    plain: dict[str, Any] = recording_to_wire(product(again=True))
+    plain: dict[str, Any] = recording_document(product(again=True))
     assert {key for key in plain if plain[key] != WIRE[key]} <= {
         "svg", "text", "elements", "views", "legend",
     }  # fmt: skip
@@ -89,17 +89,17 @@ def test_the_time_line_marks_culprits_and_silent_faults() -> None:
 
 
 def test_marks_are_drawn_at_their_step_and_at_no_other() -> None:
-    stage = Stage(BOTH)
-    plain = Stage(product(again=True))
-    assert "gv-culprit" in classes(stage.svg(LAST), "n4")  # t2 is the leaf on this card
-    assert "gv-written" in classes(stage.svg(LAST), "n0.saved.1")
-    assert "gv-written" in classes(stage.svg(21), "n2")
+    animation = Animation(BOTH)
+    plain = Animation(product(again=True))
+    assert "gv-culprit" in classes(animation.svg(LAST), "n4")  # t2 is the leaf on this card
+    assert "gv-written" in classes(animation.svg(LAST), "n0.saved.1")
+    assert "gv-written" in classes(animation.svg(21), "n2")
     for step in set(range(len(BOTH))) - {21, LAST}:
-        assert list(stage.drawn(step)) == list(plain.drawn(step))
+        assert list(animation.drawn(step)) == list(plain.drawn(step))
 
 
 def test_the_node_that_raised_needs_no_second_sign() -> None:
-    found = classes(Stage(BOTH).svg(LAST), "n0")
+    found = classes(Animation(BOTH).svg(LAST), "n0")
     assert "gv-raised" in found
     assert "gv-refused" not in found
 
@@ -110,7 +110,7 @@ def test_elements_and_turns_agree_with_the_picture() -> None:
         for view in WIRE["views"][: step + 1]:
             now |= view["at"]
         drawn = [WIRE["elements"][key][number] for key, number in now.items()]
-        svg = Stage(BOTH).svg(step)
+        svg = Animation(BOTH).svg(step)
         assert all(text in svg for text in drawn)
 
 
@@ -124,14 +124,14 @@ def test_a_filmstrip_has_marks_and_reason() -> None:
 
 def test_what_looks_the_same_at_two_steps_in_a_row_is_drawn_once() -> None:
     again = replace(SILENT, step=22)
-    stage = Stage(explained(SILENT, again, replace(again, step=24)))
-    marked = [text for text in stage.written["gv-n2"] if "gv-written" in text]
+    animation = Animation(explained(SILENT, again, replace(again, step=24)))
+    marked = [text for text in animation.written["gv-n2"] if "gv-written" in text]
     assert len(marked) == 1
-    number = stage.written["gv-n2"].index(marked[0])
-    shown = [step for step in range(LAST + 1) if stage.at(step)["gv-n2"] == number]
+    number = animation.written["gv-n2"].index(marked[0])
+    shown = [step for step in range(LAST + 1) if animation.at(step)["gv-n2"] == number]
     assert shown == [21, 22, 24]
-    assert [step for step in shown if "gv-n2" in stage.turns[step]] == [21, 24]
-    assert all("gv-n2" in stage.turns[step] for step in (23, LAST))
+    assert [step for step in shown if "gv-n2" in animation.changes[step]] == [21, 24]
+    assert all("gv-n2" in animation.changes[step] for step in (23, LAST))
 
 
 def test_marks_are_explained_by_legend_style_and_details() -> None:
@@ -139,9 +139,9 @@ def test_marks_are_explained_by_legend_style_and_details() -> None:
     assert legend[:3] == ["gv-culprit", "gv-written", "gv-cut-here"]
     assert "gv-refused" not in legend
     for variables in (True, False):
-        sheet = Stage(BOTH).css(variables)
+        sheet = Animation(BOTH).css(variables)
         assert ".gv-written" in sheet
-        assert ".gv-written" not in Stage(product(again=True)).css(variables)
+        assert ".gv-written" not in Animation(product(again=True)).css(variables)
         assert ("var(--gv-" in sheet) is variables
     told = WIRE["views"][LAST]["items"]["n4"]
     assert told["aria"].endswith("culprit: its gradient is counted twice")
@@ -233,8 +233,8 @@ def test_a_page_that_was_not_run_shows_the_card_below_the_picture() -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_reaches_the_browser_as_clean_data(text: str) -> None:
     recording = explained(spoilt(FREED, text))
-    wire = recording_to_wire(recording)
-    calm = recording_to_wire(explained(spoilt(FREED, "x")))
+    wire = recording_document(recording)
+    calm = recording_document(explained(spoilt(FREED, "x")))
     [card], [same] = (w["views"][LAST]["cards"] for w in (wire, calm))
     assert json.dumps(card, ensure_ascii=False).encode()
     assert [field["name"] for field in card["fields"]] == [f["name"] for f in same["fields"]]
@@ -258,12 +258,12 @@ def test_the_inspector_tells_the_mark_of_a_leaf_that_is_in_no_graph_and_only_at_
     script.step("line", 3)
     script.step("end")
     recording = script.end()
-    mark = Mark("t0", "written", "in line 3")
+    mark = Highlight("t0", "written", "in line 3")
     told = Explanation("hidden write", step=3, marks=(mark,), recording=recording)
     recording._made["explanations"] = (told,)
-    assert "gv-written" in classes(Stage(recording).svg(3), "n0")
+    assert "gv-written" in classes(Animation(recording).svg(3), "n0")
     words = [view["items"].get("n0", {}).get("aria", "") for view in (
-        recording_to_wire(recording)["views"])]  # fmt: skip
+        recording_document(recording)["views"])]  # fmt: skip
     assert [aria.endswith("in no graph now, written: in line 3") for aria in words] == [
         False, False, False, True, False,
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
 from gradviz.model.sentence import Sentence, say
-from gradviz.view.explanation_text import WIDTH, explanation_text
+from gradviz.view.outlines.explanation import WIDTH, explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import GradvizError, Graph, GraphvizNotFoundError, OptionError
-from gradviz.view.drawing import draw
-from gradviz.view.export import WRITERS, save
-from gradviz.view.export_dot import to_dot
-from gradviz.view.export_page import to_page
+from gradviz.view.export.dot import to_dot
+from gradviz.view.export.files import WRITERS, save
+from gradviz.view.export.page import to_page
+from gradviz.view.graph.drawing import draw
 from gradviz.view.options import DrawOptions
 from gradviz.view.style import LIGHT
 from tests.view.graphs import chain, every_mark, product_and_sum
@@ -153,7 +153,7 @@ def test_page_carries_state_and_front_end() -> None:
 def test_page_without_front_end_says_how_to_build_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradviz.view.export_page.STATIC", tmp_path)
+    monkeypatch.setattr("gradviz.view.export.page.STATIC", tmp_path)
     with pytest.raises(GradvizError, match="make build"):
         to_page(product_and_sum())
 

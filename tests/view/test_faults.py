@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gradviz.model import Graph, Hook
-from gradviz.view.drawing import draw
-from gradviz.view.outline import outline, table
-from gradviz.view.wire import to_wire
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.drawing import draw
+from gradviz.view.outlines.graph import outline, table
 from tests.view.graphs import every_mark, product_and_sum
 
 
@@ -87,7 +87,7 @@ def test_fault_in_a_graph_changes_picture_outline_and_table(
     assert outline(wrong) != outline(right)
     assert draw(wrong) != draw(right)
     assert table(wrong) != table(right)
-    assert to_wire(wrong)["items"] != to_wire(right)["items"]
+    assert graph_document(wrong)["items"] != graph_document(right)["items"]
 
 
 @pytest.mark.parametrize("state", ["held", "modified", "freed", "packed"])
@@ -103,4 +103,4 @@ def test_each_state_of_a_saved_tensor_looks_and_reads_different(state: Any, plac
 def test_whether_hooks_are_known_is_said() -> None:
     known = with_node(product_and_sum(), 1, hooks_unknown=False)
     assert outline(known) != outline(product_and_sum())
-    assert to_wire(known)["items"] != to_wire(product_and_sum())["items"]
+    assert graph_document(known)["items"] != graph_document(product_and_sum())["items"]

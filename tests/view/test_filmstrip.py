@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import OptionError
-from gradviz.view.player import Player
+from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE
 from tests.view.recordings import ALL, Script, loop, product
 

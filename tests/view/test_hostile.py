@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import Graph
-from gradviz.view.drawing import draw
-from gradviz.view.export_dot import to_dot
-from gradviz.view.export_page import to_page
-from gradviz.view.layout_engine import run_dot
-from gradviz.view.outline import outline
-from gradviz.view.wire import graph_json, to_wire
+from gradviz.view.documents.graph import graph_document, graph_json
+from gradviz.view.export.dot import to_dot
+from gradviz.view.export.page import to_page
+from gradviz.view.graph.drawing import draw
+from gradviz.view.graph.layout_program import run_dot
+from gradviz.view.outlines.graph import outline
 from tests.view.graphs import HOSTILE, every_mark, named, product_and_sum
 
 GRAPHS = {"product": product_and_sum, "every mark": every_mark}
@@ -83,12 +83,12 @@ def test_dot_program_reads_the_names_as_text(graph: Graph) -> None:
 
 def test_everything_can_be_encoded_as_utf8(graph: Graph) -> None:
     texts = (draw(graph), outline(graph), to_dot(graph), to_page(graph), graph_json(graph))
-    for text in (*texts, *strings(to_wire(graph))):
+    for text in (*texts, *strings(graph_document(graph))):
         assert text.encode().decode() == text
 
 
 def test_no_control_or_direction_character_reaches_the_reader(graph: Graph) -> None:
-    for text in (draw(graph), outline(graph), *strings({**to_wire(graph), "json": ""})):
+    for text in (draw(graph), outline(graph), *strings({**graph_document(graph), "json": ""})):
         found = {unicodedata.category(sign) for sign in set(text) - set("\n\u2068\u2069")}
         assert not found & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 

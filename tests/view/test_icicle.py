@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradviz.model.holding import (
+from gradviz.model.memory import (
     KIND_WORDS,
     KINDS,
     Curve,
@@ -20,13 +20,13 @@ from gradviz.model.holding import (
     Memory,
     UnknownSave,
 )
-from gradviz.view import curve as curves
-from gradviz.view import icicle as icicles
-from gradviz.view.curve_runs import LEFT, RIGHT, WIDTH, Grid
-from gradviz.view.export import svg_to_png
-from gradviz.view.icicle import HEAD, SMALLEST, place
-from gradviz.view.icicle_boxes import parts_of
-from gradviz.view.memory_figures import figures_of
+from gradviz.view.export.files import svg_to_png
+from gradviz.view.figures import curve as curves
+from gradviz.view.figures import icicle as icicles
+from gradviz.view.figures.curve_runs import LEFT, RIGHT, WIDTH, Grid
+from gradviz.view.figures.icicle import HEAD, SMALLEST, place
+from gradviz.view.figures.icicle_parts import parts_of
+from gradviz.view.figures.memory import figures_of
 from gradviz.view.text import EM, cells
 from tests.view.graphs import HOSTILE
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import pytest
 
-from gradviz.view.layout import Box, Layout, lay_out
-from gradviz.view.layout_engine import render
-from gradviz.view.layout_links import Link
+from gradviz.view.graph.layout import Layout, LayoutBox, lay_out
+from gradviz.view.graph.layout_links import Link
+from gradviz.view.graph.layout_program import render
 
 
-def chain(length: int) -> tuple[list[Box], list[Link]]:
-    boxes = [Box(f"b{i}", 80, 30) for i in range(length)]
+def chain(length: int) -> tuple[list[LayoutBox], list[Link]]:
+    boxes = [LayoutBox(f"b{i}", 80, 30) for i in range(length)]
     return boxes, [Link(a.id, 0, b.id, 0) for a, b in pairwise(boxes)]
 
 
@@ -28,7 +28,7 @@ def test_links_run_in_the_direction(direction: str, axis: int) -> None:
 
 
 def test_links_end_exactly_on_their_ports() -> None:
-    boxes = [Box("a", 60, 20), Box("b", 90, 40, inputs=3)]
+    boxes = [LayoutBox("a", 60, 20), LayoutBox("b", 90, 40, inputs=3)]
     layout = lay_out(boxes, [Link("a", 0, "b", 2)])
     (ax, ay), (bx, by) = layout.places["a"], layout.places["b"]
     assert layout.paths[0][0] == pytest.approx((ax + 30, ay + 20), abs=0.11)
@@ -36,14 +36,18 @@ def test_links_end_exactly_on_their_ports() -> None:
 
 
 def test_output_leaves_below_the_input_named_as_spine() -> None:
-    boxes = [Box("a", 60, 20), Box("b", 90, 40, inputs=3, spine=2), Box("c", 60, 20)]
+    boxes = [
+        LayoutBox("a", 60, 20),
+        LayoutBox("b", 90, 40, inputs=3, spine=2),
+        LayoutBox("c", 60, 20),
+    ]
     layout = lay_out(boxes, [Link("a", 0, "b", 2), Link("b", 0, "c", 0)])
     assert layout.paths[1][0][0] == pytest.approx(layout.places["b"][0] + 75, abs=0.11)
 
 
 def test_boxes_without_links_stand_in_rows_below() -> None:
     boxes, links = chain(2)
-    loose = [Box(f"x{i}", 200, 30) for i in range(7)]
+    loose = [LayoutBox(f"x{i}", 200, 30) for i in range(7)]
     layout = lay_out([*boxes, *loose], links)
     lowest = max(layout.places[box.id][1] for box in boxes)
     assert all(layout.places[box.id][1] > lowest for box in loose)
@@ -67,7 +71,7 @@ def test_threads_can_lay_out_at_the_same_time() -> None:
 
 def test_long_links_do_not_slow_the_layout() -> None:
     boxes, links = chain(400)
-    boxes = [Box(box.id, 80, 30, inputs=2) for box in boxes] + [Box("shared", 80, 30)]
+    boxes = [LayoutBox(box.id, 80, 30, inputs=2) for box in boxes] + [LayoutBox("shared", 80, 30)]
     links += [Link("shared", 0, box.id, 1) for box in boxes[:-1]]
     layout = lay_out(boxes, links)
     assert all(layout.paths)
@@ -75,7 +79,7 @@ def test_long_links_do_not_slow_the_layout() -> None:
 
 def test_positions_do_not_depend_on_the_process() -> None:
     code = (
-        "from tests.view.test_layout import chain; from gradviz.view.layout import lay_out;"
+        "from tests.view.test_layout import chain; from gradviz.view.graph.layout import lay_out;"
         "print(lay_out(*chain(9)))"
     )
     said = subprocess.run(

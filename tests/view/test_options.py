@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradviz.model import OptionError
-from gradviz.view.blocks import PARTS
+from gradviz.view.graph.card_parts import PARTS
 from gradviz.view.options import DEFAULT, DrawOptions
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import gradviz.view.outline
+import gradviz.view.outlines.graph
 from gradviz.model import Graph
-from gradviz.view.outline import LIMIT, outline, table
+from gradviz.view.outlines.graph import LIMIT, outline, table
 from tests.view.graphs import chain, every_mark, product_and_sum
 
 EXPECTED = """\
@@ -37,7 +37,7 @@ def test_outline_of_a_small_graph() -> None:
 
 
 def test_text_of_a_graph_is_its_outline() -> None:
-    assert gradviz.view.outline is not None
+    assert gradviz.view.outlines.graph is not None
     assert str(product_and_sum()) == EXPECTED
 
 

@@ -10,11 +10,11 @@ import pytest
 import traitlets
 
 from gradviz.model import OptionError, Recording, UnknownNodeError
-from gradviz.view.captions import caption
+from gradviz.view.captions.caption import caption
+from gradviz.view.documents.graph import expand
 from gradviz.view.options import DrawOptions
-from gradviz.view.player import Player
-from gradviz.view.recording_outline import recording_outline
-from gradviz.view.wire import expand_wire
+from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named
 from tests.view.recordings import ALL, Script, product
 
@@ -145,7 +145,7 @@ def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path)
     state = state_of(page)
     assert (state["step"], state["detail"], state["speed"]) == (16, True, 1.0)
     assert list(state["wire"]) == ["format", "deflate"]
-    wire = expand_wire(state["wire"])
+    wire = expand(state["wire"])
     assert wire["views"] == player.wire["views"]
     assert Recording.from_json(wire["json"]) == ALL["hooked"]
     assert player._stage.svg(16) in page

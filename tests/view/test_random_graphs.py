@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradviz.model import Graph
-from gradviz.view.cards import node_card
-from gradviz.view.context import Context
-from gradviz.view.drawing import compose, draw
-from gradviz.view.geometry import PAD, Frame, measure
-from gradviz.view.layout import lay_out
-from gradviz.view.layout_links import spines
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.cards import node_card
+from gradviz.view.graph.drawing import compose, draw
+from gradviz.view.graph.geometry import PAD, CardFrame, measure
+from gradviz.view.graph.layout import lay_out
+from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph_index import GraphIndex
 from gradviz.view.options import DrawOptions
-from gradviz.view.outline import outline, table
+from gradviz.view.outlines.graph import outline, table
 from gradviz.view.text import width_of
-from gradviz.view.wire import to_wire
 from tests.view.graphs import graphs
 
 PARTS = frozenset(
@@ -89,7 +89,7 @@ def test_everything_about_a_graph_is_the_same_twice(graph: Graph) -> None:
     again = Graph.from_json(graph.to_json())
     assert outline(again) == outline(graph)
     assert draw(again) == draw(graph)
-    assert to_wire(again) == to_wire(graph)
+    assert graph_document(again) == graph_document(graph)
 
 
 @MANY
@@ -102,7 +102,7 @@ def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) 
     assert {node.id for node in graph.nodes} <= set(ids)
 
 
-def _placed(graph: Graph, direction: Any) -> tuple[list[Frame], Any]:
+def _placed(graph: Graph, direction: Any) -> tuple[list[CardFrame], Any]:
     scene = compose(graph, PARTS)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
@@ -115,6 +115,6 @@ def test_cards_have_a_title_whatever_is_hidden(hidden: frozenset[str]) -> None:
     from tests.view.graphs import every_mark
 
     graph = every_mark()
-    context = Context.of(graph)
+    graph_index = GraphIndex.of(graph)
     for node in graph.nodes:
-        assert node_card(node, context, PARTS - hidden).blocks[0].kind == "title"
+        assert node_card(node, graph_index, PARTS - hidden).blocks[0].kind == "title"

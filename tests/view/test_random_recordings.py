@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from gradviz.model import Graph, Node, Recording, TensorInfo
 from gradviz.model.events import NodeRan
-from gradviz.model.recording import Changes, StepFacts
-from gradviz.view.captions import captions
-from gradviz.view.context import Context
-from gradviz.view.moments import moments
+from gradviz.model.recording import RowChanges, StepRecord
+from gradviz.view.animation.animation import Animation
+from gradviz.view.captions.caption import captions
+from gradviz.view.documents.recording import recording_document
+from gradviz.view.graph_index import GraphIndex
 from gradviz.view.options import DrawOptions
-from gradviz.view.recording_outline import recording_outline
-from gradviz.view.recording_wire import recording_to_wire
-from gradviz.view.stage import Stage
+from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.step_index import step_indexes
 from tests.view.graphs import graphs
 
 
@@ -59,7 +59,7 @@ def recordings(draw: st.DrawFn) -> Recording:
         ran = draw(st.sampled_from([None, *sorted(alive)]))
         event = NodeRan(1, ran, (None,), (None,) * len(base[ran].next_functions)) if ran else None
         steps.append(
-            StepFacts(
+            StepRecord(
                 "start" if not number else "node" if ran else "line",
                 1 if ran and number else 0,
                 number,
@@ -76,26 +76,28 @@ def recordings(draw: st.DrawFn) -> Recording:
     return Recording(steps, (), "cpu", "code")
 
 
-def changes(before: dict[str, Any], now: dict[str, Any], roots: tuple[Any, ...]) -> Changes:
+def changes(before: dict[str, Any], now: dict[str, Any], roots: tuple[Any, ...]) -> RowChanges:
     keys = sorted({*before, *now}, key=lambda key: (key[0], int(key[1:])))
     changed = [(key, now.get(key)) for key in keys if before.get(key) != now.get(key)]
     nodes: list[tuple[str, Node | None]] = [pair for pair in changed if pair[0][0] == "n"]
     tensors: list[tuple[str, TensorInfo | None]] = [p for p in changed if p[0][0] == "t"]
-    return Changes(tuple(nodes), tuple(tensors), roots)
+    return RowChanges(tuple(nodes), tuple(tensors), roots)
 
 
 @settings(deadline=None, max_examples=80)
 @given(recordings())
 def test_the_moment_never_falls_behind(recording: Recording) -> None:
-    for step, moment, _ in moments(recording):
-        context = Context.of(step.graph)
-        assert moment.tags == context.tags
-        assert moment.consumers == context.consumers
-        assert moment.saved_by == context.saved_by
-        assert moment.sharing == context.sharing
-        assert moment.names == context.names
-        assert moment.roots == context.roots
-        told = {k: v for k, v in context.counts.items() if v and k not in ("none edges", "tensors")}
+    for step, moment, _ in step_indexes(recording):
+        graph_index = GraphIndex.of(step.graph)
+        assert moment.tags == graph_index.tags
+        assert moment.consumers == graph_index.consumers
+        assert moment.saved_by == graph_index.saved_by
+        assert moment.sharing == graph_index.sharing
+        assert moment.names == graph_index.names
+        assert moment.roots == graph_index.roots
+        told = {
+            k: v for k, v in graph_index.counts.items() if v and k not in ("none edges", "tensors")
+        }
         assert {k: v for k, v in moment.counts.items() if v} == told
 
 
@@ -103,10 +105,10 @@ def test_the_moment_never_falls_behind(recording: Recording) -> None:
 @given(recordings())
 def test_what_is_kept_from_step_to_step_is_what_would_be_made_anew(recording: Recording) -> None:
     """A stage of the step alone, between the same neighbours, has the same words on its cards."""
-    stage = Stage(recording)
-    wire = recording_to_wire(recording, stage=stage)
+    animation = Animation(recording)
+    wire = recording_document(recording, animation=animation)
     alone = [
-        recording_to_wire(Recording([*settled(recording, i)], (), "cpu", "code"))
+        recording_document(Recording([*settled(recording, i)], (), "cpu", "code"))
         for i in range(len(recording))
     ]
     items: dict[str, Any] = {}
@@ -120,12 +122,12 @@ def test_what_is_kept_from_step_to_step_is_what_would_be_made_anew(recording: Re
         assert last["summary"] == view["summary"]
 
 
-def settled(recording: Recording, step: int) -> list[StepFacts]:
+def settled(recording: Recording, step: int) -> list[StepRecord]:
     """Two steps: one that sees everything there ever is, and then all at once this step."""
     union, graph = recording.graph, recording.graph_at(step)
     everything = {row.id: row for row in (*union.nodes, *union.tensors)}
     there = {row.id: row for row in (*graph.nodes, *graph.tensors)}
-    plain = StepFacts("start", 0, None, 0, None, (), changes({}, everything, union.roots), 0, None)
+    plain = StepRecord("start", 0, None, 0, None, (), changes({}, everything, union.roots), 0, None)
     return [plain, replace(plain, kind="line", changes=changes(everything, there, graph.roots))]
 
 
@@ -139,9 +141,11 @@ def known(wire: dict[str, Any], part: str) -> dict[str, Any]:
 @settings(deadline=None, max_examples=30)
 @given(recordings(), st.sampled_from(["TB", "LR"]))
 def test_every_step_can_be_drawn_and_told(recording: Recording, direction: Any) -> None:
-    stage = Stage(recording, DrawOptions(direction))
+    animation = Animation(recording, DrawOptions(direction))
     for step in range(len(recording)):
-        ids = [item.get("id") for item in ET.fromstring(stage.svg(step)).iter() if item.get("id")]
+        ids = [
+            item.get("id") for item in ET.fromstring(animation.svg(step)).iter() if item.get("id")
+        ]
         assert len(ids) == len(set(ids))
     assert len(captions(recording)) == len(recording)
     assert recording_outline(recording) == recording_outline(

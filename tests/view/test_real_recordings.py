@@ -12,11 +12,11 @@ import torch
 
 import gradviz
 from gradviz.model import Recording
-from gradviz.view.captions import captions
-from gradviz.view.context import Context
-from gradviz.view.moments import moments
-from gradviz.view.recording_wire import recording_to_wire
-from gradviz.view.stage import Stage
+from gradviz.view.animation.animation import Animation
+from gradviz.view.captions.caption import captions
+from gradviz.view.documents.recording import recording_document
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.step_index import step_indexes
 
 
 def product() -> Recording:
@@ -92,21 +92,21 @@ everywhere = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(
     program: Callable[[], Recording],
 ) -> None:
-    for step, moment, _ in moments(program()):
-        context = Context.of(step.graph)
-        assert moment.tags == context.tags
-        assert moment.consumers == context.consumers
-        assert moment.saved_by == context.saved_by
-        assert moment.sharing == context.sharing
-        assert moment.names == context.names
+    for step, moment, _ in step_indexes(program()):
+        graph_index = GraphIndex.of(step.graph)
+        assert moment.tags == graph_index.tags
+        assert moment.consumers == graph_index.consumers
+        assert moment.saved_by == graph_index.saved_by
+        assert moment.sharing == graph_index.sharing
+        assert moment.names == graph_index.names
 
 
 @everywhere
 def test_every_step_is_drawn(program: Callable[[], Recording]) -> None:
     recording = program()
-    stage = Stage(recording)
+    animation = Animation(recording)
     for step in recording.steps:
-        ids = {item.get("id") for item in ET.fromstring(stage.svg(step.index)).iter()}
+        ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
         assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
 
 
@@ -116,7 +116,7 @@ def test_a_second_run_gives_the_same_outline_and_document(
 ) -> None:
     one, other = program(), program()
     assert str(one) == str(other)
-    first, again = recording_to_wire(one), recording_to_wire(other)
+    first, again = recording_document(one), recording_document(other)
     for wire in (first, again):
         for view in wire["views"]:
             view.pop("memory")
@@ -147,11 +147,11 @@ def test_captions_say_why(program: Callable[[], Recording], words: str) -> None:
 
 def test_an_error_marks_the_node_that_raised() -> None:
     recording = written()
-    svg = Stage(recording).svg(len(recording) - 1)
+    svg = Animation(recording).svg(len(recording) - 1)
     assert re.findall(r'class="[^"]*gv-raised" id="gv-(n\d+)"', svg) == ["n2"]
 
 
 def test_a_cut_names_what_went_on_without_the_graph() -> None:
     recording = cut()
-    looks = [look for looks in Stage(recording).written.values() for look in looks]
+    looks = [look for looks in Animation(recording).written.values() for look in looks]
     assert any("detach() → z" in look for look in looks)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gradviz.model import Recording
-from gradviz.model.recording import Changes
-from gradviz.view.recording_outline import WIDTH, recording_outline
+from gradviz.model.recording import RowChanges
+from gradviz.view.outlines.recording import WIDTH, recording_outline
 from tests.view.recordings import ALL, product
 
 
@@ -47,7 +47,7 @@ def row(step: int, key: str, **facts: Any) -> Recording:
     """The recording with one row of one step seeded with a fault."""
     recording = product()
     changes = recording.facts[step].changes
-    fault = Changes(
+    fault = RowChanges(
         tuple((k, replace(n, **facts) if k == key and n else n) for k, n in changes.nodes),
         tuple((k, replace(t, **facts) if k == key and t else t) for k, t in changes.tensors),
         changes.roots,
@@ -59,7 +59,7 @@ def row(step: int, key: str, **facts: Any) -> Recording:
 FAULTS = {
     "a step is missing": without(8),
     "two nodes ran in the other order": swapped(17, 20),
-    "a free was not seen": changed(13, changes=Changes(), events=(), kind="saved"),
+    "a free was not seen": changed(13, changes=RowChanges(), events=(), kind="saved"),
     "a version is off by one": row(4, "t3", version=1),
     "a flag is wrong": row(1, "t0", requires_grad=False),
     "a gradient is wrong": row(16, "t0", grad=None),

@@ -12,31 +12,31 @@ from typing import Any
 import pytest
 
 from gradviz.model import Graph, OptionError, UnknownNodeError
-from gradviz.model.findings import Column, Table
-from gradviz.model.marks import Mark
-from gradviz.view.findings_json import findings_json
-from gradviz.view.report import Report
-from gradviz.view.report_wire import report_to_wire
-from tests.view.findings import BITS, FIGURE, MadeUp, hostile, many
+from gradviz.model.highlights import Highlight
+from gradviz.model.report import Column, Table
+from gradviz.view.documents.report import report_document
+from gradviz.view.export.report_json import report_json
+from gradviz.view.widgets.report import ReportWidget
 from tests.view.graphs import HOSTILE, chain
+from tests.view.reports import BITS, FIGURE, MadeUp, hostile, many
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-def bundle_of(report: Report) -> dict[str, Any]:
+def bundle_of(report: ReportWidget) -> dict[str, Any]:
     data, _metadata = report._repr_mimebundle_()
     assert isinstance(data, dict)
     return data
 
 
 def test_wire_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
-    wire = report_to_wire(MadeUp(), figures=(("Icicle", FIGURE),))
+    wire = report_document(MadeUp(), figures=(("Icicle", FIGURE),))
     check_golden("report/made_up.json", json.dumps(wire, indent=1, ensure_ascii=False) + "\n")
 
 
 def test_a_report_is_its_findings_and_the_rows_of_their_first_table() -> None:
     findings = MadeUp()
-    report = Report(findings)
+    report = ReportWidget(findings)
     assert report.findings is findings
     assert (report.graph, report.tables) == (findings.graph, findings.tables)
     assert [row["parameter"] for row in report] == ["a", "b", "c", "frozen"]
@@ -46,7 +46,7 @@ def test_a_report_is_its_findings_and_the_rows_of_their_first_table() -> None:
 
 
 def test_names_are_asked_of_findings_that_have_none() -> None:
-    report = Report(NoNames())
+    report = ReportWidget(NoNames())
     with pytest.raises(TypeError, match=r"NoNames has no names; list\(report\) has rows"):
         report["a"]
     assert (list(report), len(report), bool(report)) == ([], 0, True)
@@ -58,14 +58,16 @@ class NoNames:
     sentences: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     graph: Graph | None = None
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Highlight, ...] = ()
     hidden: object = field(default_factory=object, compare=False)
 
 
 def test_a_row_leads_to_what_stands_for_its_thing_in_the_picture() -> None:
     ids = ("n1", "n1.0", "n1.saved.1", "t0", "t3", "n99")
     table = Table("", (Column("thing"),), tuple((key,) for key in ids), ids)
-    wire = report_to_wire(MadeUp(tables=(table,), marks=(Mark("t0", "cut"), Mark("n1.0", "new"))))
+    wire = report_document(
+        MadeUp(tables=(table,), marks=(Highlight("t0", "cut"), Highlight("n1.0", "new")))
+    )
     rows = wire["tables"][0]["rows"]
     assert [row["id"] for row in rows] == ["n1", "n1", "n1", "n3", "t3", ""]
     assert [row["mark"] for row in rows] == ["+ new"] * 3 + ["// cut", "", ""]
@@ -82,7 +84,7 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
         (float("nan"), -50_000, False, "y\n"),
         (float("inf"), 0, True, ""),
     )
-    wire = report_to_wire(MadeUp(tables=(Table("", columns, rows),)))
+    wire = report_document(MadeUp(tables=(Table("", columns, rows),)))
     cells = [[tuple(cell.values()) for cell in row["cells"]] for row in wire["tables"][0]["rows"]]
     assert cells == [
         [("0.1235", 0.1234567), ("48.8 KiB", 50_000), ("yes", 1), ("x", "x")],
@@ -94,23 +96,23 @@ def test_cells_have_words_and_something_to_sort_by() -> None:
 
 
 def test_a_long_table_says_how_much_of_it_is_not_sent() -> None:
-    wire = report_to_wire(many(2003))
+    wire = report_document(many(2003))
     assert len(wire["tables"][0]["rows"]) == 2000
     assert wire["tables"][0]["more"] == "… and 3 more rows"
-    assert report_to_wire(many(2000))["tables"][0]["more"] == ""
+    assert report_document(many(2000))["tables"][0]["more"] == ""
 
 
 def test_only_what_the_picture_has_can_be_selected() -> None:
-    report = Report(MadeUp())
+    report = ReportWidget(MadeUp())
     report.selected = "n1"
     with pytest.raises(UnknownNodeError):
         report.selected = "n99"
     with pytest.raises(UnknownNodeError, match="it has: none"):
-        Report(many(3)).selected = "n0"
+        ReportWidget(many(3)).selected = "n0"
 
 
 def test_the_bundle_can_be_read_without_a_kernel_and_without_trust() -> None:
-    report = Report(MadeUp(), figures=(("Icicle", FIGURE),))
+    report = ReportWidget(MadeUp(), figures=(("Icicle", FIGURE),))
     bundle = bundle_of(report)
     assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == str(report)
@@ -124,14 +126,14 @@ def test_the_bundle_can_be_read_without_a_kernel_and_without_trust() -> None:
 
 
 def test_without_a_graph_the_first_figure_is_the_picture() -> None:
-    report = Report(many(3), figures=(("Icicle", FIGURE), ("Curve", BITS)))
+    report = ReportWidget(many(3), figures=(("Icicle", FIGURE), ("Curve", BITS)))
     assert bundle_of(report)["image/svg+xml"] == FIGURE.svg()
     assert report.wire["picture"] is None
 
 
 @pytest.mark.parametrize("word", HOSTILE)
 def test_hostile_words_stay_words(word: str, tmp_path: Path) -> None:
-    report = Report(hostile(word))
+    report = ReportWidget(hostile(word))
     html = bundle_of(report)["text/html"]
     assert not re.search(r"<script|<b>|onload=alert\(1\)[^<]*>", html)
     assert not re.search("[\ud800-\udfff\x00\u202e]", html)
@@ -147,7 +149,7 @@ def test_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     for ending in ("html", "svg", "png", "json", "csv"):
         files = [tmp_path / f"{i}.{ending}" for i in range(2)]
         for file in files:
-            Report(MadeUp(), figures=(("Icicle", FIGURE),)).save(file)
+            ReportWidget(MadeUp(), figures=(("Icicle", FIGURE),)).save(file)
         assert files[0].read_bytes() == files[1].read_bytes(), ending
     assert files[0].read_text("utf-8").splitlines() == [
         "parameter,reached,norm,kept,why",
@@ -159,7 +161,7 @@ def test_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_tables_without_scripts_too(tmp_path: Path) -> None:
-    Report(MadeUp()).save(tmp_path / "report.html")
+    ReportWidget(MadeUp()).save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     still = page[page.index("<main") : page.index("</main>")]
     assert still.count("<tr>") == 5
@@ -167,24 +169,24 @@ def test_the_page_has_the_tables_without_scripts_too(tmp_path: Path) -> None:
 
 
 def test_a_png_of_a_figure_has_its_colours(tmp_path: Path) -> None:
-    Report(many(3), figures=(("Icicle", BITS),)).save(tmp_path / "figure.png")
+    ReportWidget(many(3), figures=(("Icicle", BITS),)).save(tmp_path / "figure.png")
     black = replace(BITS, rules=BITS.rules.replace("$held-fill", "$ink"))
-    Report(many(3), figures=(("Icicle", black),)).save(tmp_path / "black.png")
+    ReportWidget(many(3), figures=(("Icicle", black),)).save(tmp_path / "black.png")
     assert (tmp_path / "figure.png").read_bytes() != (tmp_path / "black.png").read_bytes()
 
 
 def test_files_that_cannot_be_written_say_which_can(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"ends in '.pdf'; .*\.html, \.svg, \.png, \.json, \.csv"):
-        Report(MadeUp()).save(tmp_path / "x.pdf")
+        ReportWidget(MadeUp()).save(tmp_path / "x.pdf")
     for ending in ("svg", "png"):
         with pytest.raises(OptionError, match="no picture"):
-            Report(many(3)).save(tmp_path / f"x.{ending}")
+            ReportWidget(many(3)).save(tmp_path / f"x.{ending}")
     with pytest.raises(OptionError, match="no table"):
-        Report(NoNames()).save(tmp_path / "x.csv")
+        ReportWidget(NoNames()).save(tmp_path / "x.csv")
 
 
 def test_json_has_the_common_facts_and_those_of_its_own() -> None:
-    document = json.loads(findings_json(MadeUp()))
+    document = json.loads(report_json(MadeUp()))
     assert list(document)[:7] == [
         "format", "kind", "title", "sentences", "tables", "marks", "graph",
     ]  # fmt: skip
@@ -199,11 +201,11 @@ def test_json_has_the_common_facts_and_those_of_its_own() -> None:
     graph = MadeUp().graph
     assert graph is not None
     assert Graph.from_json(json.dumps(document["graph"])) == graph
-    assert "hidden" not in json.loads(findings_json(NoNames()))
+    assert "hidden" not in json.loads(report_json(NoNames()))
 
 
 def test_a_large_graph_is_sent_without_its_json() -> None:
-    small = report_to_wire(MadeUp())
-    assert small["json"] == findings_json(MadeUp())
-    assert "json" not in report_to_wire(replace(MadeUp(), graph=chain(400)))
-    assert "json" not in report_to_wire(replace(MadeUp(), graph=chain(401)), room=10**9)
+    small = report_document(MadeUp())
+    assert small["json"] == report_json(MadeUp())
+    assert "json" not in report_document(replace(MadeUp(), graph=chain(400)))
+    assert "json" not in report_document(replace(MadeUp(), graph=chain(401)), room=10**9)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradviz.view.drawing import draw
-from gradviz.view.stage import Stage
+from gradviz.view.animation.animation import Animation
+from gradviz.view.graph.drawing import draw
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, product_and_sum
 from tests.view.recordings import ALL
@@ -79,8 +79,10 @@ def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
 
 
 def steps() -> str:
-    stages = [Stage(recording) for recording in ALL.values()]
-    return "".join(look for stage in stages for looks in stage.written.values() for look in looks)
+    stages = [Animation(recording) for recording in ALL.values()]
+    return "".join(
+        look for animation in stages for looks in animation.written.values() for look in looks
+    )
 
 
 def test_every_mark_of_the_table_can_be_drawn() -> None:

@@ -13,8 +13,8 @@ import traitlets
 import gradviz
 from gradviz.model import UnknownNodeError
 from gradviz.view import style
-from gradviz.view.widget import STATIC, GraphWidget
-from gradviz.view.wire import to_wire
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.widgets.base import STATIC, GraphWidget
 from tests.programs import named
 from tests.view.graphs import chain
 
@@ -115,7 +115,7 @@ def test_a_selection_made_in_the_browser_arrives() -> None:
 
 
 def test_what_is_sent_of_a_graph_is_small_and_says_all_of_it() -> None:
-    wire = to_wire(chain(50))
+    wire = graph_document(chain(50))
     widget = GraphWidget(wire=wire)
     state = widget.get_state()
     assert len(json.dumps(state).encode()) < 120_000

@@ -1,4 +1,4 @@
-// The card of an explanation, as gradviz/view/explanation_wire.py writes it: why torch refused at
+// The card of an explanation, as gradviz/view/documents/explanation.py writes it: why torch refused at
 // a step, or why a gradient is wrong although torch said nothing.
 import { type Check, listOf, orNull, recordOf, text, whole } from "./checks";
 

@@ -1,4 +1,4 @@
-// The JSON that gradviz/view/recording_wire.py writes: the first step whole, of every later one
+// The JSON that gradviz/view/documents/recording.py writes: the first step whole, of every later one
 // what differs from the step before.
 import { type CardWire, card } from "./card_wire";
 import { type Check, item, listOf, mapOf, orNull, recordOf, text, whole } from "./checks";

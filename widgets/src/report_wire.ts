@@ -1,4 +1,4 @@
-// The JSON that gradviz/view/report_wire.py writes: findings as sentences, tables and figures,
+// The JSON that gradviz/view/documents/report.py writes: findings as sentences, tables and figures,
 // and the picture of a graph with marks laid over it.
 import { type Check, item, listOf, orNull, recordOf, text } from "./checks";
 import type { Document, Facts } from "./wire";

@@ -1,4 +1,4 @@
-// The JSON that gradviz/view/wire.py writes. tests/golden/wire/*.json binds both sides.
+// The JSON that gradviz/view/documents/graph.py writes. tests/golden/wire/*.json binds both sides.
 import { type Check, listOf, recordOf, text } from "./checks";
 import { isRecording, type RecordingWire, recordingFields } from "./recording_wire";
 import { factFields, isReport, type ReportWire, reportFields } from "./report_wire";

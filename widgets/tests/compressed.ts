@@ -1,4 +1,4 @@
-// Compresses as gradviz/view/wire.py does.
+// Compresses as gradviz/view/documents/graph.py does.
 export async function compressed(document: unknown): Promise<{ format: 1; deflate: string }> {
   const body = new Response(JSON.stringify(document)).body as ReadableStream<
     Uint8Array<ArrayBuffer>

@@ -13,6 +13,20 @@ from gradviz.capture.autograd.backward import (
     other_frames,
     roots_of_running_backwards,
 )
+from gradviz.capture.autograd.code_objects import (
+    code_of,
+    code_of_hook_removal,
+    code_of_module_call,
+    code_of_node_hook_registration,
+    codes_of_clipping,
+    codes_of_optimizer_step,
+    codes_of_zero_grad,
+    is_compiled_call,
+    module_hooks_in,
+    never_compiled,
+)
+from gradviz.capture.autograd.function_modes import mode_on, put_mode_on, take_mode_off
+from gradviz.capture.autograd.guards import arithmetic, unseen
 from gradviz.capture.autograd.nodes import (
     Plan,
     Slot,
@@ -27,9 +41,16 @@ from gradviz.capture.autograd.nodes import (
     starts_backward,
     variable_of,
 )
-from gradviz.capture.autograd.release import (
-    NO_SEQUENCE_NR,
-    WRAPPERS_LIVE_AS_LONG_AS_NODES,
+from gradviz.capture.autograd.refs import (
+    StorageRef,
+    TensorRef,
+    backward_is_running,
+    current_node,
+    sequence_number,
+    tag,
+    tag_of,
+    untag,
+    untag_lost,
 )
 from gradviz.capture.autograd.saved import describe_hook, saved_of, untouched
 from gradviz.capture.autograd.tensors import (
@@ -51,30 +72,9 @@ from gradviz.capture.autograd.tensors import (
     tensor_hooks,
     version_of,
 )
-from gradviz.capture.autograd.unseen import arithmetic, unseen
-from gradviz.capture.autograd.watch import (
-    StorageRef,
-    TensorRef,
-    backward_is_running,
-    code_of,
-    code_of_hook_removal,
-    code_of_module_call,
-    code_of_node_hook_registration,
-    codes_of_clipping,
-    codes_of_optimizer_step,
-    codes_of_zero_grad,
-    current_node,
-    is_compiled_call,
-    mark,
-    mark_of,
-    mode_on,
-    module_hooks_in,
-    never_compiled,
-    put_mode_on,
-    sequence_number,
-    take_mode_off,
-    unmark,
-    unmark_lost,
+from gradviz.capture.autograd.torch_release import (
+    NO_SEQUENCE_NR,
+    WRAPPERS_LIVE_AS_LONG_AS_NODES,
 )
 
 __all__ = [
@@ -115,8 +115,6 @@ __all__ = [
     "is_plain",
     "is_view",
     "keep_with_node",
-    "mark",
-    "mark_of",
     "may_copy_to_host",
     "mode_on",
     "module_hooks_in",
@@ -136,11 +134,13 @@ __all__ = [
     "shape_of",
     "starts_backward",
     "storage_of",
+    "tag",
+    "tag_of",
     "take_mode_off",
     "tensor_hooks",
-    "unmark",
-    "unmark_lost",
     "unseen",
+    "untag",
+    "untag_lost",
     "untouched",
     "variable_of",
     "version_of",

@@ -8,7 +8,7 @@ import torch
 
 from gradviz.capture.autograd.nodes import Plan
 from gradviz.capture.autograd.tensors import shape_of
-from gradviz.model.facts import Attribute
+from gradviz.model.records import Attribute
 
 _LONGEST: Final = 256
 """Bits of an integer that is shown with all its digits."""

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from torch.autograd import graph as _graph
 
-from gradviz.capture.passing import runs_user_code
+from gradviz.capture.user_code import runs_user_code
 
 _run_backward: Final[Any] = _graph._engine_run_backward
 _CODE: Final[CodeType] = _run_backward.__code__
@@ -32,9 +32,9 @@ _reading: Final = threading.RLock()
 _let_go: Final[set[int]] = set()
 """Threads that have waited and run backward now."""
 
-Observer: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
+BackwardObserver: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
 """Is given a function that runs the backward, and what it was called with."""
-_observers: Final[dict[int, Observer]] = {}
+_observers: Final[dict[int, BackwardObserver]] = {}
 """Who observes the backwards that a thread starts, by thread."""
 _strangers: Final[list[Callable[[], None]]] = []
 """Who is told that a thread which nobody observes has run a backward."""
@@ -129,7 +129,7 @@ def backwards_wait() -> Iterator[None]:
 
 
 @contextmanager
-def backwards_observed(observer: Observer, stranger: Callable[[], None]) -> Iterator[None]:
+def backwards_observed(observer: BackwardObserver, stranger: Callable[[], None]) -> Iterator[None]:
     """Hand every backward that this thread starts in the block to ``observer``, which runs it.
 
     ``stranger`` is called when another thread has run one.

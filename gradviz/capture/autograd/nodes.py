@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from gradviz.capture.autograd.unseen import unseen
+from gradviz.capture.autograd.guards import unseen
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ mode of torch, backward by hooks on nodes that hold nothing but a number. All of
 away when the code ends, however it ends.
 """
 
-from gradviz.capture.recorder.block import Block
+from gradviz.capture.recorder.context_manager import RecordingBlock
 from gradviz.capture.recorder.recorder import Recorder
 
-__all__ = ["Block", "Recorder"]
+__all__ = ["Recorder", "RecordingBlock"]

@@ -8,12 +8,12 @@ from typing import Any
 from torch.overrides import TorchFunctionMode
 
 from gradviz.capture import autograd
-from gradviz.capture.passing import runs_user_code
-from gradviz.capture.recorder.calls import Call, is_operation, name_of, tensors_in
-from gradviz.capture.recorder.disguise import Disguise, caller_of
-from gradviz.capture.recorder.listening import Observer
+from gradviz.capture.recorder.frames import BorrowedFrame, caller_of
+from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.tracing import Tracer
+from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
+from gradviz.capture.recorder.tracers.tracer import Tracer
+from gradviz.capture.user_code import runs_user_code
 
 
 class CallMode(TorchFunctionMode):
@@ -30,7 +30,7 @@ class CallMode(TorchFunctionMode):
         self._observer = observer
         self._positions = positions
         self._tracer = tracer
-        self._disguise = Disguise()
+        self._borrowed_frame = BorrowedFrame()
 
     @runs_user_code
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -44,7 +44,7 @@ class CallMode(TorchFunctionMode):
             tracer.resume()
         try:
             try:
-                result = self._disguise.call(frame, func, args, kwargs)
+                result = self._borrowed_frame.call(frame, func, args, kwargs)
             except Exception as error:
                 tracer.pause()
                 try:
@@ -62,7 +62,7 @@ class CallMode(TorchFunctionMode):
         finally:
             del frame
 
-    def _before(self, func: Any, args: Any, kwargs: Any) -> Call | None:
+    def _before(self, func: Any, args: Any, kwargs: Any) -> TorchCall | None:
         try:
             call = _call(func, args, kwargs)
             if not (self._observer.before(call) and is_operation(call)):
@@ -76,7 +76,7 @@ class CallMode(TorchFunctionMode):
             self._observer.failed(error)
             return None
 
-    def _after(self, call: Call, frame: FrameType, result: Any) -> None:
+    def _after(self, call: TorchCall, frame: FrameType, result: Any) -> None:
         try:
             call.result = result
             call.position = self._positions.of(frame, call.name)
@@ -97,6 +97,6 @@ class CallMode(TorchFunctionMode):
             self._observer.failed(problem)
 
 
-def _call(func: Any, args: Any, kwargs: Any) -> Call:
+def _call(func: Any, args: Any, kwargs: Any) -> TorchCall:
     name, is_getter, is_setter = name_of(func)
-    return Call(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
+    return TorchCall(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)

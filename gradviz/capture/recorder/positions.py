@@ -6,9 +6,9 @@ from types import CodeType, FrameType
 from typing import Final
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder import disguise
+from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.expressions import Expressions
-from gradviz.capture.recorder.lines import Lines
+from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.model.events import Position
 
 _TRUTH_TESTS: Final = frozenset({"__bool__", "is_nonzero"})
@@ -22,7 +22,7 @@ class Positions:
         lines: Tells which line runs, and which code is recorded.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: LineEvents) -> None:
         self._lines = lines
         self._recorded: dict[int, tuple[CodeType, bool]] = {}
         self._expressions = Expressions()
@@ -53,6 +53,6 @@ class Positions:
     def _has(self, code: CodeType) -> bool:
         known = self._recorded.get(id(code))
         if known is None:
-            is_recorded = code.co_name != disguise.NAME and self._lines.is_recorded(code)
+            is_recorded = code.co_name != frames.NAME and self._lines.is_recorded(code)
             known = self._recorded[id(code)] = code, is_recorded
         return known[1]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final
 
-from gradviz.capture.recorder.interrupts import Interrupts
-from gradviz.capture.recorder.into import codes_to_follow
-from gradviz.capture.recorder.run import Options, Run
+from gradviz.capture.recorder.followed_code import codes_to_follow
+from gradviz.capture.recorder.run import Run, RunOptions
+from gradviz.capture.recorder.signals import DeferredSignals
 from gradviz.model import Recording, RecordingError
 
 _active: Final = threading.Lock()
@@ -38,8 +38,8 @@ class Recorder:
         label: str = "",
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        self._options = Options(codes_to_follow(into), values, anomaly, label, progress)
-        self._interrupts = Interrupts()
+        self._options = RunOptions(codes_to_follow(into), values, anomaly, label, progress)
+        self._signals = DeferredSignals()
         self._run: Run | None = None
         self._problem: BaseException | None = None
 
@@ -61,7 +61,7 @@ class Recorder:
         Raises:
             RecordingError: If another recording runs, or code of this kind cannot be recorded.
         """
-        self._interrupts.start()
+        self._signals.start()
         try:
             if not _active.acquire(blocking=False):
                 raise RecordingError(_NESTED)
@@ -73,7 +73,7 @@ class Recorder:
                 _active.release()
                 raise
         except BaseException:
-            self._interrupts.stop()
+            self._signals.stop()
             raise
 
     def stop(self, error: BaseException | None = None) -> Recording:
@@ -94,4 +94,4 @@ class Recorder:
         finally:
             self._problem = run.problem
             _active.release()
-            self._interrupts.stop()
+            self._signals.stop()

@@ -13,34 +13,34 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source
-from gradviz.capture.recorder.call_events import CallEvents
-from gradviz.capture.recorder.compiled import CompiledCalls
-from gradviz.capture.recorder.engine import Engine
-from gradviz.capture.recorder.finish import finished
 from gradviz.capture.recorder.function_mode import CallMode
-from gradviz.capture.recorder.hooks import Hooks
-from gradviz.capture.recorder.known_hooks import KnownHooks
-from gradviz.capture.recorder.line_steps import LineSteps
-from gradviz.capture.recorder.lines import Lines
-from gradviz.capture.recorder.listening import Observer, Observers
-from gradviz.capture.recorder.modules import Modules
-from gradviz.capture.recorder.names import Names
-from gradviz.capture.recorder.operations import Operations
-from gradviz.capture.recorder.optimizers import Optimizers
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.namespaces import Namespaces
+from gradviz.capture.recorder.observers.backward import BackwardEvents
+from gradviz.capture.recorder.observers.call_events import CallEvents
+from gradviz.capture.recorder.observers.checksums import UntrackedWrites
+from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.hooks import HookEvents
+from gradviz.capture.recorder.observers.known_hooks import KnownHooks
+from gradviz.capture.recorder.observers.line_steps import LineSteps
+from gradviz.capture.recorder.observers.modules import ModuleCalls
+from gradviz.capture.recorder.observers.observer import Observer, Observers
+from gradviz.capture.recorder.observers.operations import Operations
+from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
+from gradviz.capture.recorder.observers.tensor_names import TensorNames
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.reading import Reading
-from gradviz.capture.recorder.silent import SilentWrites
-from gradviz.capture.recorder.state import State
-from gradviz.capture.recorder.steps import Steps
-from gradviz.capture.recorder.tracing import make_tracer
-from gradviz.capture.recorder.variables import Variables
-from gradviz.capture.recorder.world import World
+from gradviz.capture.recorder.recording_builder import build_recording
+from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.recorder.tracers.tracer import make_tracer
 from gradviz.model import Recording, RecordingError
 from gradviz.model.events import Note
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """How code is recorded; see :class:`~gradviz.capture.recorder.Recorder`."""
 
     into: frozenset[CodeType]
@@ -61,46 +61,56 @@ class Run:
     """
 
     def __init__(
-        self, options: Options, frame: FrameType | None, file: str, text: str | None
+        self, options: RunOptions, frame: FrameType | None, file: str, text: str | None
     ) -> None:
         self._options = options
         self._exit = ExitStack()
         self._observers = observers = Observers()
         self._source = _source(options, frame, file, text)
-        self._lines = lines = Lines(self._source, file, options.into, observers)
+        self._lines = lines = LineEvents(self._source, file, options.into, observers)
         self._tracer = tracer = make_tracer(lines, observers, frame)
         positions = Positions(lines)
         self._mode = mode = CallMode(observers, positions, tracer)
-        self._variables = variables = Variables(frame, file, lines)
-        world = World(variables.names(mentioned=False))
+        self._namespaces = namespaces = Namespaces(frame, file, lines)
+        registry = Registry(namespaces.names(mentioned=False))
         compiled = CompiledCalls(mode, observers)
-        modules = Modules(variables, compiled)
-        self._state = state = State(world, options.values, _Origins(lines, modules))
-        self._steps = steps = Steps(state)
-        known = KnownHooks(world)
-        self._reading = reading = Reading(state, steps, known)
-        self._operations = operations = Operations(world)
-        optimizers = Optimizers(world, steps, reading, positions)
-        self._engine = engine = Engine(
-            state, steps, lines, positions, reading, mode, tracer, observers, options.values
+        modules = ModuleCalls(namespaces, compiled)
+        self._live_graph = live_graph = LiveGraph(
+            registry, options.values, _Origins(lines, modules)
         )
-        self._line_steps = LineSteps(observers, steps, lines, engine, options.progress)
-        self._silent = SilentWrites(world, options.values, steps, reading)
-        self._problems = _Problems(steps)
+        self._writer = writer = StepWriter(live_graph)
+        known = KnownHooks(registry)
+        self._graph_reading = graph_reading = GraphReading(live_graph, writer, known)
+        self._operations = operations = Operations(registry)
+        optimizers = OptimizerEvents(registry, writer, graph_reading, positions)
+        self._backward_events = backward_events = BackwardEvents(
+            live_graph,
+            writer,
+            lines,
+            positions,
+            graph_reading,
+            mode,
+            tracer,
+            observers,
+            options.values,
+        )
+        self._line_steps = LineSteps(observers, writer, lines, backward_events, options.progress)
+        self._untracked_writes = UntrackedWrites(registry, options.values, writer, graph_reading)
+        self._problems = _Problems(writer)
         # In this order: a step is told by names, calls, writes that torch does not see, and the
         # graph; a function is watched by the first that wants to.
         observers.add(
             self._problems,
             self._line_steps,
-            Names(variables, world, reading),
-            CallEvents(operations, steps, lines, modules, optimizers, reading),
-            self._silent,
-            reading,
+            TensorNames(namespaces, registry, graph_reading),
+            CallEvents(operations, writer, lines, modules, optimizers, graph_reading),
+            self._untracked_writes,
+            graph_reading,
             compiled,
             modules,
             optimizers,
-            Hooks(known, state, steps, engine, reading),
-            engine,
+            HookEvents(known, live_graph, writer, backward_events, graph_reading),
+            backward_events,
         )
 
     @property
@@ -122,13 +132,17 @@ class Run:
 
     def _start(self) -> None:
         with autograd.unseen():
-            self._reading.read_first(self._variables, self._source.used)
-        self._silent.compare()
-        self._steps.step("start", 0, None, 0)
+            self._graph_reading.read_first(self._namespaces, self._source.used)
+        self._untracked_writes.compare()
+        self._writer.step("start", 0, None, 0)
         enter = self._exit.enter_context
         if self._options.anomaly:
             enter(torch.autograd.set_detect_anomaly(True, check_nan=False))
-        enter(autograd.backwards_observed(self._engine.run, self._reading.other_thread_ran))
+        enter(
+            autograd.backwards_observed(
+                self._backward_events.run, self._graph_reading.other_thread_ran
+            )
+        )
         enter(autograd.mode_on(self._mode))
         self._tracer.start()
         self._exit.callback(self._tracer.stop)
@@ -144,7 +158,7 @@ class Run:
         except BaseException as failure:
             self._observers.failed(failure)
         try:
-            self._line_steps.end(error, self._reading)
+            self._line_steps.end(error, self._graph_reading)
             recording = self._recording()
         finally:
             self._observers.stopped()
@@ -157,13 +171,13 @@ class Run:
         return recording
 
     def _recording(self) -> Recording:
-        self._steps.settle(self._operations.identities)
+        self._writer.settle(self._operations.tensor_keys)
         codes = [piece.code for piece in self._lines.sources]
-        return finished(self._steps, self._state, codes, self._options.label)
+        return build_recording(self._writer, self._live_graph, codes, self._options.label)
 
 
 def _source(
-    options: Options, frame: FrameType | None, file: str, text: str | None
+    options: RunOptions, frame: FrameType | None, file: str, text: str | None
 ) -> source.Source:
     if frame is not None:
         return source.of_block(frame)
@@ -175,7 +189,7 @@ def _source(
 class _Origins:
     """Source line and module of a node, from its sequence number (F6.03, F7.01)."""
 
-    def __init__(self, lines: Lines, modules: Modules) -> None:
+    def __init__(self, lines: LineEvents, modules: ModuleCalls) -> None:
         self._lines = lines
         self._modules = modules
         self._first = autograd.sequence_number()
@@ -190,14 +204,14 @@ class _Origins:
 class _Problems(Observer):
     """Remembers the first bug of the recorder's own."""
 
-    def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+    def __init__(self, writer: StepWriter) -> None:
+        self._writer = writer
         self.first: BaseException | None = None
 
     def failed(self, error: BaseException) -> None:
         """Note an error; the user's own code gets the same one if the stack is used up."""
         if isinstance(error, RecursionError):
-            self._steps.add(
+            self._writer.add(
                 Note("stack used up", "the stack was used up, so lines in its depth were not seen")
             )
         elif self.first is None:

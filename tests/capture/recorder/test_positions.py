@@ -22,7 +22,7 @@ from torch import Tensor
 from traitlets.config import Config
 
 import gradviz
-from gradviz.capture.aftermath import aftermath_of
+from gradviz.capture.post_mortem import post_mortem_of
 from gradviz.capture.recorder import Recorder
 from gradviz.model import Recording
 from gradviz.model.events import Event, Operation, OptimizerStepped, Position, Refused, Write
@@ -350,12 +350,12 @@ h.exp_(); 값 = h.sum(); (값
 def test_the_moment_after_an_error_knows_the_call_that_was_refused(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.ones(2, requires_grad=True).exp().exp_().sum().backward()
-    assert calls(aftermath_of(raised.value)) == [
+    assert calls(post_mortem_of(raised.value)) == [
         ("backward", "torch.ones(2, requires_grad=True).exp().exp_().sum().backward()", 0)
     ]
     with pytest.raises(RuntimeError) as raised:
         ran(AFTER, tmp_path)
-    assert calls(aftermath_of(raised.value)) == [("backward", "backward()", 0)]
+    assert calls(post_mortem_of(raised.value)) == [("backward", "backward()", 0)]
 
 
 def test_reading_positions_keeps_nothing_alive() -> None:

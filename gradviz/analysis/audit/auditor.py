@@ -1,0 +1,246 @@
+"""Which parameters get a gradient from a loss, why others get none, and what is updated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gradviz.analysis.audit.grad_history import SUM, GradHistory
+from gradviz.analysis.audit.gradient_reach import Arrival, arrivals
+from gradviz.analysis.audit.optimizer_step import update_of
+from gradviz.analysis.audit.reasons_live import LiveReasons
+from gradviz.analysis.audit.reasons_recorded import RecordedReasons, Verdict
+from gradviz.analysis.audit.sentences import sentences_of, title_of
+from gradviz.analysis.audit.tables import tables_of
+from gradviz.analysis.cuts import has_no_gradient
+from gradviz.model.audit import Audit, GraphState, ParameterAudit
+from gradviz.model.audit_input import AuditInput, ParameterFacts
+from gradviz.model.cut_reasons import REASONS
+from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
+from gradviz.model.recording import Recording
+from gradviz.model.records import Node, TensorInfo
+
+
+def audit_of(facts: AuditInput, recording: Recording | None = None) -> Audit:
+    """What was found.
+
+    Args:
+        facts: What was read from live objects.
+        recording: The forward, if it was recorded.
+    """
+    auditor = _Auditor(facts, recording)
+    rows = tuple(auditor.row(place) for place in range(len(facts.parameters)))
+    return Audit(
+        title_of(facts, rows, auditor.state, auditor.saw_all(rows)),
+        sentences_of(facts, rows, auditor.state, auditor.problem),
+        tables_of(facts, rows, auditor.verdicts),
+        facts.graph,
+        tuple(auditor.marks(rows)),
+        rows,
+        auditor.state,
+        facts.optimizer,
+    )
+
+
+def state_of(nodes: Sequence[Node]) -> GraphState:
+    """What the nodes of a graph hold for backward."""
+    if not nodes:
+        return "no graph"
+    states = {node.state for node in nodes}
+    holds = not states.isdisjoint({"holds", "packed"})
+    if "freed" in states:
+        return "partly freed" if holds else "freed"
+    return "holds" if holds else "saves nothing"
+
+
+class _Auditor:
+    def __init__(self, facts: AuditInput, recording: Recording | None) -> None:
+        self._facts = facts
+        self._graph = facts.graph
+        self._rows = {info.id: info for info in facts.graph.tensors}
+        self._functions = dict(facts.functions)
+        nodes = tuple(facts.graph.nodes)  # made when asked for, so they are asked for once
+        self._arrivals = arrivals(nodes, facts.graph.roots, self._functions)
+        self.state = state_of(nodes)
+        self._refusal = _refusal(nodes)
+        self._live = LiveReasons(facts, nodes)
+        self._recorded = None if recording is None else RecordedReasons(facts, recording)
+        self.problem = "" if self._recorded is None else self._recorded.problem
+        self.verdicts: dict[int, Verdict] = {}
+        """Why parameters are not reached, by place."""
+        self._histories = [
+            GradHistory() if self._recorded is None else self._recorded.history(place)
+            for place in range(len(facts.parameters))
+        ]
+        self._has_all_graphs = all(loss.root is not None for loss in facts.losses)
+
+    def row(self, place: int) -> ParameterAudit:
+        """What was found about one parameter."""
+        facts = self._facts.parameters[place]
+        info = self._rows[facts.tensor]
+        row = ParameterAudit(
+            facts.names[0],
+            facts.names,
+            facts.tensor,
+            facts.shape,
+            facts.dtype,
+            facts.device,
+            info.requires_grad,
+            None,
+            None,
+            grad=facts.grad,
+            group=facts.group,
+        )
+        row = self._gradient(place, row, info)
+        row = replace(row, stale=self._stale(place, row))
+        row = replace(row, also=(*row.also, *self._seen(place, row)))
+        updated, update = update_of(row, facts, self._facts.optimizer, self.state)
+        return replace(row, updated=updated, update=update)
+
+    def _seen(self, place: int, row: ParameterAudit) -> Iterator[str]:
+        """What a recording tells about its ``.grad`` beside that."""
+        history = self._histories[place]
+        if history.is_sum:
+            yield SUM
+        if row.gets_gradient and row.grad is None and "freed" in self.state and history.missing:
+            yield f"no .grad now, as {history.missing}"
+
+    def _gradient(self, place: int, row: ParameterAudit, info: TensorInfo) -> ParameterAudit:
+        """With what is known about its gradient."""
+        facts = self._facts.parameters[place]
+        if info.is_leaf is None:
+            why = "it is a view whose base was written since; reading its place could change it"
+            return replace(row, why=why)
+        arrival = None
+        if info.node is not None:
+            arrival = self._arrivals.get((info.node, info.output_nr))
+        row = replace(row, reached=arrival is not None)
+        refused = _refused(facts, info, arrival is not None, self._graph)
+        if refused is not None:
+            frozen = None if self._recorded is None else self._recorded.frozen(place)
+            if refused.reason == "frozen" and frozen is not None:
+                though = ", though the graph leads to it" if row.reached else ""
+                refused = self.verdicts[place] = replace(frozen, why=frozen.why + though)
+            why, at = refused.why, refused.at
+            return replace(row, gets_gradient=False, reason=refused.reason, why=why, at=at)
+        if arrival is not None:
+            return self._arrives(place, row, arrival)
+        starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
+        if starter is not None:
+            name = f"{self._graph[starter].name} ({starter})"
+            why = f"not in the graph, but {name} runs code and backward anew, which may reach it"
+            return replace(row, why=why)
+        verdict = self._verdict(place)
+        self.verdicts[place] = verdict
+        return replace(
+            row,
+            gets_gradient=False,
+            reason=verdict.reason,
+            why=verdict.why,
+            at=verdict.at,
+            also=verdict.also,
+            unknown=verdict.unknown,
+        )
+
+    def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
+        """Of a parameter that the graph leads to."""
+        takers = self._facts.parameters[place].takers
+        history = self._histories[place]
+        if history.received:
+            return replace(row, gets_gradient=True)
+        if not arrival.is_sure:
+            name = f"{self._graph[arrival.up_to].name} ({arrival.up_to})"
+            if history.received is False:
+                why = f"{name} gave it none in the recorded backward"
+                return replace(row, gets_gradient=False, reason="not given", why=why)
+            why = f"the graph leads to it only through {name}, and it is up to that node"
+        elif takers:
+            why = f"the hook {takers[0]} gets its gradient, and may take it away"
+        elif self._refusal:
+            why = self._refusal
+        elif row.grad is None and history.missing and "freed" in self.state:
+            why = history.missing
+        elif self.state == "partly freed":
+            why = "part of the graph is freed: a backward ran over that part, or raised on its way"
+        elif self.state == "freed" and row.grad is None:
+            why = (
+                "zero_grad() was called after backward, or it was autograd.grad() that ran, or "
+                "inputs= left it out"
+            )
+        else:
+            return replace(row, gets_gradient=True)
+        return replace(row, why=why)
+
+    def _verdict(self, place: int) -> Verdict:
+        live = self._live.verdict(place)
+        if self._recorded is None or self.problem or live.reason == "rebound":
+            return live
+        recorded = self._recorded.verdict(place)
+        if recorded.reason == "unknown" and live.reason != "unknown":
+            return live
+        marks = tuple(dict.fromkeys((*recorded.marks, *live.marks)))
+        return replace(recorded, marks=marks)
+
+    def _stale(self, place: int, row: ParameterAudit) -> bool | None:
+        """Whether its ``.grad`` comes from something else.
+
+        A ``.grad`` does not tell what filled it: a freed graph may have been freed by
+        ``autograd.grad()``, and one that holds all may have run with ``retain_graph=True``. So it
+        is known only of what a loss with a graph does not lead to, and of what was recorded.
+        """
+        if row.grad is None:
+            return None
+        known = self._histories[place].is_stale
+        if known is not None:
+            return known
+        is_outside = row.reached is False and row.gets_gradient is False
+        return True if is_outside and self._has_all_graphs else None
+
+    def saw_all(self, rows: Sequence[ParameterAudit]) -> bool:
+        """Whether a recording saw the backward that filled all that the graph leads to."""
+        pairs = zip(rows, self._histories)
+        return all(seen.received for row, seen in pairs if row.gets_gradient is not False)
+
+    def marks(self, rows: tuple[ParameterAudit, ...]) -> list[Highlight]:
+        """Where the graph is cut, and which parameters it does not fill."""
+        cut: dict[str, str] = {}
+        for verdict in self.verdicts.values():
+            for key in verdict.marks:
+                cut.setdefault(key, verdict.why)
+        found = [Highlight(key, "cut", words) for key, words in cut.items()]
+        for row in rows:
+            if row.gets_gradient is False:
+                found.append(Highlight(row.tensor, "unreached", f"{row.reason}: {row.why}"))
+        return found
+
+
+def _refused(
+    facts: ParameterFacts, info: TensorInfo, is_reached: bool, graph: Graph
+) -> Verdict | None:
+    """Why a parameter can get no gradient, whatever the graph."""
+    if facts.is_lazy:
+        return Verdict("uninitialised", "it has no shape before the first input")
+    if not info.requires_grad:
+        if has_no_gradient(info.dtype):
+            return Verdict("integer", f"it is {info.dtype}, which has no gradient")
+        though = " now, though the graph leads to it" if is_reached else ""
+        return Verdict("frozen", REASONS["requires_grad"].short + though)
+    if is_reached and not info.is_leaf and not info.retains_grad and info.node is not None:
+        node = f"{graph[info.node].name} ({info.node})"
+        return Verdict("not a leaf", f"it is a result of {node}: only retain_grad() keeps .grad")
+    return None
+
+
+def _refusal(nodes: Sequence[Node]) -> str:
+    """Why a backward over this graph would raise, ``""`` if nothing tells that it would."""
+    for node in nodes:
+        if node.name.startswith("NotImplemented"):
+            return f"backward raises at {node.id}: torch knows no derivative there"
+        for slot in node.saved:
+            if slot.state == "modified":
+                return (
+                    f"backward raises at {node.name} ({node.id}): its saved {slot.name} was "
+                    "written in place"
+                )
+    return ""

@@ -1,0 +1,198 @@
+"""An audit in sentences, most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gradviz.analysis.audit.grad_history import SUM
+from gradviz.model.audit import GraphState, ParameterAudit
+from gradviz.model.audit_input import AuditInput
+from gradviz.model.explanation import CodeLine
+from gradviz.model.formatting import plural
+
+_FEW: Final = 3
+
+
+def title_of(
+    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, saw_all: bool
+) -> str:
+    """A headline.
+
+    Args:
+        facts: What was read.
+        rows: What was found.
+        state: What the graph holds.
+        saw_all: Whether a recording saw the backward that filled all.
+    """
+    names = [loss.name for loss in facts.losses]
+    shown = f"audit of {listed(names)}"
+    if not rows:
+        return f"{shown}: the model has no parameters"
+    none = sum(row.gets_gradient is False for row in rows)
+    unknown = sum(row.gets_gradient is None for row in rows)
+    count = plural(len(rows), "parameter")
+    every = "the one parameter" if len(rows) == 1 else f"all {count}"
+    if state == "freed" and not saw_all and all(row.reached for row in rows) and not none:
+        return f"{shown}: the graph leads to {every}; {_with_grad(rows)}"
+    if not none and not unknown:
+        get = "got" if state == "freed" else "gets" if len(rows) == 1 else "get"
+        return f"{shown}: {every} {get} a gradient"
+    parts = []
+    if none or not unknown:
+        parts.append(f"{none} of {count} {'gets' if none == 1 else 'get'} no gradient")
+    if unknown:
+        parts.append(f"{unknown}{'' if none else f' of {count}'} not known")
+    return f"{shown}: {', '.join(parts)}"
+
+
+def _with_grad(rows: Sequence[ParameterAudit]) -> str:
+    there = sum(row.grad is not None for row in rows)
+    if len(rows) == 1:
+        return "it has a .grad" if there else "it has no .grad"
+    if there in (0, len(rows)):
+        return "all have a .grad" if there else "none has a .grad"
+    return f"{there} of them {'has' if there == 1 else 'have'} a .grad"
+
+
+def listed(names: Sequence[str], few: int = _FEW) -> str:
+    """``a, b and c``; of many the first ones and how many more.
+
+    Examples:
+        >>> listed(["a"]), listed(["a", "b"]), listed(list("abcdef"))
+        ('a', 'a and b', 'a, b, c and 3 more')
+    """
+    shown = list(names)
+    if len(shown) > few + 1:
+        shown = [*shown[:few], f"{len(shown) - few} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def sentences_of(
+    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, problem: str
+) -> tuple[str, ...]:
+    """What it comes to."""
+    found = [
+        *_state(facts, rows, state),
+        *_groups(rows, state),
+        *_gradients(rows),
+        *_optimizer(facts, rows),
+        *([f"The recording was not used: {problem}."] if problem else ()),
+        *_unknown(rows),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
+    lost = [loss.name for loss in facts.losses if loss.root is None]
+    if lost:
+        yield f"{listed(lost)} {_have(lost)} no graph: backward() from {_them(lost)} raises."
+    if state == "holds":
+        there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
+        if there:
+            yield (
+                f"The graph holds what backward needs. {listed([r.name for r in there])} "
+                f"{_have(there)} a .grad already: another backward adds to it."
+            )
+        else:
+            yield "The graph holds what backward needs. No parameter of this graph has a .grad yet."
+    elif state == "freed":
+        yield from _freed(rows)
+    elif state == "partly freed":
+        yield (
+            "Part of the graph is freed: a backward of something else shared it, or one was given "
+            "inputs= or raised on its way. Another backward over that part raises."
+        )
+    elif state == "saves nothing" and len(facts.graph) > 1:
+        yield "The nodes of this graph save nothing, so whether backward has run is not known."
+
+
+def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+    reached = [row for row in rows if row.reached and row.grad is not None]
+    doubtful = [row.name for row in reached if row.stale is None and SUM not in row.also]
+    if not doubtful:
+        yield "The graph is freed: a backward has run over it."
+        return
+    yield "The graph is freed: backward() or autograd.grad() has run over it."
+    yield (
+        f"Whether the .grad of {listed(doubtful)} is from this loss alone is not known: other "
+        "backwards may have filled it. A recording of the backward may tell: pass recording=."
+    )
+
+
+def _have(things: Sequence[object]) -> str:
+    return "has" if len(things) == 1 else "have"
+
+
+def _them(things: Sequence[object]) -> str:
+    return "it" if len(things) == 1 else "them"
+
+
+def _groups(rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
+    """Parameters without a gradient, and of which it is not known, by the reason why."""
+    for gets in (False, None):
+        groups: dict[tuple[str, tuple[str, ...], CodeLine | None, bool], list[str]] = {}
+        for row in rows:
+            if row.gets_gradient is gets:
+                is_missing = gets is None and row.grad is None and "freed" in state
+                groups.setdefault((row.why, row.also, row.at, is_missing), []).append(row.name)
+        for (why, also, at, is_missing), names in groups.items():
+            verb = "gets" if len(names) == 1 else "get"
+            words = f"perhaps {verb} a gradient" if gets is None else f"{verb} no gradient"
+            if is_missing:
+                words = f"{_have(names)} no .grad"
+            yield f"{listed(names)} {words}: {'; '.join((why, *also))}."
+            if at is not None and at.text:
+                yield f"Line {at.line}: {at.text}" if at.line is not None else at.text
+
+
+def _gradients(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+    there = [row for row in rows if row.grad is not None]
+    bad = [row.name for row in there if row.grad is not None and row.grad.is_finite is False]
+    if bad:
+        yield f"{listed(bad)}: nan or inf in .grad."
+    zero = [row.name for row in there if row.grad is not None and row.grad.is_zero]
+    if zero:
+        yield f"{listed(zero)}: .grad is all zeros."
+    noticed: dict[str, list[str]] = {}
+    for row in rows:
+        for text in row.also if row.gets_gradient else ():
+            noticed.setdefault(text, []).append(row.name)
+    for text, names in noticed.items():
+        yield f"{listed(names)}: {text}."
+    stale = [row.name for row in there if row.stale]
+    if stale:
+        yield f"{listed(stale)}: .grad is stale: it does not come from this graph."
+
+
+def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[str]:
+    optimizer = facts.optimizer
+    if optimizer is None:
+        return
+    updated = sum(row.updated is True for row in rows)
+    unknown = sum(row.updated is None for row in rows)
+    more = f", of {unknown} it is not known" if unknown else ""
+    yield f"{optimizer.name}.step() changes {updated} of {plural(len(rows), 'parameter')}{more}."
+    for row in rows:
+        if not row.requires_grad and row.updated:
+            yield f"{row.name} is frozen, and {optimizer.name}.step() changes it all the same."
+    replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
+    outside = [r.name for r in rows if r.group is None and not set(r.names) & set(replaced)]
+    if outside and optimizer.groups:
+        yield f"{listed(outside)} {'is' if len(outside) == 1 else 'are'} in no group of it."
+    if replaced:
+        yield (
+            f"{listed(replaced)}: rebound after the optimizer was made; it still has the tensor "
+            "that was there before."
+        )
+    others = sum(stranger.stands_for is None for stranger in optimizer.strangers)
+    if others:
+        tensors = plural(others, "tensor")
+        yield f"The optimizer has {tensors} more that {'is' if others == 1 else 'are'} no " + (
+            "parameter of this model."
+        )
+
+
+def _unknown(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+    for row in rows:
+        yield from row.unknown

@@ -1,0 +1,76 @@
+"""A comparison of two graphs or two recordings, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradviz.analysis.diff.graphs import differences_of, renamed
+from gradviz.analysis.diff.merged_graph import marks_of, merge
+from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
+from gradviz.analysis.diff.recordings import graph_of, recording_differences
+from gradviz.analysis.diff.sentences import in_short, table_of
+from gradviz.model.diff import Comparison, Difference
+from gradviz.model.formatting import plural
+from gradviz.model.graph import Graph
+from gradviz.model.recording import Recording
+
+
+def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Comparison:
+    """Compare two graphs; of two recordings also backward and what lines did.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> before = Graph.of([Node("n0", "SinBackward0", (None,), state="holds")], [("n0", 0)])
+        >>> after = Graph.of([Node("n0", "SinBackward0", (None,), state="freed")], [("n0", 0)])
+        >>> comparison_of(before, after).sentences
+        ('SinBackward0: state holds → freed',)
+    """
+    graphs = [graph_of(one) if isinstance(one, Recording) else one for one in (before, after)]
+    pairs = NodePairs(*graphs)
+    of_graphs = differences_of(pairs)
+    others: tuple[Difference, ...] = ()
+    if isinstance(before, Recording) and isinstance(after, Recording):
+        others = tuple(recording_differences(before, after, pairs))
+    differences = (*of_graphs, *others)
+    merged = merge(pairs, of_graphs)
+    names = renamed(pairs)
+    ids = [d.after_id or merged.places.get(d.before_id, "") for d in differences]
+    return Comparison(
+        title=f"comparison of {_subject(pairs)}: {_count(differences)}",
+        sentences=tuple(_sentences(differences, names, pairs)),
+        tables=(table_of(differences, ids),),
+        graph=merged.graph,
+        marks=marks_of(differences, pairs, merged.places),
+        differences=differences,
+        renamed=names,
+    )
+
+
+def _count(differences: Sequence[Difference]) -> str:
+    return plural(len(differences), "difference") if differences else "no difference"
+
+
+def _subject(pairs: NodePairs) -> str:
+    """What the graphs belong to: the names of their roots' outputs, else of the root nodes."""
+    before, after = _roots(pairs.old), _roots(pairs.new)
+    return after if before == after else f"{before} and {after}"
+
+
+def _roots(reading: GraphLookup) -> str:
+    named = {(i.node, i.output_nr): i.name for i in reversed(reading.tensors.values()) if i.name}
+    roots = reading.graph.roots
+    names = list(dict.fromkeys(named.get(root) or reading.node_name(root[0]) for root in roots))
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") or "a graph without roots"
+
+
+def _sentences(
+    differences: Sequence[Difference], names: Sequence[tuple[str, str]], pairs: NodePairs
+) -> Iterator[str]:
+    yield from in_short(differences)
+    if not differences:
+        nodes = plural(len(pairs.nodes), "node")
+        yield f"the same: {nodes} and {plural(len(pairs.tensors), 'tensor')}"
+    if names:
+        told = [f"{old} with {new}" for old, new in names[:5]]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield f"compared by their place under two names: {', '.join(told)}{more}"

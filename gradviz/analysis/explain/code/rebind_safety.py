@@ -1,0 +1,93 @@
+"""Whether a new tensor may take the place of a variable: all that follows must see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradviz.analysis.explain.code.statements import (
+    Statement,
+    is_read_later,
+    last_name,
+    names_bound,
+    statements_of,
+)
+
+_KEEPING = frozenset({"append", "extend", "insert", "add", "setattr", "setdefault", "update"})
+"""Methods and functions that keep what they are given, under another name."""
+
+
+def may_rebind(statement: Statement, name: str) -> bool:
+    """Whether a new tensor may take the place of a variable here, and all that follows sees it.
+
+    It may not if the line, or another one, has it under another name, or if it comes from outside
+    of a function: who called would not see the new one.
+
+    Args:
+        statement: The line.
+        name: How the tensor is typed there.
+    """
+    if not any(_is_it(part, name, statement) for part in statement.parts):
+        return False
+    if _has_other_name(statement, name):
+        return False
+    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
+    if not functions or not name.isidentifier():
+        return not functions or name.partition(".")[0] == "self"
+    arguments = functions[-1].args
+    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    inside = [s for s in statements_of(statement.code) if functions[-1] in s.around]
+    plain = [s for s in inside if not isinstance(s.node, ast.AugAssign)]
+    return name not in given and any(name in names_bound(one) for one in plain)
+
+
+def may_leave(statement: Statement, name: str) -> bool:
+    """Whether a line whose result is used need not write: nobody reads what it would write."""
+    if not isinstance(statement.node, (ast.Assign, ast.Return)):
+        return False
+    if is_read_later(name, statement) or _has_other_name(statement, name):
+        return False
+    functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
+    return not functions or may_rebind(statement, name)
+
+
+def _is_it(part: ast.AST | None, name: str, statement: Statement) -> bool:
+    is_name = isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))
+    return is_name and statement.segment(part) == name  # type: ignore[arg-type]
+
+
+def _has_other_name(statement: Statement, name: str) -> bool:
+    """Whether a line gives it another name, or puts it into a list, or took it from there."""
+    return any(_hands_on(other, name) for other in statements_of(statement.code))
+
+
+def _hands_on(other: Statement, name: str) -> bool:
+    node = other.node
+    if isinstance(node, ast.For) and name in names_bound(other):
+        return True
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        is_plain = isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript))
+        if is_plain and any(_is_it(target, name, other) for target in targets):
+            return True
+        if len(targets) > 1 and any(_is_it(target, name, other) for target in targets):
+            return True
+    return any(_is_it(one, name, other) for part in other.parts for one in _kept(part, other))
+
+
+def _kept(part: ast.AST, statement: Statement) -> Iterator[ast.AST]:
+    """What gets a name, or a place in a list, in one part of a statement."""
+    todo: list[ast.AST | None] = []
+    if isinstance(part, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+        todo = [part.value]
+    elif isinstance(part, ast.Call) and getattr(statement.node, "value", None) is part:
+        is_keeping = isinstance(statement.node, ast.Expr) and last_name(part.func) in _KEEPING
+        todo = [*part.args, *(k.value for k in part.keywords)] if is_keeping else []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, (ast.List, ast.Tuple, ast.Set)):
+            todo += one.elts
+        elif isinstance(one, ast.Dict):
+            todo += one.values
+        elif one is not None:
+            yield one

@@ -1,0 +1,53 @@
+"""Ways through the graph that an error's backward was to take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from gradviz.analysis.explain.code.statements import Statement
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.model import reachability
+from gradviz.model.records import Node
+
+
+def reachable(starts: Iterable[str], context: ErrorContext) -> dict[str, Node]:
+    """Nodes that a backward from these nodes comes to, the starts among them."""
+    history, step = context.history, context.step
+    keys = reachability.reachable(starts, lambda key: reachability.entries(history.node(key, step)))
+    return {key: node for key in keys if (node := history.node(key, step)) is not None}
+
+
+def root_nodes(context: ErrorContext) -> list[str]:
+    """Nodes at which the backward that raised started."""
+    if context.backward is not None:
+        return [node for node, _ in context.backward[1].roots]
+    return [info.node for info in context.roots if info.node is not None]
+
+
+def lines_that_made(
+    nodes: Iterable[str], where: Statement, context: ErrorContext
+) -> tuple[list[Statement], bool] | None:
+    """Statements that made these nodes, to be run once more at the place of ``where``.
+
+    Returns:
+        Them in the order of the text, and whether they can be put there as they are; ``None`` if
+        they are not known or do more than bind a variable.
+    """
+    found: dict[int, Statement] = {}
+    fits = True
+    for key in sorted(nodes, key=lambda k: int(k[1:])):
+        node = context.history.node(key, context.step)
+        if node is None or node.variable is not None:
+            continue
+        statement = context.statement_at(context.history.made_at(node))
+        if statement is None or statement.code != where.code:
+            return None
+        if not isinstance(statement.node, ast.Assign):
+            if statement.line == where.line:
+                continue
+            return None
+        depth = len(statement.around)
+        fits &= [id(one) for one in where.around[:depth]] == [id(s) for s in statement.around]
+        found[statement.line] = statement
+    return [found[line] for line in sorted(found)], fits

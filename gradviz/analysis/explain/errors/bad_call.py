@@ -1,0 +1,315 @@
+"""Calls that autograd refuses for what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from gradviz.analysis.cuts import Cut
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
+from gradviz.analysis.explain.errors.backward_root import BackwardRoot, count_of_roots, root_at
+from gradviz.analysis.explain.errors.no_graph import way_back, words_of
+from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
+from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import refused_calls
+from gradviz.analysis.explain.fixes.stay_on_graph import cures_of
+from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
+from gradviz.analysis.explain.words import shape
+from gradviz.model.explanation import Cause, Cure
+from gradviz.model.formatting import plural
+from gradviz.model.records import TensorInfo
+from gradviz.model.sentence import Sentence, Term, say
+
+_NOTHING = GivenOperand(None, None, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperandRefused(Finding):
+    """A tensor that a call was given and refused."""
+
+    context: ErrorContext
+    operand: GivenOperand
+
+
+def _first(context: ErrorContext) -> GivenOperand:
+    return next(iter(given(context)), _NOTHING)
+
+
+# --- where backward starts -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootRefused(Finding):
+    """A root at which backward could not start, with the gradient it was given."""
+
+    context: ErrorContext
+    root: BackwardRoot
+    gradient: GivenOperand | None = None
+
+    @property
+    def is_complex_number(self) -> bool:
+        """Whether it is a single number, and a complex one."""
+        sizes = self.root.sizes
+        is_one = sizes is not None and prod(sizes) == 1
+        return is_one and _is_complex(self.root, self.context)
+
+
+def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
+    """Backward was to start at what is no single real number, and no gradient was given."""
+    found = _bad_root(context)
+    is_one = found.sizes is not None and prod(found.sizes) == 1
+    count = "more than one element"
+    if found.sizes is not None:
+        count = f"{plural(prod(found.sizes), 'element')} (shape {shape(found.sizes)})"
+    is_complex = _is_complex(found, context)
+    what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
+    cause = say("backward was to start at {}", found.words)
+    yield RootRefused(
+        history=context.history,
+        step=context.step,
+        words={"it": found.words, "what": what},
+        variables=(found.name,),
+        node=context.node_of(found.info),
+        causes=(Cause("backward", cause, context.noticed),),
+        targets=_target(found.info),
+        context=context,
+        root=found,
+    )
+
+
+def _is_complex(root: BackwardRoot, context: ErrorContext) -> bool:
+    is_said = wants_a_real_number(context.raised.message)
+    return is_said or (root.dtype or "").startswith("complex")
+
+
+def _bad_root(context: ErrorContext) -> BackwardRoot:
+    """The first root at which backward cannot start by itself."""
+    roots = [root_at(place, context) for place in range(count_of_roots(context))]
+    bad = [r for r in roots if r.sizes is not None and prod(r.sizes) != 1]
+    bad += [r for r in roots if (r.dtype or "").startswith("complex")]
+    return next(iter((*bad, *roots)), root_at(0, context))
+
+
+def summed(found: RootRefused) -> Iterator[Cure]:
+    """A sum of the root, or its real part, or a gradient for it."""
+    yield from refused_calls.of_non_scalar(found.is_complex_number, found.context)
+
+
+def other_shape(context: ErrorContext) -> Iterator[RootRefused]:
+    """The gradient given to backward has another shape than the root."""
+    place = index_in(context.raised.message) or 0
+    root = root_at(place, context)
+    tensors = given(context)
+    count = len(tensors) // 2
+    gradient = tensors[count + place] if len(tensors) == 2 * count and count else None
+    is_known = gradient is not None and gradient.sizes is not None and root.sizes is not None
+    yield RootRefused(
+        history=context.history,
+        step=context.step,
+        case="" if is_known else "shapes not known",
+        words={
+            "root": root.words,
+            "given": shape((gradient.sizes if gradient else None) or ()),
+            "wanted": shape(root.sizes or ()),
+        },
+        variables=(gradient.name if gradient is not None else None, root.name),
+        node=context.node_of(root.info),
+        causes=(Cause("backward", say("the gradient was given here"), context.noticed),),
+        targets=_target(root.info),
+        context=context,
+        root=root,
+        gradient=gradient,
+    )
+
+
+def gradient_of_its_shape(found: RootRefused) -> Iterator[Cure]:
+    """A gradient of the shape of the root."""
+    yield from refused_calls.of_gradient(found.root, found.gradient, found.context)
+
+
+# --- what a tensor cannot do -----------------------------------------------------------------
+
+
+def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
+    """``requires_grad`` of a tensor of integers."""
+    tensors = given(context)
+    found = tensors[0] if tensors else GivenOperand(None, refused_calls.bound_name(context), None)
+    words = found.words if found.name else Sentence("the tensor")
+    dtype = f"is {found.dtype}" if found.dtype else "has integers or booleans"
+    made = line_of(found.key, context) if tensors else context.noticed
+    causes = () if made is None else (Cause("other", say("{} {}", words, dtype), made),)
+    yield OperandRefused(
+        history=context.history,
+        step=context.step,
+        words={"it": words, "is_it": dtype},
+        variables=(found.name,),
+        causes=causes,
+        targets=_target(found.info),
+        context=context,
+        operand=found,
+    )
+
+
+def as_floats(found: OperandRefused) -> Iterator[Cure]:
+    """Numbers with a point."""
+    yield from refused_calls.of_integers(found.operand.name, found.context)
+
+
+def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
+    """What only a leaf can do was asked of a tensor that an operation has made."""
+    found = _first(context)
+    node = context.node_of(found.info)
+    made = line_of(found.key, context)
+    cause = say("{} was made by an operation", found.words)
+    yield OperandRefused(
+        history=context.history,
+        step=context.step,
+        words={
+            "it": found.words,
+            "made": "" if node is None else say(": {} made it", Term(node.id, node.name)),
+        },
+        variables=(found.name,),
+        node=node,
+        causes=() if made is None else (Cause("other", cause, made),),
+        targets=_target(found.info),
+        context=context,
+        operand=found,
+    )
+
+
+def without_flag(found: OperandRefused) -> Iterator[Cure]:
+    """A tensor outside of the graph in place of the flag."""
+    yield from refused_calls.of_flag(found.operand.name, found.context)
+
+
+def cloned(found: OperandRefused) -> Iterator[Cure]:
+    """``clone``, inside or outside of the graph."""
+    yield from refused_calls.of_deepcopy(found.operand.name, found.context)
+
+
+def numpy(context: ErrorContext) -> Iterator[OperandRefused]:
+    """A tensor that requires grad was to become an array."""
+    found = _first(context)
+    if _is_only_on_device(found, context):
+        return
+    cause = say("{} was to become an array", found.words)
+    yield OperandRefused(
+        history=context.history,
+        step=context.step,
+        words={"it": found.words},
+        variables=(found.name,),
+        node=context.node_of(found.info),
+        causes=(Cause("other", cause, context.noticed),),
+        targets=_target(found.info),
+        context=context,
+        operand=found,
+    )
+
+
+def _is_on_device(context: ErrorContext) -> bool:
+    return context.raised.type == "TypeError"
+
+
+def _is_only_on_device(found: GivenOperand, context: ErrorContext) -> bool:
+    """Whether autograd would let it become an array, if it were in the memory of the host."""
+    info = found.info
+    return _is_on_device(context) and info is not None and not info.requires_grad
+
+
+def numpy_of_device(context: ErrorContext) -> Iterator[OperandRefused]:
+    """A tensor that does not require grad was to become an array, and lies on a device."""
+    found = _first(context)
+    if _is_only_on_device(found, context):
+        yield OperandRefused(
+            history=context.history,
+            step=context.step,
+            words={"it": found.words},
+            variables=(found.name,),
+            context=context,
+            operand=found,
+        )
+
+
+def detached(found: OperandRefused) -> Iterator[Cure]:
+    """``detach()`` before it becomes an array."""
+    context = found.context
+    yield from refused_calls.of_numpy(found.operand, _is_on_device(context), context)
+
+
+# --- what does not depend on it --------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unused(Finding):
+    """An input that the root does not depend on, and the calls that cut it off."""
+
+    context: ErrorContext
+    operand: GivenOperand | None
+    cuts: tuple[Cut, ...]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it does not require grad."""
+        info = None if self.operand is None else self.operand.info
+        return info is not None and not info.requires_grad
+
+
+def unused(context: ErrorContext) -> Iterator[Unused]:
+    """``autograd.grad`` was asked for the gradient of something the root does not depend on."""
+    root = root_at(0, context)
+    found = _unreached(context)
+    words = Sentence("an input") if found is None else found.words
+    is_frozen = found is not None and found.info is not None and not found.info.requires_grad
+    key = None if found is None else found.key
+    found_cuts = way_back(root, context, requires=True).cuts
+    cuts = tuple(cut for cut in found_cuts if key in cut.tensors and not cut.is_doubtful)
+    causes = [Cause("cut", words_of(cut, context), cut.at) for cut in cuts]
+    if found is not None and not causes and (made := line_of(key, context)) is not None:
+        what = "{} was made here, and nothing that {} depends on used it"
+        causes.append(Cause("other", say(what, words, root.words), made))
+    yield Unused(
+        history=context.history,
+        step=context.step,
+        case="frozen" if is_frozen else "",
+        words={"root": root.words, "it": words},
+        variables=(found.name if found else None, root.name),
+        causes=tuple(causes),
+        targets=_target(None if found is None else found.info),
+        unknown=() if found is not None else (say("which of the inputs it is"),),
+        context=context,
+        operand=found,
+        cuts=cuts,
+    )
+
+
+def _unreached(context: ErrorContext) -> GivenOperand | None:
+    """The input that the backward could not come to."""
+    nodes = reachable(root_nodes(context), context)
+    tensors = given(context)
+    if context.backward is not None:
+        asked: tuple[str, ...] = context.backward[1].inputs
+        tensors = [one for one in tensors if one.key in asked]
+    else:
+        tensors = tensors[1:]
+    missed = [
+        one
+        for one in tensors
+        if one.info is None or one.info.node is None or one.info.node not in nodes
+    ]
+    return missed[0] if missed else None
+
+
+def asked_for(found: Unused) -> Iterator[Cure]:
+    """A gradient for it, the way to it again, or leave to be unused."""
+    one, context = found.operand, found.context
+    if found.is_frozen and one is not None and one.name is not None:
+        yield from refused_calls.ask_for(one.words, line_of(one.key, context), context)
+        return
+    yield from cures_of(found.cuts, context)
+    yield from refused_calls.of_unused(context)
+
+
+def _target(info: TensorInfo | None) -> dict[str, list[str | None]]:
+    return {"it": [None if info is None else info.id]}

@@ -1,0 +1,217 @@
+"""A node was to use what it had saved, and an earlier backward had freed it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradviz.analysis.explain.code.loop_state import carried_by
+from gradviz.analysis.explain.code.statements import Statement
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
+from gradviz.analysis.explain.errors.freeing_backward import (
+    by_words,
+    call_of,
+    freed_by,
+    targets_of,
+    unknown_of,
+)
+from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import around_backward
+from gradviz.analysis.explain.fixes.detach_state import cut_state
+from gradviz.model.events import Freed, NodeRan
+from gradviz.model.explanation import Cause, Cure
+from gradviz.model.freed import EarlierBackward
+from gradviz.model.records import Node
+from gradviz.model.sentence import Sentence, Term, listed, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphFreed(Finding):
+    """The node that has nothing left, and the backward that freed it, as far as known."""
+
+    context: ErrorContext
+    earlier: EarlierBackward | None = None
+    is_same: bool = False
+    """Whether both backwards started at the same root."""
+
+
+def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
+    """Which node has nothing left, which backward freed it, and how the two are connected."""
+    node = context.node or _only_freed(context)
+    if node is None:
+        yield _unknown_node(context)
+        return
+    earlier = freed_by(node, context)
+    shared = _shared(node, earlier, context)
+    is_same = _is_same_root(earlier, context)
+    roots, through = _roots(context), [name for key in shared if (name := context.name(key))]
+    slots = [slot.name for slot in node.saved if slot.state == "freed"]
+    is_told = 0 < len(slots) < 4
+    yield GraphFreed(
+        history=context.history,
+        step=context.step,
+        case="" if earlier is not None else "backward not known",
+        words={
+            "node": Term(node.id, node.name),
+            "saved": f"its saved {listed(slots)}" if is_told else "what it saved",
+            "them": "them" if is_told and len(slots) > 1 else "it",
+            "they_have": "they have" if is_told and len(slots) > 1 else "it has",
+            "number": None if earlier is None else earlier.number,
+            "where": ""
+            if earlier is None or not earlier.at
+            else say(" in {}", context.at(earlier.at)),
+            "by": by_words(earlier, context),
+        },
+        variables=(*roots, *through) if is_same else (*through, *roots),
+        node=node,
+        saved=slots[0] if len(slots) == 1 else None,
+        causes=tuple(_causes(node, earlier, shared, is_same, context)),
+        targets=targets_of(node),
+        unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, context)),
+        site=context.site,
+        by="" if context.refused is None else context.refused.name,
+        called=earlier is not None,
+        context=context,
+        earlier=earlier,
+        is_same=is_same,
+    )
+
+
+# --- which -----------------------------------------------------------------------------------
+
+
+def _only_freed(context: ErrorContext) -> Node | None:
+    """The node that must have refused, since no other has nothing left."""
+    found = [n for n in _of_root(context).values() if n.state == "freed"]
+    return found[0] if len(found) == 1 else None
+
+
+def _of_root(context: ErrorContext) -> dict[str, Node]:
+    return reachable(root_nodes(context), context)
+
+
+def _roots(context: ErrorContext) -> list[str]:
+    return [name for info in context.roots if (name := context.name(info.id))]
+
+
+def _is_same_root(earlier: EarlierBackward | None, context: ErrorContext) -> bool:
+    return earlier is not None and bool(
+        {key for key, _ in earlier.started.roots} & set(root_nodes(context))
+    )
+
+
+def _shared(node: Node, earlier: EarlierBackward | None, context: ErrorContext) -> tuple[str, ...]:
+    """Tensors with a name at which the later graph enters what the earlier backward has run."""
+    if earlier is None or context.backward is None:
+        return ()
+    carried = carried_by(node.id, context)
+    if carried is not None:
+        return carried.tensors
+    own = _of_root(context)
+    ran = {e.node for _, e in context.history.events(NodeRan, earlier.step)}
+    ran &= {n for n in own if own[n].variable is None}  # nothing of a leaf's is freed
+    found: dict[str, str] = {}
+    for user in own.values():
+        for entry in user.next_functions:
+            if entry is not None and entry[0] in ran and user.id not in ran:
+                key = context.history.output_of(entry[0], context.step, entry[1])
+                name = context.name(key)
+                if key is not None and name is not None:
+                    found.setdefault(name, key)
+    return tuple(found[name] for name in sorted(found))
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def _causes(
+    node: Node,
+    earlier: EarlierBackward | None,
+    shared: tuple[str, ...],
+    is_same: bool,
+    context: ErrorContext,
+) -> Iterator[Cause]:
+    term = Term(node.id, node.name)
+    if earlier is not None:
+        words = say("backward {} ran {} and freed what it had saved", earlier.number, term)
+        yield Cause("backward", words, earlier.at)
+    made = context.history.made_at(node)
+    if made is not None and not is_same:
+        names = listed(list(map(context.term, shared)))
+        through = say(", and both backwards come to it through {}", names) if shared else ""
+        yield Cause("save", say("{} was made once{}", term, through), made)
+
+
+def _unnamed(
+    node: Node, earlier: EarlierBackward | None, context: ErrorContext
+) -> Iterator[Sentence]:
+    """That the graph of an earlier pass is carried on by what has no name."""
+    if earlier is None or not _is_same_line(context.statement_at(earlier.at), context.statement):
+        return
+    carried = carried_by(node.id, context)
+    if carried is not None and not carried.is_complete:
+        yield say(
+            "which variable carries the graph from pass to pass: it has no name in the recording"
+        )
+
+
+def _unknown_node(context: ErrorContext) -> GraphFreed:
+    """Nothing tells which of several nodes refused."""
+    found = [n for n in _of_root(context).values() if n.state == "freed"]
+    count = Counter(node.name for node in found)
+    names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
+    one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
+    recorded = "" if context.is_recorded else "; gradviz.record() around the code would tell"
+    return GraphFreed(
+        history=context.history,
+        step=context.step,
+        case="node not known",
+        variables=tuple(_roots(context)),
+        node_name=found[0].name if len(count) == 1 else None,
+        targets={"candidate": [n.id for n in found]},
+        unknown=(say("which node refused{}", one), Sentence(f"which backward freed it{recorded}")),
+        context=context,
+    )
+
+
+# --- cures -----------------------------------------------------------------------------------
+
+
+def fixes(found: GraphFreed) -> Iterator[Cure]:
+    """Keep the graph, compute it anew, cut what is carried, or run one backward of the sum."""
+    for cure in _possible(found):
+        if cure is not None:
+            yield cure
+
+
+def _possible(found: GraphFreed) -> Iterator[Cure | None]:
+    earlier, context, node = found.earlier, found.context, found.node
+    if earlier is None or node is None:
+        return  # whether it may keep them, and where, is not known
+    first = context.statement_at(earlier.at)
+    keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
+    if found.is_same:
+        yield keep
+        yield _again(first, earlier, context)
+        return
+    if _is_same_line(first, context.statement):
+        carried = carried_by(node.id, context)
+        cut = None if carried is None else cut_state(carried, context)
+        yield cut
+        yield keep if carried is None or carried.is_complete else None
+        yield _again(first, earlier, context) if carried is None else None
+        return
+    yield keep
+    yield around_backward.add_up(first, earlier.step, context)
+
+
+def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Cure | None:
+    ran = [e for _, e in context.history.events(Freed, earlier.step)]
+    stale = [event.node for event in ran]
+    return around_backward.compute_again(stale, first, context, ": a new graph")
+
+
+def _is_same_line(one: Statement | None, other: Statement | None) -> bool:
+    return one is not None and other is not None and one.node is other.node

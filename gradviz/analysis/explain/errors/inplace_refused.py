@@ -1,0 +1,311 @@
+"""A write in place that autograd refuses at once: of leaves, of some views, behind hooks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradviz.analysis.explain.code.rebind_safety import may_leave
+from gradviz.analysis.explain.code.statements import (
+    Statement,
+    calls_in,
+    is_expression,
+    is_read_later,
+    names_read,
+)
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
+from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import grad_modes
+from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
+from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
+from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
+from gradviz.model.explanation import Cause, Cure
+from gradviz.model.records import TensorInfo
+from gradviz.model.sentence import Term, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteRefused(Finding):
+    """A tensor that was to be written, and what it belongs to."""
+
+    context: ErrorContext
+    written: GivenOperand
+    base: TensorInfo | None = None
+    """The leaf that it is, or is a part of."""
+    source: str | None = None
+    """Variable of which it is one of several views."""
+    module: str | None = None
+    """The module whose output it is."""
+
+
+def leaf(context: ErrorContext) -> Iterator[WriteRefused]:
+    """A leaf that requires grad was to be written, or a part of it."""
+    written = _written(context)
+    base = _leaf_behind(written, context)
+    name = context.name(base.id) if base is not None else None
+    whole = written.words if base is None or name is None else context.term(base.id)
+    is_part = name not in (None, written.name)
+    by = _by(context)
+    yield WriteRefused(
+        history=context.history,
+        step=context.step,
+        words={
+            "by": by,
+            "it": say("{}, a part of {}", written.words, whole) if is_part else whole,
+        },
+        variables=(name, written.name),
+        node=context.node_of(base),
+        versions=(None, None if base is None else base.version),
+        causes=(_was_to_write(by, "", written, context),),
+        targets={"it": [None if base is None else base.id]},
+        context=context,
+        written=written,
+        base=base,
+    )
+
+
+def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
+    """One of several views that one call gave was to be written."""
+    written = _written(context)
+    made = made_by(written.key, context)
+    key = None if made is None else next(filter(context.name, made[1].reads), None)
+    by = _by(context)
+    causes = [_was_to_write(by, "", written, context)]
+    if made is not None:
+        of = say(" of {}", context.term(key)) if key is not None else ""
+        words = say("{} gave {} as one of several views{}", made[1].name, written.words, of)
+        causes.append(Cause("other", words, context.history.line(made[0])))
+    yield WriteRefused(
+        history=context.history,
+        step=context.step,
+        words={"by": by, "it": written.words},
+        variables=(written.name, context.name(key)),
+        node=context.node_of(written.info),
+        causes=tuple(causes),
+        targets=_target(written),
+        context=context,
+        written=written,
+        source=context.name(key),
+    )
+
+
+def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
+    """The output of a module with a full backward hook was to be written."""
+    written = _written(context)
+    by, module = _by(context), None if context.refused is None else context.refused.module
+    where = f" in {module}" if module else ""
+    yield WriteRefused(
+        history=context.history,
+        step=context.step,
+        words={"by": by, "where": where},
+        variables=(written.name,),
+        node_name="BackwardHookFunctionBackward",
+        causes=(_was_to_write(by, where, written, context), *_registered(context)),
+        targets=_target(written),
+        context=context,
+        written=written,
+        module=module,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceSaved(Finding):
+    """The tensor of inference mode that was to be saved, if it is known."""
+
+    context: ErrorContext
+    saved_tensor: GivenOperand | None
+
+
+def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
+    """An operation that is recorded was to save a tensor of inference mode."""
+    tensors = given(context) or [named(name, context) for name in _read_by(context)]
+    tensors = [one for one in tensors if one.info is not None and one.info.is_inference]
+    found = tensors[0] if tensors else None
+    words = say("a tensor that was made in inference mode") if found is None else found.words
+    made = None if found is None else line_of(found.key, context)
+    causes = [Cause("other", say("{} was made in inference mode", words), made)] if made else []
+    unknown = () if made or not context.is_recorded else (say("which line made {}", words),)
+    yield InferenceSaved(
+        history=context.history,
+        step=context.step,
+        words={
+            "by": _by(context),
+            "it": words,
+            "which": "" if found is None else ", which was made in inference mode",
+        },
+        variables=tuple(one.name for one in tensors),
+        causes=tuple(causes),
+        targets={} if found is None else _target(found),
+        unknown=unknown if found is not None else (say("which tensor it is"),),
+        context=context,
+        saved_tensor=found,
+    )
+
+
+# --- which -----------------------------------------------------------------------------------
+
+
+def _written(context: ErrorContext) -> GivenOperand:
+    """The tensor that was to be written: the first that the call was given."""
+    tensors = given(context)
+    if tensors:
+        return tensors[0]
+    statement = context.statement
+    node = None if statement is None else statement.node
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    text = "" if statement is None or target is None else statement.segment(target)
+    text = text.partition("[")[0]
+    return named(text, context) if text and is_expression(text) else GivenOperand(None, None, None)
+
+
+def _read_by(context: ErrorContext) -> list[str]:
+    """Variables that the line reads."""
+    return [] if context.statement is None else names_read(context.statement.node)
+
+
+def _leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | None:
+    """The leaf that a tensor is, or is a view of."""
+    info = written.info
+    if info is None or (info.is_leaf and info.requires_grad):
+        return info
+    on_it = context.history.on_storage(info.storage, context.step)
+    leaves = [other for other in on_it if other.is_leaf and other.requires_grad]
+    return leaves[0] if len(leaves) == 1 else None
+
+
+def _was_to_write(by: str, where: str, written: GivenOperand, context: ErrorContext) -> Cause:
+    return Cause("write", say("{}{} was to write {}", by, where, written.words), context.noticed)
+
+
+def _by(context: ErrorContext) -> str:
+    name = "the line" if context.refused is None else context.refused.name
+    return "the assignment" if name == "__setitem__" else name
+
+
+def _registered(context: ErrorContext) -> Iterator[Cause]:
+    """The line that registered a full backward hook, if there is one only."""
+    lines = {}
+    for step, facts in enumerate(context.recording.facts[: context.step]):
+        statement = (
+            context.statement_at(context.history.line(step)) if facts.kind == "line" else None
+        )
+        if statement is not None and calls_in(statement, "register_full_backward_hook"):
+            lines[statement.line] = context.history.line(step)
+    if len(lines) == 1:
+        words = say("the full backward hook was registered")
+        yield Cause("other", words, next(iter(lines.values())))
+
+
+def _target(written: GivenOperand) -> dict[str, list[str | None]]:
+    return {"it": [None if written.info is None else written.info.id]}
+
+
+# --- cures -----------------------------------------------------------------------------------
+
+
+def without_record(found: WriteRefused) -> Iterator[Cure]:
+    """The write under ``no_grad``, where nothing needs the old values."""
+    base, context = found.base, found.context
+    statement = context.statement
+    if statement is None or statement.is_compound:
+        return
+    code = grad_modes.without_record(statement)
+    keeper = _keeper(base, context)
+    if keeper is not None:
+        does = say("after the backward that runs {}, which needs the old values", keeper)
+        yield Cure(does, code, "elsewhere", statement.line)
+        return
+    does = say("changes the values without recording it; it stays a leaf")
+    yield Cure(does, code, "instead", statement.line)
+
+
+def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
+    """A node that has saved a leaf, or a view of it, and may still be run."""
+    for node in context.history.nodes(context.step) if base is not None else ():
+        for slot in node.saved if context.history.is_alive(node.id, context.step) else ():
+            is_it = base is not None and base.id in (slot.tensor, slot.view_of)
+            same = base is not None and slot.storage is not None and slot.storage == base.storage
+            if slot.state == "held" and (is_it or same):
+                return Term(node.id, node.name)
+    return None
+
+
+def out_of_place(found: WriteRefused) -> Iterator[Cure]:
+    """A new tensor, or a copy that may be written."""
+    written, context, module = found.written, found.context, found.module
+    statement = context.statement
+    if statement is None or statement.is_compound:
+        return
+    new = _new_tensor(written, context)
+    if new is not None and not new.copied:
+        yield new.cure(say("makes a new tensor"))
+    elif module is not None:
+        off = not_in_place(module, statement)
+        yield from () if off is None else (off,)
+    yield from _copy(written, statement, "{} gets memory of its own, which may be written")
+
+
+def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | None:
+    """The line that was refused, as one that makes a new tensor."""
+    refused = context.refused
+    site = context.site
+    target = None if site is None or refused is None else target_of(site, refused.name)
+    if site is None or refused is None or target is None:
+        return None
+    typed = spelled(target, written.name)
+    if written.name is None and is_expression(text := site.statement.segment(target)):
+        typed = text
+    if typed is None:
+        return None
+    is_read = not may_leave(site.statement, typed)
+    return new_tensor(site, refused.name, typed, is_read)
+
+
+def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterator[Cure]:
+    """The line goes on with a copy of what it was given."""
+    if written.name is None or not is_expression(written.name):
+        return
+    change = before(statement, f"{written.name} = {written.name}.clone()")
+    if change is not None:
+        yield Rewriting(statement, (change,)).cure(say(template, written.words))
+
+
+def one_by_one(found: WriteRefused) -> Iterator[Cure]:
+    """Views taken one by one may be written; else what is written is not seen by the source."""
+    written, source, context = found.written, found.source, found.context
+    statement = context.statement
+    if statement is None or source is None:
+        return
+    for outer in reversed(statement.around):
+        if not isinstance(outer, ast.For) or ast.unparse(outer.target) != written.name:
+            continue
+        if ast.unparse(outer.iter) in (source, f"{source}.unbind()", f"{source}.unbind(0)"):
+            head = Statement(statement.code, outer, ())
+            code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
+            term = named(source, context).words
+            does = say("takes one view of {0} after the other; {0} is written too", term)
+            yield Cure(does, code, "instead", head.line)
+        return
+    if not is_read_later(source, statement):
+        yield from out_of_place(found)
+
+
+def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
+    """A copy, or ``no_grad`` in place of inference mode."""
+    found, context = finding.saved_tensor, finding.context
+    statement = context.statement
+    if found is None or statement is None:
+        return
+    if found.name is not None and found.name.isidentifier():
+        yield from _copy(found, statement, "an ordinary tensor with the values of {}")
+    made = context.statement_at(line_of(found.key, context))
+    for outer in reversed(made.around if made is not None and made.code == statement.code else ()):
+        head = Statement(statement.code, outer, ())
+        calls = calls_in(head, "inference_mode")
+        if len(calls) == 1:
+            does = say("records nothing either, and makes ordinary tensors")
+            yield Cure(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
+            return

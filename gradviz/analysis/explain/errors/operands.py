@@ -1,0 +1,99 @@
+"""The tensors that a call which raised was given."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from gradviz.analysis.explain.code.statements import is_expression
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.words import shape
+from gradviz.model.events import Operation
+from gradviz.model.explanation import CodeLine
+from gradviz.model.records import TensorInfo
+from gradviz.model.sentence import Sentence, Term
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOperand:
+    """A tensor among the arguments.
+
+    Args:
+        key: Its key, as calls of torch have it; ``None`` if it is not known.
+        name: Its variable.
+        info: What is known about it.
+        sizes: Its shape.
+        dtype: Its dtype.
+    """
+
+    key: str | None
+    name: str | None
+    info: TensorInfo | None
+    sizes: tuple[int, ...] | None = None
+    dtype: str | None = None
+
+    @property
+    def words(self) -> Sentence:
+        """The tensor in a sentence."""
+        if self.name is not None:
+            return Sentence(self.name if self.info is None else Term(self.info.id, self.name))
+        sizes = "" if self.sizes is None else f" of shape {shape(self.sizes)}"
+        return Sentence(f"a tensor{sizes}")
+
+
+def given(context: ErrorContext) -> list[GivenOperand]:
+    """Tensors that the call was given, in order."""
+    refused = context.refused
+    if refused is None:
+        return []
+    operands = [operand for operand in refused.inputs if operand.shape is not None]
+    found = []
+    for place, key in enumerate(refused.reads):
+        operand = operands[place] if place < len(operands) else None
+        info = context.history.tensor(key, context.step) if key.startswith("t") else None
+        name = context.name(key) or _target(key, context)
+        sizes = operand.shape if operand is not None else None
+        found.append(
+            GivenOperand(key, name, info, sizes, operand.dtype if operand is not None else None)
+        )
+    return found
+
+
+def named(name: str, context: ErrorContext) -> GivenOperand:
+    """A tensor by its name, where the call is not known."""
+    info = context.tensor_named(name)
+    if info is None:
+        return GivenOperand(None, name, None)
+    return GivenOperand(info.id, name, info, info.shape, info.dtype)
+
+
+def _target(key: str, context: ErrorContext) -> str | None:
+    """What the line that made a tensor binds: an attribute that is looked for in vain."""
+    made = [s for s, e in context.history.events(Operation, context.step) if key in e.made]
+    statement = context.statement_at(context.history.line(made[0])) if made else None
+    if made and made[0] != context.step and statement is not None:
+        node = statement.node
+        last = [e for s, e in context.history.events(Operation, made[0], made[0])][-1]
+        if key in last.made and isinstance(node, ast.Assign) and len(node.targets) == 1:
+            text = statement.segment(node.targets[0])
+            return text if is_expression(text) else None
+    return None
+
+
+def made_by(key: str | None, context: ErrorContext) -> tuple[int, Operation] | None:
+    """The call that gave a tensor, with its step."""
+    found = [
+        (step, event)
+        for step, event in context.history.events(Operation, context.step)
+        if key in event.made and not event.recomputed and key not in event.reads
+    ]
+    return found[-1] if found else None
+
+
+def line_of(key: str | None, context: ErrorContext) -> CodeLine | None:
+    """The line that made a tensor."""
+    made = made_by(key, context)
+    if made is not None:
+        return context.history.line(made[0])
+    born = context.history.born(key) if key is not None else None
+    return context.history.line(born) if born else None

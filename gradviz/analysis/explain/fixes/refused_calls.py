@@ -1,0 +1,217 @@
+"""Changes to a call that autograd refused."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from math import prod
+
+from gradviz.analysis.explain.code.statements import (
+    Statement,
+    TextChange,
+    calls_in,
+    end_of,
+    is_expression,
+    is_named,
+    last_name,
+    start_of,
+)
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.backward_root import BackwardRoot, called_root
+from gradviz.analysis.explain.errors.operands import GivenOperand, given
+from gradviz.analysis.explain.fixes.rewriting import (
+    Rewriting,
+    before,
+    called,
+    called_before,
+    with_keyword,
+)
+from gradviz.analysis.explain.fixes.stay_on_graph import require_grad
+from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.sentence import Sentence, say
+
+
+def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Cure]:
+    """A sum of the root, or its real part, or a gradient for it."""
+    found = called_root(context)
+    if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
+        return
+    statement, call, root, is_method = found.statement, found.call, found.root, found.is_method
+    method, does = "sum()", say("the gradient of the sum of all elements")
+    if is_complex:
+        method, does = "real", say("the gradient of the real part")
+    changes = called_before(call, method) if is_method else called(root, method)
+    yield Cure(does, statement.edited(changes), "instead", statement.line)
+    keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
+    keyword = "gradient" if is_method else keyword
+    ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
+    if ones is not None:
+        yield ones.cure(say("says how much each element counts"))
+
+
+def bound_name(context: ErrorContext) -> str | None:
+    """The variable that the line would have bound."""
+    node = None if context.statement is None else context.statement.node
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None
+
+
+def of_integers(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+    """Numbers with a point."""
+    found = _rewritten_to_float(name, context)
+    if found is not None:
+        yield found.cure(say("numbers with a point can change a little"))
+
+
+def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | None:
+    site = context.site
+    if site is None:
+        return _parameter_of_floats(context.statement)
+    statement, node = site.statement, site.node
+    if isinstance(node, ast.Attribute) and name:  # x.requires_grad = True
+        change = before(statement, f"{name} = {name}.float()")
+        return None if change is None else Rewriting(statement, (change,))
+    asked = site.call_of("requires_grad_")
+    if asked is not None and isinstance(asked.func, ast.Attribute):
+        changes = called_before(asked, "float()")
+        line = statement.node
+        if isinstance(line, ast.Expr) and line.value is asked and name and is_expression(name):
+            changes = [(start_of(line), f"{name} = "), *changes]
+        return Rewriting(statement, tuple(changes))
+    if isinstance(node, ast.Call) and any(k.arg == "requires_grad" for k in node.keywords):
+        return with_keyword(statement, node, "dtype", "torch.float32")
+    return None
+
+
+def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
+    """``nn.Parameter`` calls nothing of torch that would be seen."""
+    calls = [] if statement is None else calls_in(statement, "Parameter")
+    if statement is None or len(calls) != 1 or not calls[0].args:
+        return None
+    return Rewriting(statement, tuple(called(calls[0].args[0], "float()")))
+
+
+def of_flag(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+    """A tensor outside of the graph in place of the flag."""
+    site = context.site
+    if site is None or name is None or not is_expression(name):
+        return
+    line, call = site.statement.node, site.call_of("requires_grad_")
+    is_whole = isinstance(line, ast.Expr) and line.value is call
+    is_whole |= isinstance(line, ast.Assign) and line.targets == [site.node]
+    if is_whole:
+        change: TextChange = (line, f"{name} = {name}.detach()")
+    elif call is not None:
+        change = (call, f"{name}.detach()")
+    else:
+        return
+    term = next((one.words for one in given(context)), Sentence(name))
+    does = say("{} goes on outside of the graph; what made it keeps its node", term)
+    yield Rewriting(site.statement, (change,)).cure(does)
+
+
+def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> Iterator[Cure]:
+    """``detach()`` before it becomes an array."""
+    site = context.site
+    if site is None:
+        return
+    statement = site.statement
+    line, does = statement.line, say("the array shares its memory; writes to it are not noticed")
+    method = "detach().cpu()" if is_on_device else "detach()"
+    if is_on_device:
+        does = say("a copy on the host, outside of the graph")
+    call = site.call_of("numpy")
+    if call is not None and isinstance(call.func, ast.Attribute):
+        yield Cure(does, statement.edited(called_before(call, method)), "instead", line)
+        forced = with_keyword(statement, call, "force", "True")
+        if forced is not None:
+            yield forced.cure(say("detaches, copies to the host if needed"))
+        return
+    reads = [
+        part
+        for part in ast.walk(site.node)
+        if isinstance(part, ast.expr)
+        and isinstance(getattr(part, "ctx", None), ast.Load)
+        and found.name is not None
+        and is_named(part, found.name)
+    ]
+    if reads:
+        code = statement.edited([(end_of(part), f".{method}") for part in reads])
+        yield Cure(does, code, "instead", line)
+
+
+def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+    """``clone``, inside or outside of the graph."""
+    site = context.site
+    if site is None or name is None or not is_expression(name):
+        return
+    statement, call = site.statement, site.call_of("deepcopy")
+    if call is not None and call.args and is_named(call.args[0], name):
+        for method, does in (
+            ("detach().clone()", say("a copy of the values, outside of the graph")),
+            ("clone()", say("a copy that stays on the graph")),
+        ):
+            yield Rewriting(statement, ((call, f"{name}.{method}"),)).cure(does)
+        return
+    change = before(statement, f"{name} = {name}.detach()")
+    if change is not None:
+        term = next((one.words for one in given(context)), Sentence(name))
+        words = say("{} keeps its values, and no graph that would have to be copied", term)
+        yield Rewriting(statement, (change,)).cure(words)
+
+
+def of_gradient(
+    root: BackwardRoot, gradient: GivenOperand | None, context: ErrorContext
+) -> Iterator[Cure]:
+    """A gradient of the shape of the root."""
+    found = called_root(context)
+    if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
+        return
+    statement, call, is_method = found.statement, found.call, found.is_method
+    text = statement.segment(found.root)
+    keywords = {k.arg: k.value for k in call.keywords}
+    places = [keywords.get(name) for name in ("gradient", "grad_outputs", "grad_tensors")]
+    place = 0 if is_method else 2 if last_name(call.func) == "grad" else 1
+    given = next(filter(None, places), None)
+    given = given or (call.args[place] if place < len(call.args) else None)
+    if given is None or isinstance(given, (ast.List, ast.Tuple)):
+        return
+    old = statement.segment(given)
+    sizes = None if gradient is None else gradient.sizes
+    if sizes is not None and root.sizes is not None and is_expression(old):
+        if prod(sizes) == prod(root.sizes):
+            code = statement.edited([(given, f"{old}.reshape_as({text})")])
+            yield Cure(say("the same numbers in the right shape"), code, "instead", statement.line)
+        elif _expands(sizes, root.sizes):
+            code = statement.edited([(given, f"{old}.expand_as({text})")])
+            yield Cure(say("the same numbers for every row"), code, "instead", statement.line)
+    code = statement.edited([(given, f"torch.ones_like({text})")])
+    yield Cure(say("every element counts once"), code, "instead", statement.line)
+
+
+def of_unused(context: ErrorContext) -> Iterator[Cure]:
+    """``None``, or zeros, for what has no gradient."""
+    found = called_root(context)
+    if found is None:
+        return
+    for name, does in (
+        ("allow_unused", say("gives None for what the result does not depend on")),
+        ("materialize_grads", say("gives zeros for what the result does not depend on")),
+    ):
+        changed = with_keyword(found.statement, found.call, name, "True")
+        if changed is not None:
+            yield changed.cure(does)
+
+
+def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Cure]:
+    """``requires_grad_()`` where a tensor is made."""
+    cure = require_grad(name, made, context)
+    if cure is not None:
+        yield cure
+
+
+def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    if len(small) > len(large):
+        return False
+    return all(a in (1, b) for a, b in zip(small[::-1], large[::-1]))

@@ -1,0 +1,112 @@
+"""How the text of a line is changed, and the cure that consists of such changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gradviz.analysis.explain.code.statements import (
+    Statement,
+    TextChange,
+    end_of,
+    span_of,
+    start_of,
+)
+from gradviz.model.explanation import Cure
+from gradviz.model.sentence import Sentence
+
+_MOST = 6
+"""Places that a cure changes at most."""
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A statement, and what is changed in its text.
+
+    Args:
+        statement: The statement.
+        changes: Parts of it, or places in it, and what is put there.
+        copied: Name of the tensor that a copy takes the place of, if one does.
+    """
+
+    statement: Statement
+    changes: tuple[TextChange, ...]
+    copied: str = ""
+
+    def cure(self, does: Sentence) -> Cure:
+        """The change as a cure; what only comes before the line is told as such."""
+        line, start = self.statement.line, start_of(self.statement.node)
+        if all(at == start and new.endswith("\n") for at, new in self.changes):
+            code = "".join(new for _, new in self.changes).rstrip("\n")
+            return Cure(does, code, "before", line)
+        return Cure(does, _without_self(self.statement.edited(self.changes)), "instead", line)
+
+
+def _without_self(code: str) -> str:
+    """Empty for ``loss = loss``."""
+    left, sign, right = code.partition(" = ")
+    return "" if sign and left == right else code
+
+
+def together(does: Sentence, found: Sequence[Rewriting | Cure | None]) -> Cure | None:
+    """One cure of several changes, if there is one for each and they do not meet.
+
+    Changes of one line become one; those that are the same are made once.
+    """
+    lines: dict[object, Rewriting] = {}
+    cures: dict[Cure, None] = {}
+    for one in found:
+        if one is None:
+            return None
+        if isinstance(one, Cure):
+            cures[one] = None
+            continue
+        key = (one.statement.code, one.statement.line)
+        known = lines.get(key, replace(one, changes=()))
+        both = {(span_of(at), new): (at, new) for at, new in (*known.changes, *one.changes)}
+        lines[key] = replace(known, changes=tuple(both.values()))
+    changes = [*(one.cure(Sentence()) for one in lines.values()), *cures]
+    places = {(cure.line, cure.how) for cure in changes}
+    if len(places) < len(changes) or not 0 < len(changes) <= _MOST:
+        return None
+    first, *others = changes
+    also = tuple(replace(cure, does=Sentence()) for cure in others)
+    return replace(first, does=first.does or does, also=(*first.also, *also))
+
+
+def called(value: ast.expr, method: str) -> list[TextChange]:
+    """Changes after which a method is called on a value, or an attribute read."""
+    if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        return [(end_of(value), f".{method}")]
+    return [(start_of(value), "("), (end_of(value), f").{method}")]
+
+
+def called_before(call: ast.Call, method: str) -> list[TextChange]:
+    """Changes after which a method is called before another: ``h.detach().numpy()``."""
+    assert isinstance(call.func, ast.Attribute)
+    row, column = end_of(call.func)
+    return [((row, column - len(call.func.attr.encode())), f"{method}.")]
+
+
+def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) -> Rewriting | None:
+    """The statement with a keyword added to a call of it, or given another value."""
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            return None
+        if keyword.arg == name:
+            return Rewriting(statement, ((keyword.value, value),))
+    row, column = end_of(call)
+    has_comma = statement.segment(call)[:-1].rstrip().endswith(",")
+    comma = ", " if (call.args or call.keywords) and not has_comma else ""
+    return Rewriting(statement, (((row, column - 1), f"{comma}{name}={value}"),))
+
+
+def before(statement: Statement, code: str) -> TextChange | None:
+    """The change that puts code before a statement; ``None`` where none can stand."""
+    node = statement.node
+    if isinstance(node, (ast.While, ast.FunctionDef, ast.ClassDef)):
+        return None
+    if statement.is_first:
+        return start_of(node), f"{code}\n"
+    return None if statement.is_compound else (start_of(node), f"{code}; ")

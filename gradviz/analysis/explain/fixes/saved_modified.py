@@ -1,0 +1,280 @@
+"""Changes after which every saved tensor is as it was when backward needs it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from gradviz.analysis.explain.code.loop_state import carried_by
+from gradviz.analysis.explain.code.rebind_safety import may_leave, may_rebind
+from gradviz.analysis.explain.code.sites import Site, site_of
+from gradviz.analysis.explain.code.statements import (
+    Statement,
+    is_expression,
+    is_named,
+    is_read_later,
+    names_bound,
+    names_read,
+)
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, all_modified_slots
+from gradviz.analysis.explain.errors.operands import named
+from gradviz.analysis.explain.fixes import around_backward, copies
+from gradviz.analysis.explain.fixes.detach_state import cut_state
+from gradviz.analysis.explain.fixes.grad_modes import mode_around
+from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.out_of_place import (
+    copied_before,
+    out_of_place,
+    spelled,
+    target_of,
+)
+from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
+from gradviz.analysis.explain.words import is_result, operation_of
+from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
+from gradviz.model.explanation import Cure
+from gradviz.model.sentence import Sentence, Term, listed, say
+from gradviz.model.writes import Written, writes_since_save
+
+
+def cures_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Cure]:
+    """Changes at the writes, then at the saves; only such as mend all that backward needs."""
+    suspects = all_modified_slots(found, context)
+    written = [_first_write(suspect, context) for suspect in suspects]
+    known = [write for write in written if write is not None]
+    if any(write.is_optimizer for write in known) or any(_is_leaf(s, context) for s in suspects):
+        if len(known) == len(suspects):
+            yield from _around_step(known[0], suspects, context)
+        return
+    if len(known) == len(suspects):
+        at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
+        does = at_writes[0][1] if at_writes[0] is not None else Sentence()
+        cure = together(does, [pair and pair[0] for pair in at_writes])
+        yield from () if cure is None else (cure,)
+    yield from _at_saves(suspects, written, context)
+
+
+def _first_write(suspect: ModifiedSlot, context: ErrorContext) -> Written | None:
+    writes = writes_since_save(suspect.slot, suspect.node, context.history, context.step)
+    return writes[0] if writes else None
+
+
+def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
+    """Whether a leaf that requires grad was written, as training by hand does."""
+    info = context.history.tensor(suspect.tensor, context.step)
+    return info is not None and bool(info.is_leaf) and info.requires_grad
+
+
+def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
+    """Whether a write ran where nothing is recorded."""
+    statement = None if write is None else context.statement_at(write.at)
+    return statement is not None and mode_around(statement) != ""
+
+
+# --- at the save -----------------------------------------------------------------------------
+
+
+def _at_saves(
+    suspects: Sequence[ModifiedSlot], written: Sequence[Written | None], context: ErrorContext
+) -> Iterator[Cure]:
+    """Operations save copies, or hand copies on."""
+    lines = {write.at.line for write in written if write is not None and write.at is not None}
+    found = [copies.saved_copy(s.node, s.slot, s.name, context.history) for s in suspects]
+    if any(one is not None and one.statement.line in lines for one in found):
+        return
+    if any(_is_unrecorded(write, context) for write in written):
+        return  # torch would not refuse then, and the write would be missing in the gradient
+    cure = together(_saving(suspects), found)
+    yield from () if cure is None else (cure,)
+
+
+def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
+    first = suspects[0]
+    name = _term(first.name or "a tensor", first)
+    operations = listed(list(dict.fromkeys(operation_of(one.node) for one in suspects)))
+    if len({one.node.id for one in suspects}) > 1:
+        return say("{} save copies, so what is written is another tensor", operations)
+    if is_result(first.slot):
+        return say("{} is a copy; the result that {} saved stays as it is", name, operations)
+    return say("{} saves a copy, so {} may be written", operations, name)
+
+
+# --- around an update ------------------------------------------------------------------------
+
+
+def _around_step(
+    first: Written, suspects: Iterable[ModifiedSlot], context: ErrorContext
+) -> Iterator[Cure]:
+    """The update comes later, or the loss is computed once more after it."""
+    suspects = list(suspects)
+    statement = context.statement_at(first.at)
+    carried = carried_by(suspects[0].node.id, context)
+    if carried is not None:
+        cut = cut_state(carried, context)
+        yield from () if cut is None else (cut,)
+        return
+    updated = {suspect.tensor for suspect in suspects}
+    for event in context.recording.facts[first.step].events:
+        if isinstance(event, OptimizerStepped):
+            updated |= set(event.updated)
+    leaves = [n.id for n in context.history.nodes(context.step) if n.variable in updated]
+    stale = [*leaves, *(suspect.node.id for suspect in suspects)]
+    again = around_backward.compute_again(stale, statement, context, " with the new values")
+    if again is not None:
+        yield again
+    does = say("updates after the backward that needs the weights as they were")
+    if any(context.history.events(BackwardStarted, first.step)):
+        does = say("updates after both backwards; .grad then has the gradients of both")
+    moved = around_backward.move_behind(statement, context, does)
+    if moved is not None:
+        yield moved
+
+
+# --- at the write ----------------------------------------------------------------------------
+
+
+def _at_write(
+    first: Written, suspect: ModifiedSlot, context: ErrorContext
+) -> tuple[Rewriting | Cure, Sentence] | None:
+    """A change at a write, and what it does."""
+    alias = first.name if first.name != suspect.name else None
+    if alias is not None and first.through == "detach":
+        return _copy_of_alias(alias, first, context)
+    if alias is not None:
+        return _view_of_copy(alias, suspect, first.step, context)
+    site = None if first.event is None else site_of(context.history, *first.event)
+    if site is None:
+        return _in_module(first, context.statement_at(first.at))
+    found = _new_tensor(site, first, suspect, context)
+    if found is None:
+        return _in_module(first, site.statement)
+    if not found.copied:
+        return found, say("makes a new tensor; what was saved stays as it is")
+    name = _term(found.copied, suspect)
+    return found, say("goes on with a copy of {}; what was saved stays as it is", name)
+
+
+def _in_module(first: Written, statement: Statement | None) -> tuple[Cure, Sentence] | None:
+    """``inplace=False`` for a module that wrote."""
+    if first.module is None or statement is None:
+        return None
+    cure = not_in_place(first.module, statement)
+    return None if cure is None else (cure, cure.does)
+
+
+def _new_tensor(
+    site: Site, first: Written, suspect: ModifiedSlot, context: ErrorContext
+) -> Rewriting | None:
+    """A new tensor is made, or a copy is written, where all that follows sees it."""
+    name, statement = suspect.name or first.name, site.statement
+    target = target_of(site, first.by)
+    typed = spelled(target, name)
+    if target is not None and typed is None:
+        is_left = _is_made_there(suspect, statement, context) or _is_passed(target, name, site)
+        return out_of_place(site, first.by, None, is_read=False) if is_left else None
+    typed = typed or name
+    if typed is None or not is_expression(typed) or _has_views(suspect, first, context):
+        return None
+    if not may_rebind(statement, typed):
+        return None
+    if target is not None:
+        is_read = not may_leave(statement, typed)
+        found = out_of_place(site, first.by, typed, is_read, mode_around(statement))
+        saving = _saving_there(suspect, site, context)
+        if found is None or not found.copied or saving is None:
+            return found
+        is_left = not is_read and _reads_only_in(saving, site, target, typed)
+        return out_of_place(site, first.by, None, is_read=False) if is_left else None
+    is_known = first.module is None and first.name is not None
+    return copied_before(site, typed) if is_known else None
+
+
+def _is_made_there(suspect: ModifiedSlot, statement: Statement, context: ErrorContext) -> bool:
+    """Whether what a line writes is a result that it has made itself: ``w.exp().add_(1)``."""
+    made = copies.made_by(suspect.node, context.history)
+    is_result_of_it = made is not None and made.node is statement.node and is_result(suspect.slot)
+    return is_result_of_it and not any(isinstance(p, ast.NamedExpr) for p in statement.parts)
+
+
+def _saving_there(suspect: ModifiedSlot, site: Site, context: ErrorContext) -> Site | None:
+    """What saved in the line that writes: a copy made before it would be both."""
+    place = context.history.birth(suspect.node.id)
+    events = context.recording.facts[place[0]].events
+    event = events[place[1]] if place[1] < len(events) else None
+    saving = site_of(context.history, place, event) if isinstance(event, Operation) else None
+    return saving if saving is not None and saving.statement.node is site.statement.node else None
+
+
+def _reads_only_in(saving: Site, site: Site, target: ast.expr, name: str) -> bool:
+    """Whether a line that writes a tensor reads it only in the expression that saved it."""
+    rest = [p for p in site.statement.parts if is_named(p, name) and p is not target]
+    inside = list(ast.walk(saving.node))
+    return site.node not in inside and all(part in inside for part in rest)
+
+
+def _is_passed(target: ast.expr, name: str | None, site: Site) -> bool:
+    """Whether a comprehension takes it from a list that nobody reads any more."""
+    statement = site.statement
+    for part in statement.parts:
+        if isinstance(part, ast.comprehension) and ast.unparse(part.target) == ast.unparse(target):
+            names = {*names_read(part.iter), *([] if name is None else [name])}
+            return not any(is_read_later(one, statement) for one in names)
+    return False
+
+
+def _term(name: str, suspect: ModifiedSlot) -> Sentence:
+    """A tensor that was saved, in a sentence."""
+    return Sentence(name if suspect.tensor is None else Term(suspect.tensor, name))
+
+
+def _copy_of_alias(
+    alias: str, first: Written, context: ErrorContext
+) -> tuple[Cure, Sentence] | None:
+    """The tensor that was written has memory of its own."""
+    keys = () if first.event is None else first.event[1].reads[:1]
+    calls = [call for key in keys for call in context.history.aliases(key)]
+    made = next((call for call in calls if call[1].name == "detach"), None)
+    if made is None:
+        return None
+    does = say("{} gets memory of its own", Term(keys[0], alias))
+    cure = copies.copied_alias(made, does, context.history)
+    return None if cure is None else (cure, does)
+
+
+def _view_of_copy(
+    alias: str, suspect: ModifiedSlot, until: int, context: ErrorContext
+) -> tuple[Rewriting, Sentence] | None:
+    """The view is taken of a copy, if it was taken after the save."""
+    statement = _bound_at(alias, until, context)
+    found = named(alias, context)
+    made, saved = (
+        context.history.born(found.key) if found.key else None,
+        context.history.born(suspect.node.id),
+    )
+    name = suspect.name
+    if statement is None or made is None or saved is None or made <= saved:
+        return None
+    if name is None or not is_expression(name) or not may_rebind(statement, name):
+        return None
+    change = before(statement, f"{name} = {name}.clone()")
+    does = say("{} is a view of a copy; what was saved stays as it is", found.words)
+    return None if change is None else (Rewriting(statement, (change,), name), does)
+
+
+def _bound_at(name: str, until: int, context: ErrorContext) -> Statement | None:
+    """The statement that bound a variable last."""
+    for step in range(until, 0, -1):
+        if context.recording.facts[step].kind == "line":
+            statement = context.statement_at(context.history.line(step))
+            if statement is not None and name in names_bound(statement):
+                return statement if isinstance(statement.node, ast.Assign) else None
+    return None
+
+
+def _has_views(suspect: ModifiedSlot, first: Written, context: ErrorContext) -> bool:
+    """Whether other variables see the write too, as they would not if it made a new tensor."""
+    others = context.history.on_storage(suspect.slot.storage, first.step)
+    return any(
+        info.id != suspect.tensor and info.name and context.history.is_alive(info.id, first.step)
+        for info in others
+    )

@@ -1,0 +1,341 @@
+"""Changes after which a value stays on the graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeGuard
+
+from gradviz.analysis.cuts import FROM_VALUES, Cut
+from gradviz.analysis.explain.code.sites import site_of
+from gradviz.analysis.explain.code.statements import (
+    Span,
+    Statement,
+    TextChange,
+    behind,
+    calls_in,
+    end_of,
+    last_name,
+    loops_around,
+    names_bound,
+    names_read,
+    start_of,
+)
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.fixes.grad_modes import SWITCHES
+from gradviz.analysis.explain.fixes.rewriting import (
+    Rewriting,
+    together,
+    with_keyword,
+)
+from gradviz.model.events import Write
+from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.sentence import Sentence, say
+
+_LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
+_INSTEAD_OF: Final = {
+    "argmax": "{0}.softmax(-1)",
+    "argmin": "(-{0}).softmax(-1)",
+    "argsort": "{0}.sort().values",
+}
+"""Differentiable relatives of operations without a derivative."""
+
+
+_LEFT: Final = ("left torch", "detach", ".data")
+_AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
+"""Reasons for which a line is changed as a whole."""
+
+
+def cures_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Cure]:
+    """Changes that let the graph go on where it was cut, for one cut after the other.
+
+    Args:
+        cuts: All that a root was cut off by: those of one line are mended together.
+        context: The error.
+    """
+    for cut in cuts:
+        if cut.reason == "create_graph":
+            cure = _with_graph(cut, context)
+        elif cut.reason not in _AT_THE_LINE:
+            cure = _with_derivative(cut, context)
+        else:
+            statement = context.statement_at(cut.at)
+            cure = None if statement is None else _at_line(cut, statement, cuts, context)
+        if cure is not None:
+            yield cure
+
+
+def _at_line(
+    cut: Cut, statement: Statement, cuts: Sequence[Cut], context: ErrorContext
+) -> Cure | None:
+    if cut.reason in _LEFT:
+        beside = [one for one in cuts if one.reason in _LEFT]
+        return _stay(
+            [one for one in beside if context.statement_at(one.at) is statement],
+            statement,
+            context,
+        )
+    if cut.reason == "requires_grad":
+        return _switch_on(statement)
+    return _record(cut, statement, context)
+
+
+def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Cure | None:
+    """Ask for the gradient of a tensor once it is made."""
+    statement = context.statement_at(made)
+    if statement is None or statement.is_compound:
+        return None
+    does = say("asks for the gradient of {} before it is used", name)
+    return Cure(does, f"{name}.requires_grad_()", "after", statement.line)
+
+
+def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Cure | None:
+    """Take out the calls of a line that lead out of the graph, and those that lead into torch
+    again."""
+    wrapped = [context.statement_at(cut.wrapped) for cut in cuts]
+    between = [context.statement_at(line) for cut in cuts for line in cut.through]
+    found = (*wrapped, *between)
+    others = {one.line: one for one in found if one is not None and one is not statement}
+    involved = [statement, *(others[line] for line in sorted(others))]
+    if any(_is_written_later(cut, context) for cut in cuts) or _is_carried(statement, context):
+        return None
+    is_mixed = any(cut.call == "tolist" for cut in cuts) and any(
+        calls_in(one, "append", "extend") for one in involved
+    )
+    if is_mixed or any(_uses_numpy(one) for one in involved):
+        return None
+    of_list, is_value = any(c.of_list for c in cuts), any(c.wrapped is None for c in cuts)
+    changes: list[Rewriting] = []
+    for one in involved:
+        if one is statement:
+            spans = _leaving_spans(one, cuts, context)
+        else:
+            spans = _following_spans(one, involved)
+        if spans is None:
+            return None
+        if one is not statement or is_value or one in wrapped:
+            spans = [*spans, *_wrapping_spans(one, involved, of_list)]
+        if one is statement and not spans:
+            return None
+        if spans:
+            changes.append(Rewriting(one, tuple(spans)))
+    return together(say("stays in torch, and on the graph"), changes)
+
+
+def _is_written_later(cut: Cut, context: ErrorContext) -> bool:
+    """Whether memory that would be on the graph is written after the cut."""
+    keys = {*cut.tensors, *cut.made}
+    rows = [context.history.tensor(key, context.step) for key in keys if key.startswith("t")]
+    storages = {row.storage for row in rows if row is not None and row.storage is not None}
+    return any(
+        event.storage in storages or keys & set(event.reads)
+        for _, event in context.history.events(Write, context.step, cut.step + 1)
+    )
+
+
+def _is_carried(statement: Statement, context: ErrorContext) -> bool:
+    """Whether the cut is on the way from one pass of a loop to the next."""
+    bound = set(names_bound(statement))
+    noticed = context.statement
+    around = [id(loop) for loop in loops_around(noticed)] if noticed is not None else []
+    return any(
+        id(loop) in around and bound & set(names_read(one))
+        for loop in loops_around(statement)
+        for one in loop.body
+        if one.lineno < statement.node.lineno
+    )
+
+
+def _leaving_spans(
+    statement: Statement, cuts: Sequence[Cut], context: ErrorContext
+) -> list[TextChange] | None:
+    """The calls that cut, and those around them that lead out of torch, to be taken out.
+
+    ``None`` if it is not known which they are.
+    """
+    found: dict[ast.AST, None] = {}
+    for cut in cuts:
+        site = site_of(context.history, cut.place, cut.event)
+        if site is None:
+            return None
+        around = [part for part in statement.parts if (left := _left(part)) and site.is_in(left)]
+        if _left(site.node) is not None:
+            around.append(site.node)
+        elif site.call_of(*FROM_VALUES) is None:
+            return None
+        found |= dict.fromkeys(around)
+    return _taken_out(list(found), statement)
+
+
+def _following_spans(statement: Statement, involved: Sequence[Statement]) -> list[TextChange]:
+    """The calls that lead what other lines made out of torch, to be taken out."""
+    made = {name for one in involved if one is not statement for name in _names_changed(one)}
+    return _taken_out(
+        [
+            part
+            for part in statement.parts
+            if not _is_data(part) and (left := _left(part)) and made & set(names_read(left))
+        ],
+        statement,
+    )
+
+
+def _names_changed(statement: Statement) -> list[str]:
+    """Variables that are bound, and lists that are added to."""
+    added = calls_in(statement, "append", "extend")
+    return [*names_bound(statement), *(name for call in added for name in names_read(call.func))]
+
+
+def _left(part: ast.AST) -> ast.expr | None:
+    """What a call or attribute leads out of torch, or off the graph; ``None`` of another one."""
+    if _is_data(part):
+        return part.value
+    if not isinstance(part, ast.Call):
+        return None
+    if isinstance(part.func, ast.Attribute) and part.func.attr in _LEAVING:
+        if last_name(part.func.value) != "torch":
+            return part.func.value
+        return part.args[0] if part.args else None
+    return part.args[0] if last_name(part.func) in ("float", "int") and part.args else None
+
+
+def _is_data(part: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(part, ast.Attribute) and part.attr == "data"
+
+
+def _taken_out(parts: Sequence[ast.AST], statement: Statement) -> list[TextChange]:
+    """What remains is what they take, the outermost first; ``cpu()`` stays if it is that."""
+    found: list[TextChange] = []
+    for part in parts:
+        left = _left(part)
+        assert left is not None
+        if isinstance(part, ast.Call) and (left in part.args):
+            found += _unwrapped(part, statement)
+        elif found or last_name(getattr(part, "func", part)) != "cpu":
+            found.append((Span(behind(left, part, statement), end_of(part)), ""))
+    return found
+
+
+def _wrapping_spans(
+    statement: Statement, involved: Sequence[Statement], of_list: bool
+) -> list[TextChange]:
+    """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
+    calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
+    if len(calls) != 1:
+        return []
+    call = calls[0]
+    lists = (ast.List, ast.ListComp, ast.GeneratorExp)
+    values = [part for one in involved for part in one.parts if isinstance(part, lists)]
+    if of_list or values or any(calls_in(one, "append") for one in involved):
+        rest = Span(end_of(call.args[0]), end_of(call))
+        return [(call.func, "torch.stack"), (rest, ")")]
+    return _unwrapped(call, statement)
+
+
+def _unwrapped(call: ast.Call, statement: Statement) -> list[TextChange]:
+    """A call to be replaced by its first argument."""
+    inner = call.args[0]
+    is_bound = call is getattr(statement.node, "value", None)
+    is_one = is_bound or not isinstance(inner, (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp))
+    opens, closes = ("", "") if is_one else ("(", ")")
+    return [
+        (Span(start_of(call), start_of(inner)), opens),
+        (Span(end_of(inner), end_of(call)), closes),
+    ]
+
+
+def _uses_numpy(statement: Statement) -> bool:
+    return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
+
+
+def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Cure | None:
+    """Switch recording on again around a statement."""
+    for outer in reversed(statement.around):
+        head = Statement(statement.code, outer, ())
+        calls = calls_in(head, *SWITCHES)
+        if isinstance(outer, ast.With) and len(calls) == 1:
+            if _writes_inside(outer):
+                return None
+            code = head.edited([(calls[0], "torch.enable_grad()")])
+            return Cure(say("lets autograd record these lines"), code, "instead", head.line)
+        for decorator in getattr(outer, "decorator_list", ()):
+            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if last_name(inner) in SWITCHES:
+                if _writes_inside(outer):
+                    return None
+                line = decorator.lineno + statement.code.first_line - 1
+                return Cure(say("lets autograd record this function"), "", "instead", line)
+    site = site_of(context.history, cut.step, cut.event)
+    around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
+    if around:
+        found = with_keyword(statement, around[-1], "use_reentrant", "False")
+        does = say("records inside the checkpoint, whether or not its input requires grad")
+        cure = None if found is None else found.cure(does)
+        return None if cure is None or cure.code == statement.text else cure
+    return _mode_on(cut.step, context)
+
+
+def _mode_on(until: int, context: ErrorContext) -> Cure | None:
+    """Leave grad mode on, where a line had switched it off."""
+    for step in range(until - 1, 0, -1):
+        statement = context.statement_at(context.history.line(step))
+        calls = [] if statement is None else calls_in(statement, "set_grad_enabled")
+        if statement is None or len(calls) != 1 or not isinstance(statement.node, ast.Expr):
+            continue
+        value = calls[0].args[0] if calls[0].args else None
+        if isinstance(value, ast.Constant) and value.value is False:
+            code = statement.edited([(value, "True")])
+            return Cure(say("lets autograd record what follows"), code, "instead", statement.line)
+        return None
+    return None
+
+
+def _writes_inside(outer: ast.stmt) -> bool:
+    """Whether a block writes in place, which may be allowed only while nothing is recorded."""
+    for node in ast.walk(outer):
+        if isinstance(node, ast.AugAssign):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func).endswith("_"):
+            return True
+    return False
+
+
+def _switch_on(statement: Statement) -> Cure | None:
+    """Leave ``requires_grad`` as it was."""
+    node = statement.node
+    does = say("the gradient is asked for")
+    if isinstance(node, ast.Assign):
+        return Cure(does, statement.edited([(node.value, "True")]), "instead", statement.line)
+    calls = calls_in(statement, "requires_grad_")
+    if len(calls) != 1:
+        return None
+    values = [*calls[0].args, *(k.value for k in calls[0].keywords)]
+    return Cure(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
+
+
+def _with_graph(cut: Cut, context: ErrorContext) -> Cure | None:
+    """``create_graph=True`` for a gradient that is differentiated again."""
+    site = site_of(context.history, cut.step, cut.event)
+    call = None if site is None else site.call_of("grad")
+    if site is None or call is None:
+        return None
+    found = with_keyword(site.statement, call, "create_graph", "True")
+    does = say("records how the gradient is computed, so that it has a gradient too")
+    return None if found is None else found.cure(does)
+
+
+def _with_derivative(cut: Cut, context: ErrorContext) -> Cure | None:
+    """A relative of an operation without a derivative; whether it fits, the user must say."""
+    site = site_of(context.history, cut.step, cut.event)
+    call = None if site is None else site.call_of(cut.call)
+    pattern = _INSTEAD_OF.get(cut.call)
+    if site is None or call is None or pattern is None or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    if last_name(owner) == "torch":
+        if not call.args:
+            return None
+        owner = call.args[0]
+    does = say("has a derivative: weights in place of a choice, if that fits")
+    code = pattern.format(site.statement.segment(owner))
+    return Cure(does, code, "elsewhere", site.statement.line)

@@ -1,0 +1,98 @@
+"""What makes a gradient right where a write was seen by nobody, or left no node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from gradviz.analysis.explain.code.rebind_safety import may_rebind
+from gradviz.analysis.explain.code.sites import site_of
+from gradviz.analysis.explain.code.statements import is_expression, statement_of
+from gradviz.analysis.explain.fixes import copies
+from gradviz.analysis.explain.fixes.grad_modes import mode_around
+from gradviz.analysis.explain.fixes.move_line import moved
+from gradviz.analysis.explain.fixes.out_of_place import out_of_place, spelled, target_of
+from gradviz.analysis.explain.silent.sentences import alias_route
+from gradviz.model.explanation import Cure
+from gradviz.model.history import EventPlace, History, WriteEvent
+from gradviz.model.records import Node, SavedTensor
+from gradviz.model.sentence import Sentence, Term, say
+
+
+def of_hidden(
+    act: WriteEvent,
+    place: EventPlace,
+    name: str,
+    node: Node | None,
+    slot: SavedTensor,
+    history: History,
+) -> tuple[Cure, ...]:
+    """What makes the gradient right where saved memory was written.
+
+    Args:
+        act: The write.
+        place: When backward used the memory.
+        name: Variable that was saved.
+        node: The node that had saved it, if it is the only one.
+        slot: Its slot.
+        history: The recording.
+    """
+    found = [*copied_alias(act, name, history)]
+    if not _is_leaf(slot.tensor or slot.view_of, act, history):
+        found += recorded_write(act, name, history, "; what was saved stays")
+    if len(found) < 2 and node is not None and is_expression(name):
+        rewriting = copies.saved_copy(node, slot, name, history)
+        does = say("{} keeps a memory of its own", Term(node.id, node.name))
+        found += [] if rewriting is None else [rewriting.cure(does)]
+    if len(found) < 2:
+        found += line_moved(act.place, place, "behind", "backward has used it by then", history)
+    return tuple(found[:2])
+
+
+def line_moved(
+    place: EventPlace, to: EventPlace, side: Literal["before", "behind"], why: str, history: History
+) -> Iterator[Cure]:
+    """A line taken to another line of the same block."""
+    line, other = history.line_term(history.line(place)), history.line_term(history.line(to))
+    does = say("moves {} {} {}: {}", line, side, other, why)
+    how: Literal["before", "after"] = "before" if side == "before" else "after"
+    cure = moved(statement_of(history, place), statement_of(history, to), how, does)
+    yield from () if cure is None else (cure,)
+
+
+def recorded_write(act: WriteEvent, name: str, history: History, price: str = "") -> Iterator[Cure]:
+    """The write as an operation that autograd records, to a new tensor."""
+    site = site_of(history, act.place, act.event)
+    typed = None if site is None else spelled(target_of(site, act.event.by), name)
+    if site is None or typed is None or not is_expression(typed):
+        return
+    if not may_rebind(site.statement, typed):
+        return
+    found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
+    if found is not None:
+        yield found.cure(say("makes a new tensor with a node that backward goes through{}", price))
+
+
+def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Cure]:
+    """A copy where other code got hold of the memory."""
+    made, line = alias_route(act, history).made, history.line(act.place)
+    given = None if made is None else history.line(made[0])
+    if made is None or given is None or line is None or given.line == line.line:
+        return
+    does = say("{} writes to a copy; {} stays", history.line_term(line), _term(name, act, history))
+    cure = copies.copied_alias(made, does, history)
+    yield from () if cure is None else (cure,)
+
+
+def _term(name: str, act: WriteEvent, history: History) -> Sentence:
+    """The tensor that was written, in a sentence."""
+    step = act.place[0]
+    keys = (key for key in act.event.tensors if history.name(key, step) == name)
+    return history.tensor_term(next(keys, None), step, name)
+
+
+def _is_leaf(tensor: str | None, act: WriteEvent, history: History) -> bool:
+    info = history.tensor(tensor, act.place[0])
+    if info is not None and info.requires_grad and info.is_leaf:
+        return True
+    return history.has_leaf_on(act.event.storage, act.place[0])

@@ -1,0 +1,110 @@
+"""Errors that torch raised, explained from what the recording saw."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gradviz.analysis.explain.code.not_followed import (
+    function_name,
+    not_followed_words,
+    place_not_known,
+)
+from gradviz.analysis.explain.code.statements import expression_of, is_expression
+from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.fault import Fault, Finding
+from gradviz.analysis.explain.faults import faults_of
+from gradviz.analysis.explain.fixes.inplace_modules import is_activation
+from gradviz.model.events import BackwardEnded, Raised, Refused
+from gradviz.model.explanation import Cause, Explanation
+from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence, say
+
+
+def errors_in(recording: Recording) -> Iterator[Explanation]:
+    """One explanation per error that a line raised, caught or not."""
+    history = recording.history
+    raised = list(history.events(Raised, len(recording.facts)))
+    for place, (step, event) in enumerate(raised):
+        later = raised[place + 1] if place + 1 < len(raised) else None
+        if later is not None and _is_same(event, *later, recording):
+            continue  # it is told where it left the code
+        earlier = raised[place - 1] if place else None
+        if earlier is not None and _is_same(earlier[1], step, event, recording):
+            yield replace(explain(ErrorContext(history, *earlier)), step=step)
+        else:
+            yield explain(ErrorContext(history, step, event))
+
+
+def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:
+    """Whether an error is one that a line has raised before, on its way out of the code."""
+    facts = recording.facts[step]
+    is_new = any(isinstance(e, (Refused, BackwardEnded)) for e in facts.events)
+    same = (earlier.type, earlier.message) == (event.type, event.message)
+    return facts.kind == "error" and same and not is_new
+
+
+def explain(context: ErrorContext) -> Explanation:
+    """The explanation of one error."""
+    fault, found = _first(context)
+    explanation = fault.explain(found)
+    return replace(
+        explanation,
+        raised=context.raised.type,
+        noticed=context.noticed,
+        already=context.already,
+        causes=tuple(_causes(fault, explanation)),
+        unknown=tuple(_unknown(fault, found, explanation, context)),
+    )
+
+
+def _first(context: ErrorContext) -> tuple[Fault[Any], Finding]:
+    raised = context.raised
+    return next(
+        (fault, found)
+        for fault in faults_of(raised.type, raised.message)
+        for found in fault.find(context)
+    )
+
+
+def _causes(fault: Fault[Any], found: Explanation) -> Iterator[Cause]:
+    """The culprit comes first, though it may not be known."""
+    if found.causes and found.causes[0].kind == "save":
+        yield Cause(fault.culprit or "other", Sentence())
+    yield from found.causes
+
+
+def _unknown(
+    fault: Fault[Any], found: Finding, explanation: Explanation, context: ErrorContext
+) -> Iterator[Sentence]:
+    """What is not known, and what would tell it."""
+    yield from explanation.unknown
+    if not context.is_recorded and explanation.line is None and not explanation.unknown:
+        yield say("which line led there; gradviz.record() around the code would tell")
+    if context.is_recorded:
+        yield from place_not_known(found, explanation)
+    function = _not_followed(fault, found, explanation, context)
+    if function is not None:
+        yield not_followed_words(function)
+
+
+def _not_followed(
+    fault: Fault[Any], found: Finding, explanation: Explanation, context: ErrorContext
+) -> str | None:
+    """A function or module in which all of it happened, if its lines were not recorded."""
+    refused = "" if context.refused is None else context.refused.name
+    site, by = (context.site, refused) if found.site is None else (found.site, found.by)
+    around = None if site is None else site.function_around(by)
+    if found.inside is not None:
+        path = expression_of(found.inside)
+        is_it = around is not None and ast.unparse(around) == path and is_expression(path)
+        # The lines of torch's own activations tell nothing.
+        return path if is_it and not explanation.cures and not is_activation(by) else None
+    at, statement = None if explanation.cause is None else explanation.cause.at, context.statement
+    if fault.culprit is None or at is None or statement is None or not context.is_recorded:
+        return None
+    if (at.line, at.code) != (statement.line, statement.code.name):
+        return None
+    return function_name(around)

@@ -1,0 +1,80 @@
+"""Gradients that are wrong although torch raised nothing, found in what the recording saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gradviz.analysis.explain.code.not_followed import (
+    function_name,
+    not_followed_words,
+    place_not_known,
+)
+from gradviz.analysis.explain.fault import Fault, Finding
+from gradviz.analysis.explain.faults import SILENT
+from gradviz.model.explanation import Explanation
+from gradviz.model.recording import Recording
+from gradviz.model.sentence import say
+
+
+def silent_in(recording: Recording) -> Iterator[Explanation]:
+    """One explanation per fault, in the order of the steps at which they do their harm.
+
+    A fault in a loop is told once: the first time it does harm.
+    """
+    history = recording.history
+    found = _merged([_explained(fault, one) for fault in SILENT for one in fault.find(history)])
+    told = set()
+    for one in sorted(found, key=lambda e: (e.step is None, e.step or 0)):
+        culprit, noticed = one.cause.at if one.cause else None, one.noticed
+        key = (
+            one.kind,
+            one.variables,
+            culprit and (culprit.code, culprit.line),
+            noticed and (noticed.code, noticed.line),
+        )
+        if key not in told:
+            told.add(key)
+            yield one
+
+
+def _explained(fault: Fault[Any], found: Finding) -> Explanation:
+    """It says so where all of it happened inside a function whose lines were not recorded."""
+    one = fault.explain(found)
+    one = replace(one, unknown=(*one.unknown, *place_not_known(found, one)))
+    culprit, noticed = one.cause.at if one.cause else None, one.noticed
+    if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
+        return one
+    if (culprit.code, culprit.line) != (noticed.code, noticed.line):
+        return one
+    around = None if found.site is None else found.site.function_around(found.by)
+    function = function_name(around)
+    if function is None:
+        return one
+    return replace(one, cures=(), unknown=(*one.unknown, not_followed_words(function)))
+
+
+def _merged(found: list[Explanation]) -> list[Explanation]:
+    """Explanations, of which one tells all that a write did."""
+    hidden = {_write(one): one for one in reversed(found) if one.kind == "hidden write"}
+    kept = []
+    for one in found:
+        if one.kind != "write without a node" or _write(one) not in hidden:
+            kept.append(one)
+    for other in reversed(found):
+        first = hidden.get(_write(other))
+        if other.kind == "write without a node" and first is not None:
+            kept[kept.index(first)] = hidden[_write(first)] = replace(
+                first,
+                why=say("{}. Besides, {}", first.why, other.why),
+                cures=other.cures,  # others would leave that part of the fault
+                marks=tuple({mark.id: mark for mark in (*other.marks, *first.marks)}.values()),
+            )
+    return kept
+
+
+def _write(one: Explanation) -> tuple[object, ...]:
+    """The line that wrote, and what."""
+    line = one.cause.at if one.cause is not None else None
+    return (one.variables, line and (line.code, line.line, line.step))

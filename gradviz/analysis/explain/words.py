@@ -1,0 +1,51 @@
+"""Small words of explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradviz.model.records import Node, Number, SavedTensor, ValueSummary
+
+
+def number(value: Number) -> str:
+    """A value as Python writes it, floats with four digits."""
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.4g}"
+    return text if any(sign in text for sign in ".en") else text + ".0"
+
+
+def summary(found: ValueSummary | None) -> str:
+    """A gradient in a few words."""
+    if found is None:
+        return "None"
+    if found.values is None:
+        return f"a gradient of shape {shape(found.shape)}"
+    if not found.shape and len(found.values) == 1:
+        return number(found.values[0])
+    return f"[{', '.join(map(number, found.values))}]"
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """A shape as a tuple."""
+    return str(tuple(sizes))
+
+
+def operation_of(node: Node | str) -> str:
+    """``exp`` of ``ExpBackward0``.
+
+    Examples:
+        >>> operation_of("LogSoftmaxBackward0"), operation_of("MineBackward")
+        ('log_softmax', 'Mine')
+    """
+    name = node if isinstance(node, str) else node.name
+    stem, is_backward, number = name.partition("Backward")
+    if not is_backward or not number.isdigit():  # of a custom Function, or of no operation
+        return stem
+    parts = "".join(f"_{c.lower()}" if c.isupper() else c for c in stem)
+    return parts.lstrip("_")
+
+
+def is_result(slot: SavedTensor) -> bool:
+    """Whether a slot keeps what the operation gave, and not what it got."""
+    return slot.name.startswith(("result", "output"))

@@ -1,0 +1,1 @@
+"""What a graph keeps in memory for backward, and who keeps it."""

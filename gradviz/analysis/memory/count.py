@@ -1,0 +1,92 @@
+"""What a graph keeps in memory for backward, and who keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gradviz.analysis.memory.curve import curve_of
+from gradviz.analysis.memory.holders import holders
+from gradviz.analysis.memory.modules import modules_of
+from gradviz.analysis.memory.sentences import sentences_of, title_of
+from gradviz.analysis.memory.storages import saving_nodes, storages_of, unknown_saves
+from gradviz.analysis.memory.tables import tables_of
+from gradviz.model.graph import Graph
+from gradviz.model.memory import Belongs, Curve, Memory
+from gradviz.model.recording import Recording
+
+
+def memory_of(
+    graph: Graph,
+    belongs: Mapping[str, Belongs] | None = None,
+    allocated: int | None = None,
+) -> Memory:
+    """What a graph keeps at its one moment.
+
+    Args:
+        graph: What is counted.
+        belongs: By id of a storage, what modules have on it; see ``gradviz.capture.module_storages``.
+        allocated: What the allocator of a GPU reports.
+
+    Examples:
+        >>> from gradviz.model import Node, SavedTensor
+        >>> slot = SavedTensor("result", "held", storage="s0", storage_nbytes=4)
+        >>> node = Node("n0", "ExpBackward0", (None,), (slot,), state="holds")
+        >>> memory_of(Graph.of([node], [("n0", 0)])).total
+        4
+    """
+    return _memory(graph, belongs or {}, None, allocated)
+
+
+def memory_over(recording: Recording, step: int | None = None) -> Memory:
+    """What the graph of one step keeps, and the curve over all steps.
+
+    Args:
+        recording: What is counted.
+        step: Step whose graph is counted; if not given, the first at which most is held.
+
+    Raises:
+        UnknownNodeError: If there is no such step.
+    """
+    curve = curve_of(recording)
+    index = curve.peak if step is None else recording[step].index
+    from_before = frozenset(node.id for node in recording.graph_at(0).nodes)
+    graph = recording.graph_at(index)
+    allocated = curve.points[index].beside if curve.beside == "allocated" else None
+    return _memory(graph, {}, from_before, allocated, index, curve, recording.label)
+
+
+def _memory(
+    graph: Graph,
+    belongs: Mapping[str, Belongs],
+    from_before: frozenset[str] | None,
+    allocated: int | None,
+    step: int | None = None,
+    curve: Curve | None = None,
+    label: str = "",
+) -> Memory:
+    saving = saving_nodes(graph)
+    modules = modules_of(graph, saving, belongs, from_before)
+    storages = storages_of(saving, graph.tensors, belongs)
+    unknown = unknown_saves(saving)
+    nodes, in_modules, lines = holders(saving, storages, unknown, modules)
+    counted = Memory(
+        title="",
+        sentences=(),
+        tables=(),
+        graph=graph,
+        storages=storages,
+        nodes=nodes,
+        modules=in_modules,
+        lines=lines,
+        unknown=unknown,
+        allocated=allocated,
+        step=step,
+        curve=curve,
+    )
+    return replace(
+        counted,
+        title=title_of(counted, label),
+        sentences=tuple(sentences_of(counted)),
+        tables=tuple(tables_of(counted, modules)),
+    )

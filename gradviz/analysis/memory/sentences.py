@@ -1,0 +1,195 @@
+"""A count of memory in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
+from gradviz.model.formatting import plural, size
+from gradviz.model.graph import Graph
+from gradviz.model.memory import Curve, CurvePoint, Holder, Memory
+
+_KINDS: Final = (
+    "of parameters",
+    "of buffers",
+    "of tensors that this graph did not compute",
+    "of activations",
+)
+
+
+def title_of(memory: Memory, label: str) -> str:
+    """``"memory of loss: 11.5 MiB in 16 storages kept for backward"``.
+
+    Args:
+        memory: What was counted.
+        label: What was recorded, ``""`` for a graph.
+    """
+    what = _roots(memory.graph)
+    if memory.curve is not None:
+        peak = ", its peak" if memory.step == memory.curve.peak else ""
+        what = f"{label or 'the recording'} at step {memory.step}{peak}"
+    amounts = []
+    if memory.storages or not memory.unknown:
+        amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
+    if memory.unknown:
+        amounts.append(f"{plural(len(memory.unknown), 'save')} of unknown size")
+    return f"memory of {what}: {' and '.join(amounts)} kept for backward"
+
+
+def sentences_of(memory: Memory) -> Iterator[str]:
+    """What the count comes to, most important first."""
+    if memory.curve is not None:
+        yield from _over_the_steps(memory, memory.curve)
+    if memory.total:
+        yield from _kinds(memory)
+        yield from _largest(memory)
+        yield from _largest_groups(memory)
+    elif not memory.unknown:
+        yield _why_nothing(memory)
+    if meta := _on_meta(memory):
+        yield (
+            f"{size(meta)} are on the device meta, which has no memory: it is what real tensors "
+            "would take."
+        )
+    if memory.shared:
+        yield (
+            f"{size(memory.shared)} are saved by more than one node, and counted at the first of "
+            "them: the column counted adds up to the total, the column bytes to more."
+        )
+    if memory.unknown:
+        yield _not_counted(memory)
+    if memory.allocated is not None:
+        yield (
+            f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator gives "
+            "blocks of 512 bytes, and counts everything that is alive."
+        )
+    if any(one.id == UNKNOWN for one in memory.modules):
+        yield (
+            "Without a recording a node's module is known from the parameters that the node uses; "
+            "gradviz.record() sees the module of every node."
+        )
+
+
+def line_words(point: CurvePoint) -> str:
+    """``"line 3: y = x * 2"``, of another file ``"net.py line 3: y = x * 2"``."""
+    where = f"{point.code} " if point.code else ""
+    return "" if point.line is None else f"{where}line {point.line}: {point.text}".rstrip(": ")
+
+
+def _roots(graph: Graph | None) -> str:
+    if graph is None or not graph.roots:
+        return "an empty graph"
+    names = {(info.node, info.output_nr): info.name for info in graph.tensors if info.name}
+    found = [
+        names.get(root) or f"the graph of {graph[root[0]].name} ({root[0]})" for root in graph.roots
+    ]
+    words = list(dict.fromkeys(found))
+    return ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
+
+
+def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
+    peak, last = curve.points[curve.peak], curve.points[-1]
+    if not peak.held:
+        yield "At no step does the graph keep bytes that torch tells of."
+        return
+    at = f"at step {peak.step}"
+    if peak.line is not None:
+        at += f", {'after' if peak.level == 0 else 'in'} {line_words(peak)}"
+    end = f"{size(last.held)} are" if last.held else "nothing is"
+    yield f"Most is kept {at}: {size(peak.held)}. At the end {end} kept."
+
+
+def _kinds(memory: Memory) -> Iterator[str]:
+    amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
+    parts = [f"{size(n)} {words}" for n, words in zip(amounts, _KINDS) if n]
+    yield f"Kept are {_joined(parts)}."
+
+
+def _largest(memory: Memory) -> Iterator[str]:
+    node = memory.nodes[0]
+    here = f"{node.name} ({node.id}) {_with(node, memory.nodes)}{_elsewhere(memory, node)}"
+    yield f"The node that keeps most is {here}."
+
+
+def _largest_groups(memory: Memory) -> Iterator[str]:
+    """Module and line; they hold no other bytes than the nodes."""
+    said = []
+    for words, found in (("module", memory.modules), ("line of code", memory.lines)):
+        first = [f"{_named(one, words)} {_with(one, found)}" for one in _until_known(found)]
+        if first:
+            said.append(f"by {words}, most at {', then '.join(first)}")
+    if said:
+        yield f"The same bytes {'; '.join(said)}."
+
+
+def _named(one: Holder, what: str) -> str:
+    return {OUTSIDE: "no module", UNKNOWN: f"nodes whose {what} is not known"}.get(one.id, one.id)
+
+
+def _with(one: Holder, found: Sequence[Holder]) -> str:
+    """``"with 1.5 MiB in 2 nodes, as 6 more do"``."""
+    many = f" in {plural(len(one.nodes), 'node')}" if len(one.nodes) > 1 else ""
+    others = sum(other.nbytes == one.nbytes for other in found) - 1
+    same = f", as {others} more {'does' if others == 1 else 'do'}" if others else ""
+    return f"with {size(one.nbytes)}{many}{same}"
+
+
+def _elsewhere(memory: Memory, holder: Holder) -> str:
+    """What a holder keeps, but the figure has at another that saves it too."""
+    if holder.nbytes == holder.counted:
+        return ""
+    own = set(holder.nodes)
+    owners = [
+        one.owner
+        for one in memory.storages
+        if one.nbytes and one.owner not in own and not own.isdisjoint(one.nodes)
+    ]
+    found = list(dict.fromkeys(owners))
+    names = " and ".join(found) if len(found) <= 2 else f"{len(found)} other nodes"
+    moved = holder.nbytes - holder.counted
+    return f" ({size(moved)} of it counted at {names}, which {_saves(len(found))} it too)"
+
+
+def _saves(count: int) -> str:
+    return "saves" if count == 1 else "save"
+
+
+def _until_known(found: Sequence[Holder]) -> Sequence[Holder]:
+    """The largest, up to the first that is a module or a line."""
+    known = (i for i, one in enumerate(found) if one.id not in (OUTSIDE, UNKNOWN))
+    return found[: next(known, -1) + 1]
+
+
+def _on_meta(memory: Memory) -> int:
+    """Bytes of storages on the device meta, which has none."""
+    nodes = () if memory.graph is None else memory.graph.nodes
+    slots = (slot for node in nodes for slot in node.saved if slot.device == "meta")
+    there = {slot.storage for slot in slots}
+    return sum(one.nbytes for one in memory.storages if one.id in there)
+
+
+def _why_nothing(memory: Memory) -> str:
+    graph = memory.graph
+    if memory.storages:
+        return "Nothing is kept: what nodes have saved has no elements."
+    freed = 0 if graph is None else graph.counts.get("nodes freed", 0)
+    if freed:
+        were = "node that saved tensors has" if freed == 1 else "nodes that saved tensors have"
+        return f"Nothing is kept: {freed} {were} been freed."
+    return "Nothing is kept: no node of the graph has saved a tensor."
+
+
+def _not_counted(memory: Memory) -> str:
+    why = Counter(one.why for one in memory.unknown)
+    reasons = ", ".join(f"{count} {words}" for words, count in why.most_common(3))
+    more = ", …" if len(why) > 3 else ""
+    return (
+        f"Not counted, since its size is not known: "
+        f"{plural(len(memory.unknown), 'save')} ({reasons}{more})."
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

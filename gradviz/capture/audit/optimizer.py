@@ -1,0 +1,154 @@
+"""What an optimizer is going to do, read from its groups and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.gradients import is_any_not_zero, readable
+from gradviz.model import OptionError
+from gradviz.model.audit_input import GroupFacts, OptimizerFacts, UnknownTensor
+from gradviz.model.records import Attribute
+
+_MOMENTUM: dict[str, tuple[str, ...]] = {
+    "SGD": ("momentum_buffer",),
+    "Adam": ("exp_avg",),
+    "AdamW": ("exp_avg",),
+}
+"""Optimizers of which it is known what moves a parameter whose gradient is all zeros."""
+
+
+def checked(optimizer: Any) -> torch.optim.Optimizer | None:
+    """The ``optimizer=`` argument.
+
+    Raises:
+        OptionError: If it is not an optimizer of torch.
+    """
+    if optimizer is None or isinstance(optimizer, torch.optim.Optimizer):
+        return optimizer
+    inner = getattr(optimizer, "optimizer", None)
+    hint = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    if isinstance(inner, torch.optim.Optimizer):
+        hint = "the optimizer inside it is its attribute .optimizer: pass that"
+    raise OptionError(
+        f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. Which tensors "
+        f"are updated, and how, stands in the groups of an optimizer: {hint}"
+    )
+
+
+def members(optimizer: torch.optim.Optimizer) -> Iterator[tuple[int, int, torch.Tensor]]:
+    """Group, place in the group, and tensor."""
+    for number, group in enumerate(optimizer.param_groups):
+        for place, tensor in enumerate(group["params"]):
+            yield number, place, tensor
+
+
+def optimizer_facts(
+    optimizer: torch.optim.Optimizer,
+    parameters: Sequence[tuple[str, torch.Tensor]],
+    names_of: Mapping[int, list[str]],
+    ids: Mapping[int, str],
+) -> OptimizerFacts:
+    """Groups and settings; and which tensors are no parameter of the model.
+
+    Args:
+        optimizer: What is read.
+        parameters: First path and tensor of each parameter of the model.
+        names_of: Names of tensors by ``id()``.
+        ids: Their ids in the graph by ``id()``.
+    """
+    groups = tuple(
+        GroupFacts(tuple(_settings(group)), len(group["params"]))
+        for group in optimizer.param_groups
+    )
+    replaced = _replaced(optimizer, parameters)
+    own = {id(tensor) for _, tensor in parameters}
+    strangers = tuple(
+        UnknownTensor(
+            group,
+            place,
+            autograd.shape_of(tensor),
+            ids.get(id(tensor), ""),
+            next(iter(names_of.get(id(tensor), ())), None),
+            replaced.get(id(tensor)),
+        )
+        for group, place, tensor in members(optimizer)
+        if id(tensor) not in own
+    )
+    kind = type(optimizer)
+    is_known = vars(torch.optim).get(kind.__name__) is kind
+    return OptimizerFacts(kind.__name__, is_known, groups, strangers)
+
+
+def _replaced(
+    optimizer: torch.optim.Optimizer, parameters: Sequence[tuple[str, torch.Tensor]]
+) -> dict[int, str]:
+    """Which parameter stands now where a tensor of the optimizer stood when it was made.
+
+    It is known by name, if the optimizer was given names, or by place: all tensors but those
+    that were replaced are the model's, in the model's order.
+    """
+    own = {id(tensor) for _, tensor in parameters}
+    held = [tensor for _, _, tensor in members(optimizer)]
+    known = {id(tensor) for tensor in held}
+    by_name = dict(parameters)
+    found: dict[int, str] = {}
+    for group in optimizer.param_groups:
+        for path, tensor in zip(group.get("param_names", ()), group["params"]):
+            other = by_name.get(path)
+            if id(tensor) not in own and other is not None and id(other) not in known:
+                found[id(tensor)] = path
+    if len(held) != len(parameters) or found:
+        return found
+    for tensor, (path, other) in zip(held, parameters):
+        if tensor is other:
+            continue
+        is_other = id(tensor) in own or id(other) in known
+        if is_other or autograd.shape_of(tensor) != autograd.shape_of(other):
+            return {}  # another order, so places say nothing
+        found[id(tensor)] = path
+    return found if len(found) < len(held) or len(held) == 1 else {}
+
+
+def _settings(group: Mapping[str, Any]) -> Iterator[tuple[str, Attribute]]:
+    for name, value in group.items():
+        if name not in ("params", "param_names"):
+            yield name, _as_data(value)
+
+
+def _as_data(value: Any) -> Attribute:
+    if isinstance(value, torch.Tensor):
+        own = readable(value)
+        return type(value).__name__ if own is None or own.numel() != 1 else _as_data(own.item())
+    if isinstance(value, (tuple, list)):
+        return tuple(_as_data(item) for item in value)
+    if isinstance(value, (float, complex)):
+        return autograd.as_number(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else type(value).__name__
+
+
+def moves_without_gradient(
+    optimizer: torch.optim.Optimizer, number: int, parameter: torch.Tensor
+) -> bool | None:
+    """Whether a step changes a parameter whose ``.grad`` is all zeros; ``None`` if not known.
+
+    Weight decay does, and so does momentum left from steps before. To be called within
+    ``autograd.arithmetic()``.
+    """
+    keys = _MOMENTUM.get(type(optimizer).__name__)
+    if keys is None:
+        return None
+    found: list[bool | None] = []
+    if optimizer.param_groups[number].get("weight_decay"):
+        found.append(is_any_not_zero(parameter))
+    # get: the state is a dictionary that makes entries when it is asked for one.
+    state = optimizer.state.get(parameter) or {}
+    for key in keys:
+        if isinstance(state.get(key), torch.Tensor):
+            found.append(is_any_not_zero(state[key]))
+    if True in found:
+        return True
+    return None if None in found else False

@@ -1,0 +1,238 @@
+"""Read what an audit needs: parameters by path, their place in the graph, their ``.grad``, and
+what an optimizer holds. Nothing is changed, and nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.capture.audit.arguments import given_losses, given_parameters
+from gradviz.capture.audit.neighbours import Neighbours, look_around
+from gradviz.capture.audit.optimizer import (
+    checked,
+    members,
+    moves_without_gradient,
+    optimizer_facts,
+)
+from gradviz.capture.deep_graphs import make_safe_to_free
+from gradviz.capture.gradients import gradient_of
+from gradviz.capture.roots import Root, place
+from gradviz.capture.tensors import Known, Tensors
+from gradviz.capture.traversal import no_collection, read_walked, walk
+from gradviz.model.audit_input import (
+    Alias,
+    AuditInput,
+    FunctionKind,
+    Gradient,
+    LossFacts,
+    OtherPath,
+    ParameterFacts,
+)
+
+
+def audit_facts(
+    loss: Any,
+    model: Any,
+    optimizer: Any,
+    names: Mapping[str, torch.Tensor] | None,
+    frame: FrameType | None,
+) -> AuditInput:
+    """Read everything; :func:`gradviz.audit` is the public door.
+
+    Args:
+        loss: A tensor, or lists and dicts of them.
+        model: A module, tensors, or lists and dicts of them.
+        optimizer: An optimizer of torch or ``None``.
+        names: Names that come before those found.
+        frame: Frame whose variables give names.
+    """
+    given = naming.given_names(names)
+    losses = list(given_losses("loss", loss))
+    paths = list(given_parameters("", "model", model))
+    known_optimizer = checked(optimizer)
+    with autograd.unseen(), no_collection():
+        reader = _AuditReader(losses, paths, known_optimizer, given, frame)
+        return reader.read()
+
+
+class _AuditReader:
+    """Reads once.
+
+    Args:
+        losses: Tensors by their place in the call.
+        paths: Parameters by path.
+        optimizer: The optimizer, if any.
+        given: Names that were given.
+        frame: Frame whose variables give names.
+    """
+
+    def __init__(
+        self,
+        losses: list[naming.Named],
+        paths: list[naming.Named],
+        optimizer: torch.optim.Optimizer | None,
+        given: list[naming.Named],
+        frame: FrameType | None,
+    ) -> None:
+        self._losses = losses
+        self._optimizer = optimizer
+        self._given = given
+        variables = [] if frame is None else naming.namespace(frame)
+        self._named = [*given, *naming.named_tensors(variables)]
+        self._names_of: dict[int, list[str]] = {}
+        for name, tensor in self._named:
+            names = self._names_of.setdefault(id(tensor), [])
+            if name not in names:
+                names.append(name)
+        self._paths: dict[int, tuple[torch.Tensor, list[str]]] = {}
+        for path, tensor in paths:
+            self._paths.setdefault(id(tensor), (tensor, []))[1].append(path)
+        self._known: dict[int, Known] = {}
+
+    def read(self) -> AuditInput:
+        """The facts."""
+        roots: list[Root | None] = [
+            place(where, tensor) if tensor.requires_grad or autograd.is_dead(tensor) else None
+            for where, tensor in self._losses
+        ]
+        started = [root for root in roots if root is not None]
+        nodes, entries, index = walk([root.node for root in started])
+        try:
+            around = self._around(nodes, index)
+            self._choose(started, around)
+            tensors = Tensors(list(self._known.values()), index)
+            places = [(index[root.node], root.output_nr) for root in started]
+            graph = read_walked(places, nodes, entries, tensors, index, True)
+            functions = tuple(_functions(nodes))
+        finally:
+            make_safe_to_free(nodes, entries)
+        with autograd.arithmetic():
+            parameters = tuple(self._parameters())
+        ids = {key: known.id for key, known in self._known.items()}
+        count = iter(range(len(started)))
+        numbers = [None if root is None else next(count) for root in roots]
+        optimizer = None
+        if self._optimizer is not None:
+            own = [(paths[0], tensor) for tensor, paths in self._paths.values()]
+            optimizer = optimizer_facts(self._optimizer, own, self._names_of, ids)
+        return AuditInput(
+            tuple(self._loss(i, number, ids) for i, number in enumerate(numbers)),
+            parameters,
+            graph,
+            functions,
+            optimizer,
+            tuple(self._alias(*found, ids) for found in around.aliases),
+            tuple(_carrier(*found, tensors) for found in around.carriers),
+            around.has_looked,
+        )
+
+    def _around(self, nodes: list[Any], index: dict[Any, int]) -> Neighbours:
+        reached = {
+            id(autograd.variable_of(node))
+            for node in nodes
+            if autograd.plan_of(type(node)).is_accumulator
+        }
+        parameters = [tensor for tensor, _ in self._paths.values()]
+        wanted = sum(
+            1 << i
+            for i, tensor in enumerate(parameters)
+            if tensor.requires_grad and id(tensor) not in reached
+        )
+        own = [("", tensor) for _, tensor in self._losses]
+        return look_around([*self._named, *own], index, parameters, wanted)
+
+    def _choose(self, roots: Sequence[Root], around: Neighbours) -> None:
+        """Which tensors may be shown, and which are shown in any case."""
+        self._show(self._given)
+        self._show([("", tensor) for _, tensor in self._losses])
+        self._show([("", tensor) for tensor, _ in self._paths.values()])
+        for without, of, _ in around.aliases:
+            self._show([without, of])
+        self._show(self._named, asked=False)
+        if self._optimizer is not None:
+            self._show([("", tensor) for *_, tensor in members(self._optimizer)], asked=False)
+        for root in roots:
+            self._known[id(root.tensor)].is_root = True
+
+    def _show(self, named: Sequence[naming.Named], asked: bool = True) -> None:
+        for _, tensor in named:
+            known = self._known.get(id(tensor))
+            if known is None:
+                name = next(iter(self._names_of.get(id(tensor), ())), None)
+                paths = self._paths.get(id(tensor))
+                if name is None and paths is not None:
+                    name = paths[1][0] or None
+                self._known[id(tensor)] = Known(tensor, name, asked)
+            else:
+                known.is_asked_for = known.is_asked_for or asked
+
+    def _parameters(self) -> Iterator[ParameterFacts]:
+        groups: dict[int, int] = {}
+        if self._optimizer is not None:
+            groups = {id(tensor): number for number, _, tensor in members(self._optimizer)}
+        for key, (tensor, paths) in self._paths.items():
+            known = self._known[key]
+            names = tuple(self._names_of.get(key, ()))
+            grad = None if known.grad is None else gradient_of(known.grad)
+            is_lazy = torch.nn.parameter.is_lazy(tensor)
+            takers = [hook.name for hook in known.hooks if hook.kind == "post_accumulate_grad"]
+            yield ParameterFacts(
+                _paths_of(paths, names),
+                names,
+                known.id,
+                None if is_lazy else autograd.shape_of(tensor),
+                autograd.dtype_of(tensor),
+                autograd.device_of(tensor),
+                is_lazy,
+                grad,
+                tuple(takers),
+                groups.get(key),
+                self._is_moving(groups.get(key), tensor, grad),
+            )
+
+    def _is_moving(
+        self, group: int | None, tensor: torch.Tensor, grad: Gradient | None
+    ) -> bool | None:
+        if self._optimizer is None or group is None or grad is None or not grad.is_zero:
+            return None
+        return moves_without_gradient(self._optimizer, group, tensor)
+
+    def _loss(self, place: int, number: int | None, ids: Mapping[int, str]) -> LossFacts:
+        where, tensor = self._losses[place]
+        names = tuple(self._names_of.get(id(tensor), ()))
+        return LossFacts(names[0] if names else where, names, ids[id(tensor)], number)
+
+    def _alias(
+        self, without: naming.Named, of: naming.Named, mask: int, ids: Mapping[int, str]
+    ) -> Alias:
+        return Alias(without[0], ids[id(without[1])], of[0], ids[id(of[1])], _places(mask))
+
+
+def _carrier(named: naming.Named, mask: int, tensors: Tensors) -> OtherPath:
+    name, tensor = named
+    storage = autograd.storage_of(tensor)
+    number = None if storage is None else tensors.storages.number_of(storage[0], tensor)
+    return OtherPath(name, None if number is None else f"s{number}", _places(mask))
+
+
+def _functions(nodes: Sequence[Any]) -> Iterator[tuple[str, FunctionKind]]:
+    for at, node in enumerate(nodes):
+        if autograd.plan_of(type(node)).is_function:
+            starts = autograd.starts_backward(node)
+            yield f"n{at}", "runs backward" if starts else "function"
+
+
+def _places(mask: int) -> tuple[int, ...]:
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+def _paths_of(paths: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Paths in the model; what has no path there but its place in a list goes by its name."""
+    own = [path for path in paths if path]
+    if own and not own[0].startswith("["):
+        return tuple(own)
+    return tuple(dict.fromkeys([*names[:1], *own])) or ("the parameter",)

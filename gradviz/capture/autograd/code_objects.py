@@ -1,0 +1,112 @@
+"""Code objects by which a recording knows torch's own functions and the user's hooks."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+import torch
+from torch.autograd.function import _HookMixin
+from torch.utils.hooks import RemovableHandle
+
+
+def _skip(code: CodeType) -> None:
+    compiler: Any = torch._C._dynamo.eval_frame
+    if hasattr(compiler, "skip_code"):
+        compiler.skip_code(code)
+    else:
+        skip, default = compiler._FrameAction.SKIP, compiler._FrameAction.DEFAULT
+        compiler.set_code_exec_strategy(code, compiler._FrameExecStrategy(skip, default))
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def never_compiled(function: Function) -> Function:
+    """Keep ``torch.compile`` away from a function that may run while a compiled one does."""
+    _skip(function.__code__)
+    return function
+
+
+def do_nothing(number: int) -> None:
+    pass
+
+
+def is_compiled_call(code: CodeType) -> bool:
+    """Whether code is what calls of ``torch.compile``'s functions, and their backwards, run in.
+
+    What compiles looks at the modes that are on, and would take them into what it makes.
+    """
+    folder, name = os.path.split(code.co_filename)
+    if name == "eval_frame.py" and folder.endswith("_dynamo"):
+        return code.co_name == "compile_wrapper"
+    return folder.endswith("_aot_autograd") and code.co_name == "backward"
+
+
+def module_hooks_in(function: Any) -> list[Any]:
+    """Hooks of a module that a function of torch's own calls at a node (F2.09)."""
+    cells = getattr(function, "__closure__", None) or ()
+    found: list[Any] = []
+    for cell in cells:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if type(value).__name__ == "BackwardHook":
+            found += [hook for hook in getattr(value, "user_hooks", ()) if callable(hook)]
+    return found
+
+
+def code_of(function: Any) -> CodeType | None:
+    """Code of a Python function, found through methods, partials and wrappers."""
+    seen = 0
+    while seen < 10:
+        seen += 1
+        function = inspect.unwrap(function)
+        if isinstance(function, FunctionType):
+            return function.__code__
+        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
+        if inner is None:
+            inner = vars(type(function)).get("__call__")
+            if not isinstance(inner, FunctionType):
+                return None
+        function = inner
+    return None
+
+
+def code_of_module_call() -> CodeType:
+    """Code that every call of a module runs through."""
+    return torch.nn.Module._call_impl.__code__
+
+
+def codes_of_optimizer_step() -> list[CodeType]:
+    """Code that every ``optimizer.step()`` runs through."""
+    return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]
+
+
+def codes_of_zero_grad() -> list[CodeType]:
+    """Code of ``zero_grad`` of optimizers and modules."""
+    functions = (torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad)
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
+def codes_of_clipping() -> list[CodeType]:
+    """Code of ``clip_grad_norm_`` and ``clip_grad_value_``, under what torch wraps around it."""
+    utils = torch.nn.utils
+    functions = (utils.clip_grad_norm_, utils.clip_grad_value_)
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
+def code_of_node_hook_registration() -> CodeType:
+    """Code that registers hooks on nodes (F2.10)."""
+    function: Any = _HookMixin._register_hook
+    code: CodeType = function.__code__
+    return code
+
+
+def code_of_hook_removal() -> CodeType:
+    """Code of ``handle.remove()``, which calls no function of torch."""
+    return RemovableHandle.remove.__code__

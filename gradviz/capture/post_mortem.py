@@ -1,0 +1,148 @@
+"""What is left when code that was not recorded has raised: a recording of one moment.
+
+Read from the exception's traceback: the line that raised, the variables of the frames, and the
+graphs behind them as they stand now. What happened before is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.capture.anomaly_source import is_users
+from gradviz.capture.recorder import source
+from gradviz.capture.recorder.expressions import Expressions
+from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.namespaces import variable_of
+from gradviz.capture.recorder.observers.operations import Operations
+from gradviz.capture.recorder.recording_builder import build_recording
+from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.source import Source
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
+from gradviz.model import GraphBusyError, Recording
+from gradviz.model.events import Note, Position, Raised
+
+LABEL: Final = "aftermath"
+"""Label of a recording of kind ``"post-mortem"``."""
+_MOST: Final = 200
+"""Tensors that are read, those that the code speaks of first."""
+_ENGINE: Final = "_engine_run_backward"
+"""Function of torch's that runs the engine."""
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def post_mortem_of(error: BaseException) -> Recording:
+    """The moment after ``error`` was raised, as a recording with a start and an error.
+
+    Read are the frames of its traceback, their variables, the graphs behind them, and values of
+    small tensors; nothing is changed, and nothing is kept.
+
+    Args:
+        error: An exception that was raised and has its traceback.
+
+    Returns:
+        A recording of kind ``"post-mortem"`` with two steps: what was there when the error was
+        raised, and the error, with a note ``"not recorded"``.
+    """
+    entries = list(_entries(error.__traceback__))
+    place = _place(entries)
+    entry = entries[place] if entries else None
+    named = list(_named([one.tb_frame for one in entries[: place + 1]]))
+    inner = [one.tb_frame for one in entries[place + 1 :]]
+    del entries
+    piece = None if entry is None else source.of_code(entry.tb_frame.f_code)
+    line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
+    words = None if piece is None else piece.words
+    registry = Registry(_chosen(named, words))
+    live_graph = LiveGraph(registry, True, lambda _: (None, None, False))
+    writer = StepWriter(live_graph)
+    operations = Operations(registry)
+    try:
+        with autograd.unseen():
+            given = [tensor for frame in inner for tensor in tensors_in(_arguments(frame))]
+            _read(live_graph, [tensor for _, tensor in _chosen(named, words)] + given)
+            writer.step("start", 0, None, 0)
+            if inner:
+                call = TorchCall(inner[0].f_code.co_name, tuple(_arguments(inner[0])), {})
+                call.position = _position(entry, piece, line)
+                writer.add(operations.refused(call, error))
+        writer.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
+        writer.add(Note("not recorded", "not recorded"))
+        writer.step("error", 0, line, 0)
+    finally:
+        live_graph.unmark()
+        registry.forget()
+    codes = [] if piece is None else [piece.code]
+    return build_recording(writer, live_graph, codes, LABEL, "post-mortem")
+
+
+def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:
+    """Read tensors and their graphs; each alone if they cannot be read together."""
+    unique = list({id(tensor): tensor for tensor in tensors}.values())
+    try:
+        live_graph.read_existing(unique)
+    except GraphBusyError:  # another thread runs backward on one of the graphs
+        for tensor in unique:
+            try:
+                live_graph.read_existing([tensor])
+            except GraphBusyError:
+                continue
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _position(
+    entry: TracebackType | None, piece: Source | None, line: int | None
+) -> Position | None:
+    """The expression that an entry of the traceback was running, if its line has it."""
+    if entry is None or piece is None or line is None:
+        return None
+    position = Expressions().at(entry.tb_frame.f_code, entry.tb_lasti)
+    is_there = position is not None and piece.is_in_statement(line, position)
+    return position if is_there else None
+
+
+def _place(entries: list[TracebackType]) -> int:
+    """Place of the innermost frame that runs the user's code, outside any backward.
+
+    What hooks and custom Functions do inside a backward is part of the line that called it.
+    """
+    names = [entry.tb_frame.f_code.co_name for entry in entries]
+    end = names.index(_ENGINE) if _ENGINE in names else len(entries)
+    for place in range(end - 1, -1, -1):
+        if is_users(entries[place].tb_frame.f_code.co_filename):
+            return place
+    return 0
+
+
+def _named(frames: list[FrameType]) -> Iterator[naming.Named]:
+    """Tensors by name, those of the innermost frame first."""
+    for frame in reversed(frames):
+        yield from naming.named_tensors(naming.namespace(frame))
+
+
+def _chosen(named: list[naming.Named], words: frozenset[str] | None) -> list[naming.Named]:
+    """The tensors that the code speaks of, each by its first name."""
+    found: dict[int, naming.Named] = {}
+    for name, tensor in named:
+        if words is None or variable_of(name) in words:
+            found.setdefault(id(tensor), (name, tensor))
+    return list(found.values())[:_MOST]
+
+
+def _arguments(frame: FrameType) -> list[Any]:
+    """Arguments that the function of a frame was called with, as far as they are still there."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    values = dict(naming.local_variables(frame))
+    return [values[name] for name in names if name in values]

@@ -1,0 +1,132 @@
+"""Keeps the recorder out of warnings and tracebacks.
+
+Operations run one frame deeper while they are recorded. A warning of torch names the innermost
+Python frame, and is shown once per place, so that frame looks like the caller's: same file, same
+line, same globals. Entries of recorder frames are taken out of tracebacks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture.user_code import runs_user_code
+
+NAME: Final = "__gradviz_call__"
+"""Name of the frame that looks like the caller's."""
+_OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_OVERRIDES: Final = torch.overrides.__file__
+
+
+def _template() -> CodeType:
+    code = compile(f"def {NAME}(f, a, k): return f(*a, **k)", "<gradviz>", "exec")
+    return next(c for c in code.co_consts if isinstance(c, CodeType))
+
+
+_TEMPLATE: Final = _template()
+
+
+def caller_of(function: Any) -> FrameType:
+    """The frame that called a function of torch, seen from ``__torch_function__``."""
+    frame: FrameType | None = sys._getframe(2)
+    passed = False
+    while frame is not None and frame.f_code.co_filename == _OVERRIDES:
+        frame, passed = frame.f_back, True
+    if passed and frame is not None and frame.f_code is getattr(function, "__code__", None):
+        frame = frame.f_back
+    assert frame is not None
+    return frame
+
+
+class BorrowedFrame:
+    """Calls functions as if the caller's own line did."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, int], CodeType] = {}
+
+    @runs_user_code
+    def call(self, frame: FrameType, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``function(*args, **kwargs)``, from a frame that looks like ``frame``."""
+        at = frame.f_code.co_filename, frame.f_lineno or 1
+        code = self._codes.get(at)
+        if code is None:
+            if len(self._codes) > 10_000:
+                self._codes.clear()
+            code = _TEMPLATE.replace(co_filename=at[0], co_firstlineno=at[1])
+            self._codes[at] = code
+        return FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
+def clean(traceback: TracebackType | None) -> None:
+    """Take the recorder's entries out of a traceback, in place.
+
+    With them go the entries of torch's detour through ``handle_torch_function``.
+    """
+    entries: list[TracebackType] = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    if not entries or _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
+        return  # the detour is not over yet; it is taken out where the caller's frame stands first
+    kept: list[TracebackType] = []
+    removed = False
+    for entry in entries:
+        if _is_own(entry) and kept:
+            removed = True
+            continue
+        if removed and len(kept) > 1 and _file(kept[-1]) == _OVERRIDES:
+            while len(kept) > 1 and _file(kept[-1]) == _OVERRIDES:
+                kept.pop()
+            if len(kept) > 1 and kept[-1].tb_frame.f_code is entry.tb_frame.f_code:
+                kept.pop()
+        removed = False
+        kept.append(entry)
+    if removed:
+        while len(kept) > 1 and _file(kept[-1]) == _OVERRIDES:
+            kept.pop()
+    if len(kept) != len(entries):
+        for entry, following in zip(kept, [*kept[1:], None], strict=True):
+            entry.tb_next = following
+
+
+_FRAME: Final = re.compile(r'\s*File "(?P<file>.*)", line \d+, in (?P<name>[^\n]*)')
+
+
+def clean_texts(frames: list[str]) -> list[str]:
+    """The formatted frames that anomaly mode keeps in a node, without the recorder's.
+
+    As :func:`clean`, for text.
+    """
+    kept: list[tuple[str, tuple[str, str]]] = []
+    removed = False
+    for frame in frames:
+        found = _FRAME.match(frame)
+        place = (found["file"], found["name"]) if found is not None else ("", "")
+        if place[1] == NAME or place[0].startswith(_OWN):
+            removed = True
+            continue
+        if removed and kept and kept[-1][1][0] == _OVERRIDES:
+            while kept and kept[-1][1][0] == _OVERRIDES:
+                kept.pop()
+            if kept and kept[-1][1] == place:
+                kept.pop()
+        removed = False
+        kept.append((frame, place))
+    while removed and kept and kept[-1][1][0] == _OVERRIDES:
+        kept.pop()
+    return [frame for frame, _ in kept]
+
+
+def _file(entry: TracebackType) -> str:
+    return entry.tb_frame.f_code.co_filename
+
+
+def _is_own(entry: TracebackType) -> bool:
+    code = entry.tb_frame.f_code
+    return code.co_name == NAME or code.co_filename.startswith(_OWN)

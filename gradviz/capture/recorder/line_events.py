@@ -1,0 +1,232 @@
+"""Which line runs: turns the interpreter's line events into completed statements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import CodeType, FrameType
+from typing import Any
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder import source
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.source import Source, Spans
+from gradviz.model.events import Position
+from gradviz.model.source_line import SourceLine
+
+
+class _Level:
+    """One frame whose lines are followed."""
+
+    __slots__ = ("calls", "error", "frame", "line", "place")
+
+    def __init__(self, frame: FrameType, place: int) -> None:
+        self.frame: FrameType | None = frame
+        self.place = place
+        self.line: int | None = None
+        self.error: Any = None
+        """What the line has raised, until it is handled."""
+        self.calls: Counter[Position] = Counter()
+        """How many calls each expression of the line has made."""
+
+
+class LineEvents:
+    """Follows the lines of the recorded code.
+
+    Args:
+        first: Source of the cell or block.
+        file: File name of the cell; ``""`` for a block.
+        into: Code of functions whose lines are followed too.
+        observer: Is told when a statement has run, while :attr:`line` is still its line, and
+            when a followed function begins while a line of another runs.
+    """
+
+    def __init__(
+        self, first: Source, file: str, into: frozenset[CodeType], observer: Observer
+    ) -> None:
+        self.sources: list[Source] = [first]
+        self._file = file
+        self._into = into
+        self._observer = observer
+        self._pauses = 0
+        self._levels: list[_Level] = []
+        self._places: dict[CodeType, int] = {}
+        self._spans = Spans()
+        self._block_file = ""
+        self._read = 0
+        self._words: frozenset[str] | None = None
+        self._failed: tuple[int | None, int] | None = None
+        """Line and source of the innermost line that an exception has left."""
+
+    # ------------------------------------------------------- where the code is
+
+    @property
+    def line(self) -> int | None:
+        """Line that runs now."""
+        return self._levels[-1].line if self._levels else None
+
+    @property
+    def code(self) -> int:
+        """Place of its source among :attr:`sources`."""
+        return self._levels[-1].place if self._levels else 0
+
+    @property
+    def frame(self) -> FrameType | None:
+        """Frame that runs it."""
+        return self._levels[-1].frame if self._levels else None
+
+    @property
+    def words(self) -> frozenset[str] | None:
+        """Names that the recorded code may speak of; ``None`` if its text is not known."""
+        if len(self.sources) != self._read:
+            self._read = len(self.sources)
+            words = [piece.words for piece in self.sources]
+            self._words = None if None in words else frozenset().union(*filter(None, words))
+        return self._words
+
+    def text_at(self, number: int) -> SourceLine | None:
+        """``"line 3: y = x * 2"`` for the line that made the node with this sequence number."""
+        found = self._spans.at(number)
+        if not isinstance(found, tuple):
+            return None
+        place, line = found
+        piece = self.sources[place]
+        file, code = "" if place == 0 else piece.code.name.partition(":")[0], piece.text(line)
+        where = f"{file} " if file else ""
+        return SourceLine(f"{where}line {line}: {code}".rstrip(": "), line, code, file)
+
+    def next_call(self, file: str, position: Position) -> Position | None:
+        """The next call of an expression; ``None`` if that is no part of the line that runs.
+
+        Args:
+            file: File name of the code that the expression stands in.
+            position: The expression.
+        """
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.line is None or level.frame is None:
+            return None
+        piece = self.sources[level.place]
+        is_here = file == level.frame.f_code.co_filename
+        if not (is_here and piece.is_in_statement(level.line, position)):
+            return None
+        ordinal = level.calls[position]
+        return replace(position, ordinal=ordinal) if ordinal else position
+
+    def has_called(self, position: Position | None) -> None:
+        """A call of the line that runs has been written down."""
+        if self._levels and position is not None:
+            self._levels[-1].calls[replace(position, ordinal=0)] += 1
+
+    def has(self, code: CodeType) -> bool:
+        """Whether a code object has lines that are followed; a comprehension is part of one."""
+        is_function = code.co_name == "<module>" or not code.co_name.startswith("<")
+        return is_function and self.is_recorded(code)
+
+    def is_recorded(self, code: CodeType) -> bool:
+        """Whether a function, a lambda or a comprehension stands in the recorded code."""
+        is_of_cell = bool(self._file) and code.co_filename == self._file
+        return is_of_cell or code in self._into or self._is_inside(code)
+
+    def _is_inside(self, code: CodeType) -> bool:
+        """Whether a function was defined in the recorded block itself."""
+        first = self.sources[0]
+        return (
+            bool(self._block_file)
+            and bool(first.code.text)
+            and code.co_filename == self._block_file
+            and first.covers(code.co_firstlineno)
+        )
+
+    # ---------------------------------------------------------------- listening
+
+    def pause(self) -> None:
+        """Follow no lines until :meth:`resume`: what runs is part of the line that called it."""
+        self._pauses += 1
+
+    def resume(self) -> None:
+        """Follow lines again."""
+        self._pauses -= 1
+
+    def line_event(self, frame: FrameType, line: int) -> None:
+        """A line of a followed frame is about to run."""
+        if self._pauses:
+            return
+        level = self._level(frame)
+        piece = self.sources[level.place]
+        if not piece.covers(line):
+            if level.error is None:
+                self._end(level)
+            return
+        self._failed = None
+        statement = piece.statement(line)
+        if statement == level.line and (line != statement or piece.spans_lines(statement)):
+            return
+        self._end(level)
+        level.line = statement
+        self._mark()
+
+    def raised(self, frame: FrameType, error: Any) -> None:
+        """A line of a followed frame has raised."""
+        if self._levels and self._levels[-1].frame is frame:
+            self._levels[-1].error = error
+
+    def left(self, frame: FrameType, failed: bool, value: Any) -> None:
+        """A followed frame is left, by an exception or with a value."""
+        if not self._levels or self._levels[-1].frame is not frame:
+            return
+        if failed:
+            self._failed = self._failed or (self.line, self.code)
+        else:
+            self._end(self._levels[-1], value)
+        self._levels.pop().frame = None
+        self._mark()
+
+    def stop(self, error: BaseException | None) -> tuple[int | None, int]:
+        """The recording ends; returns line and source of what ran last, or has failed."""
+        last = self._failed or (self.line, self.code)
+        while self._levels:
+            if error is None:
+                self._end(self._levels[-1])
+            self._levels.pop().frame = None
+        return last
+
+    def _level(self, frame: FrameType) -> _Level:
+        # A frame that was left by an exception or a generator may lie above.
+        for depth in range(len(self._levels) - 1, -1, -1):
+            if self._levels[depth].frame is frame:
+                while len(self._levels) > depth + 1:
+                    self._levels.pop().frame = None
+                return self._levels[depth]
+        if self._file and not self._levels and frame.f_code.co_name == "<module>":
+            place = 0
+        else:
+            place = self._place_of(frame.f_code)
+        if self.line is not None:
+            self._observer.function_begins(frame)
+        self._levels.append(_Level(frame, place))
+        return self._levels[-1]
+
+    def _place_of(self, code: CodeType) -> int:
+        if not self._levels and not self._file:
+            self._block_file = code.co_filename
+            return 0
+        if code.co_filename == (self._file or self._block_file) and self.sources[0].covers(
+            code.co_firstlineno
+        ):
+            return 0
+        if code not in self._places:
+            self._places[code] = len(self.sources)
+            self.sources.append(source.of_code(code))
+        return self._places[code]
+
+    def _end(self, level: _Level, value: Any = None) -> None:
+        if level.line is None or level is not self._levels[-1]:
+            return
+        self._observer.line_ended(level.error, value)
+        level.line = level.error = None
+        level.calls.clear()
+
+    def _mark(self) -> None:
+        level = self._levels[-1] if self._levels else None
+        value = None if level is None or level.line is None else (level.place, level.line)
+        self._spans.begin(autograd.sequence_number(), value)

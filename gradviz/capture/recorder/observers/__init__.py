@@ -1,0 +1,1 @@
+"""What is written down while code runs: one class per kind of event, one protocol for all."""

@@ -1,0 +1,453 @@
+"""Follows backward node by node.
+
+Every node that may run gets a hook before and one after, which hold a number and nothing else;
+they are taken away before backward returns. Hooks return None, look at gradients without keeping
+them, and leave freeing as it is (F5.04).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.autograd import BackwardCall
+from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.function_mode import CallMode
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.positions import Positions
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.recorder.tracers.tracer import Tracer
+from gradviz.capture.traversal import walk
+from gradviz.capture.user_code import runs_user_code
+from gradviz.capture.values import summarise
+from gradviz.model import GraphBusyError, Hook, Node, SavedTensor, ValueSummary
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    BackwardStarted,
+    Died,
+    Freed,
+    HookFired,
+    NodeRan,
+    NodeReady,
+    Note,
+)
+from gradviz.model.recording import StepKind
+from gradviz.model.records import NodeState
+
+MOST_NODES: Final = 20_000
+"""Nodes of a backward above which they are not followed one by one."""
+
+
+@dataclass
+class _Open:
+    """A node that is being run."""
+
+    key: str
+    ready: NodeReady
+    since: float
+    grad_inputs: tuple[ValueSummary | None, ...] = ()
+    grad: ValueSummary | None = None
+    """``.grad`` of the leaf before."""
+    has_run: bool = False
+    has_accumulated: bool = False
+    seconds: float | None = None
+
+
+class BackwardEvents(Observer):
+    """Observes the backwards of a recording.
+
+    Args:
+        live_graph: Rows of the graph.
+        writer: Where steps are written.
+        lines: Where the user's code stands.
+        positions: Which expression calls a backward.
+        graph_reading: Reads the state again if torch was called since it was read.
+        mode: Is on while a backward runs.
+        tracer: Rests while hooks of this class run.
+        observer: Is told of a bug in here.
+        values: Whether numbers are read.
+    """
+
+    def __init__(
+        self,
+        live_graph: LiveGraph,
+        writer: StepWriter,
+        lines: LineEvents,
+        positions: Positions,
+        graph_reading: GraphReading,
+        mode: CallMode,
+        tracer: Tracer,
+        observer: Observer,
+        values: bool,
+    ) -> None:
+        self._live_graph = live_graph
+        self._writer = writer
+        self._lines = lines
+        self._positions = positions
+        self._graph_reading = graph_reading
+        self._mode = mode
+        self._tracer = tracer
+        self._observer = observer
+        self._values = values
+        self._count = 0
+        self._numbers: list[int] = []
+        self._open: dict[int, list[_Open]] = {}
+        """Nodes being run, by thread; several where a backward runs inside another."""
+        self._live: dict[str, Any] = {}
+        """Nodes that may run, by id; only while backward runs."""
+        self._ran = 0
+        self.failure: tuple[str | None, int | None] = (None, None)
+        """Node that was running, and number of the backward, when the last backward raised."""
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """An error of a later line is not this backward's."""
+        self.failure = (None, None)
+
+    # ---------------------------------------------------------------- running
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a backward of this recording runs."""
+        return bool(self._numbers)
+
+    @runs_user_code
+    def run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
+        """Run a backward under observation; its hooks are part of the line that called it."""
+        with autograd.mode_on(self._mode):
+            return self._run(run, call)
+
+    @runs_user_code
+    def _run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
+        handles: list[Any] = []
+        outer_live, outer_ran = self._live, self._ran
+        self._count += 1
+        number = self._count
+        raised = True
+        try:
+            self._tracer.pause()
+            try:
+                handles = self._begin(call, number)
+            except GraphBusyError:
+                self._writer.add(
+                    Note("other thread", "another thread runs backward() on this graph too")
+                )
+            except Exception as error:
+                self._observer.failed(error)
+            finally:
+                self._tracer.resume()
+            self._numbers.append(number)
+            self._lines.pause()
+            try:
+                result = run()
+            finally:
+                self._lines.resume()
+            raised = False
+            return result
+        finally:
+            _take_away(handles)
+            if number in self._numbers:
+                self._numbers.remove(number)
+            try:
+                self._end(number, raised)
+            except Exception as error:
+                self._observer.failed(error)
+            self._live, self._ran = outer_live, outer_ran
+
+    def _begin(self, call: BackwardCall, number: int) -> list[Any]:
+        inside = autograd.current_node()
+        outer = None if inside is None else self._live_graph.registry.known_node(inside)
+        self._flush()
+        with autograd.unseen():
+            roots = [root for root in map(_root, call.roots) if root is not None]
+        dead = Died(*self._live_graph.bury())
+        if dead != Died():
+            self._writer.add(dead)
+        for event in self._live_graph.read(roots):
+            self._writer.add(event)
+        world = self._live_graph.registry
+        with autograd.unseen():
+            nodes, _ = _reachable([node for node, _ in roots])
+            self._ran = 0
+            inputs = tuple(world.know(t).id for t in call.inputs if is_tensor(t))
+            self._writer.add(
+                BackwardStarted(
+                    number,
+                    tuple((f"n{world.node_number(node)}", nr) for node, nr in roots),
+                    tuple(map(self._summary, call.gradients)),
+                    call.retain_graph,
+                    call.create_graph,
+                    call.accumulates,
+                    inputs,
+                    outer,
+                    self._positions.of(sys._getframe(), "backward"),
+                )
+            )
+            self._live = {}
+            handles: list[Any] = []
+            if len(nodes) > MOST_NODES:
+                text = f"this backward has {len(nodes)} nodes; they are not followed one by one"
+                self._writer.add(Note("backward not followed", text, (len(nodes),)))
+            elif self._writer.is_full:
+                self._ran = 0 if call.inputs else len(nodes)
+            else:
+                for node in nodes:
+                    key = f"n{world.node_number(node)}"
+                    self._live[key] = node
+                    handles += self._hooks(node, key, number)
+        self._step("backward", 1, number=number)
+        return handles
+
+    def _hooks(self, node: Any, key: str, number: int) -> list[Any]:
+        def before(gradients: Any) -> None:
+            if not self._writer.is_full:
+                self._guard(lambda: self._before(key, number, gradients))
+
+        def after(grad_inputs: Any, grad_outputs: Any) -> None:
+            if self._writer.is_full:
+                self._ran += 1
+            else:
+                self._guard(lambda: self._after(key, number, grad_inputs))
+
+        return [node.register_prehook(before), node.register_hook(after)]
+
+    def _guard(self, look: Callable[[], None]) -> None:
+        self._tracer.pause()
+        try:
+            with autograd.unseen():
+                look()
+        except Exception as error:
+            self._observer.failed(error)
+        finally:
+            self._tracer.resume()
+
+    def _end(self, number: int, raised: bool) -> None:
+        self._flush()
+        opened = self._top()
+        running = None
+        if opened is not None and opened.ready.backward == number:
+            running = opened.key
+            self._stack().pop()
+        self.failure = (running, number) if raised else (None, None)
+        self._writer.add(BackwardEnded(number, self._ran, raised))
+        self._live = {}
+
+    # ------------------------------------------------------------- inside it
+
+    def _before(self, key: str, number: int, gradients: Any) -> None:
+        self._flush()
+        row = self._live_graph.nodes.get(key)
+        used = () if row is None else tuple(s for s in row.saved if s.state in _THERE)
+        ready = NodeReady(number, key, tuple(map(self._summary, gradients)), used)
+        opened = _Open(key, ready, time.perf_counter())
+        leaf = self._leaf(key)
+        if leaf is not None and leaf.grad is not None:
+            opened.grad = self._summary(leaf.grad)
+        self._retained(key, number)
+        self._writer.add(ready)
+        self._step("saved", 2, key, number)
+        self._stack().append(opened)
+
+    def _after(self, key: str, number: int, grad_inputs: Any) -> None:
+        self._flush()
+        opened = self._top()
+        if opened is None or opened.key != key:
+            return
+        opened.seconds = time.perf_counter() - opened.since
+        opened.has_run = True
+        opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
+        self._accumulated(opened)
+        self._ran += 1
+
+    def _accumulated(self, opened: _Open) -> None:
+        """Tell what a leaf's ``.grad`` has become; at most once per node."""
+        leaf = self._leaf(opened.key)
+        if leaf is None or opened.has_accumulated:
+            return
+        opened.has_accumulated = True
+        after = None if leaf.grad is None else self._summary(leaf.grad)
+        entry = self._live_graph.registry.know(leaf)
+        row = self._live_graph.tensors.get(entry.id)
+        if row is not None:
+            self._live_graph.set_tensor(entry.id, replace(row, grad=after))
+        gradient = next(iter(opened.ready.grad_outputs), None)
+        number = opened.ready.backward
+        self._writer.add(Accumulated(number, opened.key, entry.id, opened.grad, gradient, after))
+        self._step("accumulate", 2, opened.key, number)
+
+    def _stack(self) -> list[_Open]:
+        return self._open.setdefault(threading.get_ident(), [])
+
+    def _top(self) -> _Open | None:
+        stack = self._stack()
+        return stack[-1] if stack else None
+
+    def _flush(self) -> None:
+        """Finish the node that this thread has run last: by now its saved tensors are freed."""
+        opened = self._top()
+        if opened is None or not opened.has_run:
+            return
+        self._stack().pop()
+        number = opened.ready.backward
+        freed = self._freed(opened.key)
+        if freed is not None:
+            self._writer.add(freed)
+            self._step("freed", 2, opened.key, number)
+        self._writer.add(
+            NodeRan(
+                number,
+                opened.key,
+                opened.ready.grad_outputs,
+                opened.grad_inputs,
+                opened.ready.used,
+            )
+        )
+        self._step("node", 1, opened.key, number, opened.seconds)
+
+    def _freed(self, key: str) -> Freed | None:
+        row, node = self._live_graph.nodes.get(key), self._live.get(key)
+        if row is None or node is None or row.variable is not None:
+            return None
+        with autograd.unseen():
+            found = autograd.saved_of(node, autograd.plan_of(type(node)))
+        now = tuple(_slot(name, live_graph, row) for name, live_graph, _, _ in found)
+        gone = [s.name for s in now if s.state == "freed"]
+        if not gone or row.state == "freed":
+            return None
+        kept_any = any(s.state in _THERE for s in row.saved)
+        before = self._live_graph.saved_bytes
+        self._live_graph.set_node(key, replace(row, saved=now, state=_state(now)))
+        kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
+        self._writer.measure_freed(kept)
+        if not kept_any:  # a custom Function is marked freed though it saved nothing (F4.02)
+            return None
+        return Freed(key, tuple(gone), before - self._live_graph.saved_bytes)
+
+    def _retained(self, key: str, number: int) -> None:
+        """Gradients that ``retain_grad`` has kept just before this node runs."""
+        for info in list(self._live_graph.tensors.values()):
+            if info.node != key or not info.retains_grad:
+                continue
+            tensor = next(
+                (t for e, t in self._live_graph.registry.alive() if e.id == info.id), None
+            )
+            if tensor is None:
+                continue
+            after = None if tensor.grad is None else self._summary(tensor.grad)
+            if after != info.grad:
+                self._live_graph.set_tensor(info.id, replace(info, grad=after))
+            self._writer.add(Accumulated(number, key, info.id, info.grad, after, after, True))
+
+    def which(self, known: list[tuple[Hook, str | None]]) -> tuple[Hook, str | None]:
+        """Which of the registrations of one function runs: that of a tensor of this node."""
+        node = autograd.current_node()
+        key = None if node is None else self._live_graph.registry.known_node(node)
+        for hook, tensor in known:
+            row = None if tensor is None else self._live_graph.tensors.get(tensor)
+            if row is not None and row.node == key:
+                return hook, tensor
+        return known[0]
+
+    def hook_entered(self, hook: Hook, tensor: str | None) -> None:
+        """A hook of the user's begins to run."""
+        node = autograd.current_node()
+        key = None if node is None else self._live_graph.registry.known_node(node)
+        opened = self._top()
+        if opened is None:
+            return
+        if opened.key != key:
+            self._flush()
+        elif hook.kind == "post_accumulate_grad":
+            self._accumulated(opened)
+
+    def hook_left(self, hook: Hook, tensor: str | None, value: Any, is_known: bool) -> None:
+        """A hook of the user's has returned."""
+        node = autograd.current_node()
+        key = None if node is None else self._live_graph.registry.known_node(node)
+        number = self._numbers[-1] if self._numbers else 0
+        returned = None
+        if is_known and is_tensor(value):
+            with autograd.unseen():
+                returned = self._summary(value)
+        self._graph_reading.refresh()
+        self._writer.add(HookFired(number, hook, key, tensor, returned, not is_known))
+        self._step("hook", 2, key, number)
+
+    # ---------------------------------------------------------------- helpers
+
+    def _leaf(self, key: str) -> torch.Tensor | None:
+        node = self._live.get(key)
+        if node is None or not autograd.plan_of(type(node)).is_accumulator:
+            return None
+        return autograd.variable_of(node)
+
+    def _summary(self, value: Any) -> ValueSummary | None:
+        if not is_tensor(value):
+            return None
+        if not self._values:
+            return summarise(value, False)
+        with autograd.arithmetic():
+            return summarise(value)
+
+    def _step(
+        self,
+        kind: StepKind,
+        level: int,
+        key: str | None = None,
+        number: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        lines = self._lines
+        self._writer.step(kind, level, lines.line, lines.code, key, number, seconds)
+
+
+_THERE: Final = ("held", "modified", "packed")
+
+
+def _take_away(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
+    handles.clear()
+
+
+def _root(root: Any) -> tuple[Any, int] | None:
+    if isinstance(root, tuple):
+        return (root[0], root[1]) if root[0] is not None else None
+    if not is_tensor(root) or not root.requires_grad:
+        return None
+    try:
+        if root.grad_fn is None:
+            return autograd.accumulator_of(root), 0
+        return root.grad_fn, autograd.output_nr(root)
+    except RuntimeError:  # backward is about to say so itself
+        return None
+
+
+def _reachable(roots: list[Any]) -> tuple[list[Any], Any]:
+    nodes, entries, _ = walk(roots)
+    return nodes, entries
+
+
+def _slot(name: str, live_graph: str, row: Node) -> SavedTensor:
+    if live_graph in ("freed", "none"):
+        return SavedTensor(name, live_graph)  # type: ignore[arg-type]
+    return next((s for s in row.saved if s.name == name), SavedTensor(name, live_graph))  # type: ignore[arg-type]
+
+
+def _state(slots: tuple[SavedTensor, ...]) -> NodeState:
+    states = [slot.state for slot in slots]
+    if "held" in states or "modified" in states:
+        return "holds"
+    if "packed" in states:
+        return "packed"
+    return "freed" if "freed" in states else "saves nothing"

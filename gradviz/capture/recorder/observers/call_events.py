@@ -1,0 +1,118 @@
+"""Writes down what calls of torch did."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.modules import ModuleCalls
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.observers.operations import Operations
+from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
+from gradviz.capture.recorder.step_writer import MOST_EVENTS, StepWriter
+from gradviz.capture.recorder.torch_call import TorchCall, is_operation, tensors_in
+from gradviz.model.events import Note, Operation
+
+_HIDDEN: Final = Note(
+    "calls hidden", "what a compiled or fused module calls inside is not recorded"
+)
+
+
+class CallEvents(Observer):
+    """Makes events of calls, up to so many per step.
+
+    Args:
+        operations: Describes calls.
+        writer: Where events are written.
+        lines: Counts the calls of each expression.
+        modules: Tells which module runs.
+        optimizers: What an optimizer calls is told by it alone.
+        graph_reading: Reads tensors before they are used.
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        writer: StepWriter,
+        lines: LineEvents,
+        modules: ModuleCalls,
+        optimizers: OptimizerEvents,
+        graph_reading: GraphReading,
+    ) -> None:
+        self._operations = operations
+        self._writer = writer
+        self._lines = lines
+        self._modules = modules
+        self._optimizers = optimizers
+        self._graph_reading = graph_reading
+        self._in_step = 0
+        self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self._writer.is_full or self._optimizers.is_running
+
+    def before(self, call: TorchCall) -> bool:
+        """Whether a call is looked at closer."""
+        self._graph_reading.changed()
+        if self._is_quiet:
+            return False
+        if self._in_step > MOST_EVENTS:  # counted, and not looked at
+            self._in_step += 1
+            self._graph_reading.changed(unlisted=True)
+            return False
+        if is_operation(call) or not call.is_getter:
+            self._graph_reading.touch([*tensors_in(call.args), *tensors_in(call.kwargs)])
+        return True
+
+    def after(self, call: TorchCall) -> None:
+        """Write down what a call did."""
+        self._graph_reading.changed()  # lines of the user's that ran inside may have read the state
+        writes = self._operations.writes(call)
+        for write in writes:
+            self._writer.add(write)
+        self._in_step += 1
+        if autograd.anomaly_mode_is_on():
+            self._operations.clean_tracebacks(call)
+        inside = autograd.backward_is_running()
+        event = self._operations.event(call, self._modules.current, inside)
+        if event is not None:
+            refs = self._operations.references(call)
+            self._unnamed.append((len(self._writer.events), event, refs))
+            self._writer.add(event)
+        if writes or event is not None:
+            self._lines.has_called(call.position)
+
+    def raised(self, call: TorchCall, error: BaseException) -> None:
+        """Write down which call was refused."""
+        if not self._is_quiet:
+            self._lines.has_called(call.position)
+            self._writer.add(self._operations.refused(call, error, self._modules.current))
+
+    def calls_hidden(self) -> None:
+        """Say so once per step, unless it is a backward that hides them."""
+        if not autograd.backward_is_running() and _HIDDEN not in self._writer.events:
+            self._writer.add(_HIDDEN)
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Give results of operations the names that the line has given them."""
+        self._operations.tensor_keys.learn()
+        events = self._writer.events
+        for place, event, refs in self._unnamed:
+            if place < len(events) and events[place] is event:
+                events[place] = self._operations.with_results(event, refs)
+        self._unnamed.clear()
+        left = self._in_step - MOST_EVENTS
+        if left > 0:
+            self._writer.add(Note("operations left out", f"and {left} more operations", (left,)))
+            self._in_step = 0
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """The next line counts anew."""
+        self._in_step = 0
+
+    def stopped(self) -> None:
+        """Drop all references."""
+        self._operations.tensor_keys.forget()

@@ -1,0 +1,108 @@
+"""Writes that leave no trace in the version counter: ``.data``, numpy, fused optimizers."""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.registry import Registry, RegistryEntry
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.model.events import Event, OptimizerStepped, Write
+
+MOST_BYTES: Final = 4 << 20
+"""Bytes of memory that are compared after each line; the smallest tensors come first."""
+
+
+class UntrackedWrites(Observer):
+    """Compares the memory of known tensors from line to line.
+
+    Args:
+        registry: The known tensors.
+        values: Whether numbers are read at all; without, such writes cannot be seen.
+        writer: Where events are written.
+        graph_reading: Is told of writes.
+    """
+
+    def __init__(
+        self, registry: Registry, values: bool, writer: StepWriter, graph_reading: GraphReading
+    ) -> None:
+        self._registry = registry
+        self._values = values
+        self._writer = writer
+        self._graph_reading = graph_reading
+        self._before: dict[int, tuple[int | None, int]] = {}
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Write down writes since the last step that no counter tells of."""
+        for write in self.compare():
+            self._writer.add(write)
+            self._graph_reading.changed()
+
+    def compare(self) -> list[Write]:
+        """Compare with what was there when this was asked last."""
+        if not self._values:
+            return []
+        with autograd.unseen():
+            return self._compare(self._writer.events)
+
+    def _compare(self, events: Sequence[Event]) -> list[Write]:
+        told = {e.storage for e in events if isinstance(e, Write)}
+        stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
+        now: dict[int, tuple[int | None, int]] = {}
+        found: list[Write] = []
+        for number, tensors in self._small():
+            tensor = tensors[0][1]
+            version = autograd.version_of(tensor)
+            now[number] = version, _checksum(tensor)
+            before = self._before.get(number)
+            if before is None or before == now[number] or before[0] != version:
+                continue
+            if f"s{number}" in told:
+                continue
+            names = [e.name for e, _ in tensors if e.name]
+            by = f"{stepped[0]}.step" if stepped else "a write torch did not see (.data, numpy)"
+            found.append(
+                Write(
+                    by,
+                    tuple(e.id for e, _ in tensors),
+                    names[0] if names else tensors[0][0].id,
+                    f"s{number}",
+                    version,
+                    version,
+                    agent="optimizer" if stepped else "unseen",
+                )
+            )
+        self._before = now
+        return found
+
+    def _small(self) -> list[tuple[int, list[tuple[RegistryEntry, torch.Tensor]]]]:
+        """Known tensors by storage, smallest first, as many as are compared."""
+        groups: dict[int, list[tuple[RegistryEntry, torch.Tensor]]] = {}
+        sizes: dict[int, int] = {}
+        for entry, tensor in self._registry.alive():
+            if tensor.device.type != "cpu" or not autograd.is_plain(tensor):
+                continue
+            number = entry.storage = self._registry.storage(tensor)
+            if number is not None:
+                groups.setdefault(number, []).append((entry, tensor))
+                sizes[number] = tensor.untyped_storage().nbytes()
+        room = MOST_BYTES
+        chosen = []
+        for number in sorted(groups, key=lambda n: (sizes[n], n)):
+            room -= sizes[number]
+            if room < 0:
+                break
+            chosen.append((number, groups[number]))
+        return sorted(chosen, key=lambda pair: pair[0])
+
+
+def _checksum(tensor: torch.Tensor) -> int:
+    storage = tensor.untyped_storage()
+    return zlib.crc32(ctypes.string_at(storage.data_ptr(), storage.nbytes()))

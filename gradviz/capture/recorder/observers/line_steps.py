@@ -1,0 +1,90 @@
+"""Writes a step for every line that has run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from gradviz.capture import naming
+from gradviz.capture.recorder import frames
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.observers.backward import BackwardEvents
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.model.events import Note, Operation, Raised, Write
+
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+
+
+class LineSteps(Observer):
+    """Has the others tell what has happened, then writes the step.
+
+    Args:
+        observers: Are asked to tell.
+        writer: Where steps are written.
+        lines: Tells which line has run.
+        backward_events: Tells which node was running when a backward raised.
+        progress: Called with the number of steps now and then.
+    """
+
+    def __init__(
+        self,
+        observers: Observer,
+        writer: StepWriter,
+        lines: LineEvents,
+        backward_events: BackwardEvents,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self._observers = observers
+        self._writer = writer
+        self._lines = lines
+        self._backward_events = backward_events
+        self._progress = progress
+
+    def function_begins(self, frame: FrameType) -> None:
+        """What the line has done so far, for the arguments, is told as its own."""
+        events = self._writer.events
+        if self._writer.is_full or not any(isinstance(e, (Operation, Write)) for e in events):
+            return
+        self._observers.step_ends([value for _, value in naming.local_variables(frame)])
+        self._writer.add(Note("calls a function", f"and now it calls {frame.f_code.co_name}"))
+        self._step()
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """A line has run; an exception that it raised has been caught by the recorded code."""
+        if self._writer.is_full:
+            self._step()
+            return
+        self._observers.step_ends(value)
+        if error is not None:
+            self._writer.add(self._raised(error))
+        self._step()
+        if self._progress is not None and len(self._writer.made) % 100 == 0:
+            self._progress(len(self._writer.made))
+
+    def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
+        """Write down the last step: the error that has left the code, or its end."""
+        line, code = self._lines.stop(error)
+        left_out = graph_reading.is_coarse or self._writer.is_full
+        if left_out:
+            graph_reading.read_all()
+        if error is not None:
+            frames.clean(error.__traceback__)
+            self._observers.step_ends()
+            self._writer.add(self._raised(error))
+            self._writer.step("error", 0, line, code)
+        elif self._writer.events or left_out:
+            self._observers.step_ends()
+            self._writer.step("end", 0, None, 0)
+
+    def _step(self) -> None:
+        self._writer.step("line", 0, self._lines.line, self._lines.code)
+
+    def _raised(self, error: Any) -> Raised:
+        """An exception, or its class, as data."""
+        kind = error if isinstance(error, type) else type(error)
+        text = "" if isinstance(error, type) else _ADDRESS.sub("0x…", str(error))
+        return Raised(kind.__name__, text, *self._backward_events.failure)

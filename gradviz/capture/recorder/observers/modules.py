@@ -1,0 +1,98 @@
+"""Which module runs, and its path from a variable: ``model.layers.0``."""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.namespaces import Namespaces
+from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.source import Spans
+
+
+class ModuleCalls(Observer):
+    """Follows calls of ``nn.Module`` objects (F7.01).
+
+    Args:
+        namespaces: Those in sight, by which modules get their names.
+        compiled: Lets the mode rest.
+    """
+
+    def __init__(self, namespaces: Namespaces, compiled: CompiledCalls) -> None:
+        self._namespaces = namespaces
+        self._compiled = compiled
+        self._code = autograd.code_of_module_call()
+        self._stack: list[str] = []
+        self._spans = Spans()
+        self._paths: dict[int, str] = {}
+
+    @property
+    def current(self) -> str | None:
+        """Path of the innermost module that runs."""
+        return self._stack[-1] if self._stack else None
+
+    def at(self, number: int) -> str | None:
+        """Path of the module that made the node with this sequence number."""
+        found = self._spans.at(number)
+        return found if isinstance(found, str) else None
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether calls of modules run in this code."""
+        return code is self._code
+
+    def entered(self, frame: FrameType) -> None:
+        """A module is called."""
+        module = frame.f_locals.get("self")
+        if _may_take_fast_path(module):
+            self._compiled.entered(frame)
+        self._stack.append(self._path(module))
+        self._mark()
+
+    def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
+        """A module has returned, or raised."""
+        self._compiled.left(frame)
+        if self._stack:
+            self._stack.pop()
+        self._mark()
+
+    def _mark(self) -> None:
+        # A recomputation inside backward makes nodes too; they belong to no line of the forward.
+        self._spans.begin(autograd.sequence_number(), self.current)
+
+    def _path(self, module: Any) -> str:
+        path = self._paths.get(id(module))
+        if path is None:
+            with autograd.unseen():
+                self._learn()
+            path = self._paths.setdefault(id(module), type(module).__name__)
+        return path
+
+    def _learn(self) -> None:
+        for name, value in self._namespaces.all():
+            if name.startswith("_") or not issubclass(type(value), torch.nn.Module):
+                continue
+            for path, module in torch.nn.Module.named_modules(value):
+                self._paths.setdefault(id(module), f"{name}.{path}" if path else name)
+
+
+_WITH_FAST_PATH = (
+    torch.nn.MultiheadAttention,
+    torch.nn.TransformerEncoder,
+    torch.nn.TransformerEncoderLayer,
+)
+
+
+def _may_take_fast_path(module: Any) -> bool:
+    """Whether a module would run one fused kernel, which it does not while a mode is on.
+
+    It makes no node, but other last bits.
+    """
+    return (
+        issubclass(type(module), _WITH_FAST_PATH)
+        and not module.training
+        and not torch.is_grad_enabled()
+    )

@@ -1,0 +1,127 @@
+"""Who is told what happens while code is recorded: one protocol for all observers."""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+from typing import Any, ClassVar
+
+from gradviz.capture.recorder.torch_call import TorchCall
+
+
+class Observer:
+    """Is told what happens; what a class does not define is of no interest to it."""
+
+    rests: ClassVar[bool] = False
+    """Whether nothing is told while a function runs that it watches."""
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether it is told when a function begins and ends; asked once per code object."""
+        return False
+
+    def entered(self, frame: FrameType) -> None:
+        """A function that it watches begins to run."""
+
+    def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """A function that it watches has ended, with a value if that is known."""
+
+    def before(self, call: TorchCall) -> bool:
+        """torch is about to be called; returns whether the call is of interest.
+
+        If it is not, nobody is told what became of it, nor is who comes later asked.
+        """
+        return True
+
+    def after(self, call: TorchCall) -> None:
+        """A call of torch has returned; nothing of it may be kept."""
+
+    def raised(self, call: TorchCall, error: BaseException) -> None:
+        """A call of torch has raised; nothing of it may be kept."""
+
+    def calls_hidden(self) -> None:
+        """Calls of torch are not told for a while."""
+
+    def function_begins(self, frame: FrameType) -> None:
+        """A function whose lines are followed begins to run in the middle of a line."""
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """A line has run.
+
+        Args:
+            error: What it has raised and the recorded code has caught, else ``None``.
+            value: What it has returned, if it returned.
+        """
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """All that happened since the last step is about to be written down.
+
+        Args:
+            unnamed: Values without a name that are alive.
+        """
+
+    def failed(self, error: BaseException) -> None:
+        """One of the observers has raised; the recorded code runs on."""
+
+    def stopped(self) -> None:
+        """The recording has ended: nothing of the recorded code may be kept."""
+
+
+class Observers(Observer):
+    """All observers of a recording, told in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._all: tuple[Observer, ...] = ()
+
+    def add(self, *observers: Observer) -> None:
+        """Tell these too from now on, after those that are there."""
+        self._all += observers
+
+    def watcher(self, code: CodeType) -> Observer | None:
+        """The first that watches a function."""
+        return next((one for one in self._all if one.watches(code)), None)
+
+    def before(self, call: TorchCall) -> bool:
+        """Whether all of them want to know more; the first that does not ends the question."""
+        return all(one.before(call) for one in self._all)
+
+    def after(self, call: TorchCall) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.after(call)
+
+    def raised(self, call: TorchCall, error: BaseException) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.raised(call, error)
+
+    def calls_hidden(self) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.calls_hidden()
+
+    def function_begins(self, frame: FrameType) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.function_begins(frame)
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """Tell all; the first writes the step."""
+        for one in self._all:
+            one.line_ended(error, value)
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Have all write down their events."""
+        for one in self._all:
+            one.step_ends(unnamed)
+
+    def failed(self, error: BaseException) -> None:
+        """Tell all."""
+        for one in self._all:
+            one.failed(error)
+
+    def stopped(self) -> None:
+        """Have all forget, whatever one of them raises."""
+        for one in self._all:
+            try:
+                one.stopped()
+            except Exception as error:
+                self.failed(error)

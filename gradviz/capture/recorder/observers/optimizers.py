@@ -1,0 +1,145 @@
+"""``optimizer.step()``, ``zero_grad()`` and clipping: who was updated, who was passed over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd, naming
+from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.positions import Positions
+from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.model.events import Clipped, OptimizerStepped, Position, ZeroedGrad
+
+_Before = list[tuple[str, autograd.TensorRef, "int | None", bool]]
+_Running = tuple[FrameType, str, _Before, "Position | None"]
+
+
+class OptimizerEvents(Observer):
+    """Follows optimizers; what they do to each parameter is one event.
+
+    Args:
+        registry: The known tensors.
+        writer: Where events are written.
+        graph_reading: Reads tensors before they are used.
+        positions: Which expression calls an optimizer.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        writer: StepWriter,
+        graph_reading: GraphReading,
+        positions: Positions,
+    ) -> None:
+        self._registry = registry
+        self._writer = writer
+        self._graph_reading = graph_reading
+        self._positions = positions
+        self._running: list[_Running] = []
+        self._clipping = frozenset(autograd.codes_of_clipping())
+        self._ends: dict[CodeType, Callable[[FrameType], None]] = {
+            **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
+            **dict.fromkeys(autograd.codes_of_zero_grad(), self._zeroed),
+            **dict.fromkeys(self._clipping, self._clipped),
+        }
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an optimizer runs: what it calls is told as one event."""
+        return bool(self._running)
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether a function is a step, a ``zero_grad`` or clips gradients."""
+        return code in self._ends
+
+    def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """Tell what has become of the parameters."""
+        self._ends[frame.f_code](frame)
+
+    def entered(self, frame: FrameType) -> None:
+        """Note how the parameters are before; clipping makes its list of them itself."""
+        if frame.f_code in self._clipping:
+            return
+        variables = frame.f_locals
+        owner = variables.get("self") or next(iter(variables.get("args", ())), None)
+        with autograd.unseen():
+            before = self._before(_parameters(owner))
+        position = self._positions.of(frame, "step")
+        self._running.append((frame, type(owner).__name__, before, position))
+        self._graph_reading.changed()
+
+    def _before(self, parameters: list[torch.Tensor]) -> _Before:
+        self._graph_reading.touch(parameters)
+        before: _Before = []
+        for tensor in parameters:
+            version = autograd.version_of(tensor)
+            entry = self._registry.know(tensor)
+            before.append((entry.id, entry.ref, version, tensor.grad is not None))
+        return before
+
+    def _end(self, frame: FrameType) -> _Running | None:
+        while self._running:
+            running = self._running.pop()
+            self._graph_reading.changed()
+            if running[0] is frame:
+                return running
+        return None
+
+    def _stepped(self, frame: FrameType) -> None:
+        found = self._end(frame)
+        if found is None:
+            return
+        _, name, before, position = found
+        updated, skipped = [], []
+        for key, ref, version, had_grad in before:
+            tensor = ref()
+            if tensor is not None and autograd.version_of(tensor) != version:
+                updated.append(key)
+            elif not had_grad:
+                skipped.append(key)
+        parameters = tuple(key for key, *_ in before)
+        stepped = OptimizerStepped(name, tuple(updated), tuple(skipped), parameters, position)
+        self._writer.add(stepped)
+
+    def _zeroed(self, frame: FrameType) -> None:
+        found = self._end(frame)
+        if found is None:
+            return
+        _, name, before, _ = found
+        had = [(key, ref()) for key, ref, _, had_grad in before if had_grad]
+        to_none = all(tensor is None or tensor.grad is None for _, tensor in had)
+        tensors = tuple(key for key, _ in had)
+        self._writer.add(ZeroedGrad(name, to_none, tensors))
+
+    def _clipped(self, frame: FrameType) -> None:
+        """Gradients were clipped; the list of parameters stands in the frame, once it is made."""
+        variables = dict(naming.local_variables(frame))
+        given = variables.get("parameters")
+        grads = {id(grad) for grad in variables.get("grads") or ()}
+        if isinstance(given, (list, tuple)):
+            tensors = [p for p in given if naming.is_tensor(p)]
+        else:  # an iterator, which has been used up; what it gave is known by its gradients
+            alive = [tensor for _, tensor in self._registry.alive()]
+            tensors = [t for t in alive if t.is_leaf and id(t.grad) in grads]
+        with autograd.unseen():
+            self._graph_reading.touch(tensors)
+            keys = {self._registry.know(t).id: t.grad is not None for t in tensors}
+        without = tuple(key for key, has_grad in keys.items() if not has_grad)
+        limit = variables.get("max_norm", variables.get("clip_value"))
+        only_measures = type(limit) is float and math.isinf(limit)
+        self._writer.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
+
+
+def _parameters(owner: Any) -> list[torch.Tensor]:
+    if isinstance(owner, torch.optim.Optimizer):
+        return [p for group in owner.param_groups for p in group["params"]]
+    if isinstance(owner, torch.nn.Module):
+        return list(torch.nn.Module.parameters(owner))
+    return []

@@ -1,0 +1,56 @@
+"""From what was written down to a :class:`~gradviz.model.Recording`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradviz.capture.recorder.live_graph import HeldBytes, LiveGraph
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.model import Node, Recording
+from gradviz.model.recording import Code, RecordingKind, RowChanges, StepRecord
+
+
+def build_recording(
+    written: StepWriter,
+    live_graph: LiveGraph,
+    codes: Sequence[Code],
+    label: str,
+    kind: RecordingKind = "whole",
+) -> Recording:
+    """The recording; what existed before it began stands in its first step."""
+    devices = live_graph.devices
+    writer = written.made
+    if any(device.startswith("cuda") for device in devices):
+        pairs = zip(writer, written.allocated, strict=True)
+        writer = [replace(step, memory=allocated) for step, allocated in pairs]
+    device = next(iter(devices)) if len(devices) == 1 else None
+    nodes = sorted(live_graph.first_nodes.items(), key=_number)
+    tensors = sorted(live_graph.first_tensors.items(), key=_number)
+    first = replace(writer[0], changes=RowChanges(tuple(nodes), tuple(tensors), _heads(nodes)))
+    return Recording(_with_bytes([first, *writer[1:]]), codes, device, label, kind)
+
+
+def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:
+    used = {entry[0] for _, row in nodes for entry in row.next_functions if entry is not None}
+    return tuple((key, 0) for key, _ in nodes if key not in used)
+
+
+def _with_bytes(writer: Sequence[StepRecord]) -> list[StepRecord]:
+    """Steps with the bytes that saved tensors keep, those of older graphs among them."""
+    held = HeldBytes()
+    rows: dict[str, Node] = {}
+    made = []
+    for step in writer:
+        for key, row in step.changes.nodes:
+            held.replace(rows.get(key), row)
+            if row is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = row
+        made.append(replace(step, saved_bytes=held.total))
+    return made
+
+
+def _number(row: tuple[str, object]) -> int:
+    return int(row[0][1:])

@@ -1,0 +1,261 @@
+"""What a recording knows: nodes, tensors and storages, each with a number for life.
+
+Nothing is kept alive: nodes carry their number in their own dictionary, tensors and storages are
+referred to weakly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradviz.capture import autograd
+
+
+@dataclass(slots=True)
+class RegistryEntry:
+    """A tensor of the recording."""
+
+    number: int
+    ref: autograd.TensorRef
+    name: str | None
+    was_there: bool
+    """Whether it existed before the recording began."""
+    storage: int | None
+    """Number of its storage when it was last looked at."""
+    is_named: bool = False
+    """Whether the name is one that it has now."""
+    is_renamed: bool = False
+    """Whether another tensor has its name now."""
+
+    @property
+    def name_now(self) -> str | None:
+        """Its name; one from before the recording counts while no other tensor has it."""
+        return self.name if self.is_named or (self.was_there and not self.is_renamed) else None
+
+    @property
+    def id(self) -> str:
+        """Id in the recording."""
+        return f"t{self.number}"
+
+
+class Registry:
+    """Numbers of nodes, tensors and storages.
+
+    Args:
+        existing: Named tensors before the recording began. They become part of it when they are
+            first used.
+    """
+
+    def __init__(self, existing: Iterable[tuple[str, torch.Tensor]] = ()) -> None:
+        self.entries: dict[int, RegistryEntry] = {}
+        """By ``id()`` of the tensor, which is good while it lives."""
+        self._existing: dict[int, tuple[str, autograd.TensorRef]] = {}
+        for name, tensor in existing:
+            self._existing.setdefault(id(tensor), (name, autograd.TensorRef(tensor)))
+        self.dead_tensors: list[int] = []
+        self.dead_nodes: list[int] = []
+        self._nodes = 0
+        self._marks: list[Any] = []
+        self._tensors = 0
+        self._leaf_nodes: dict[int, int] = {}
+        self._storages: dict[int, tuple[int, autograd.StorageRef]] = {}
+        self._storage_count = 0
+        self._storage_keys: dict[int, int] = {}
+        self._live_bytes = 0
+        self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
+
+    # ---------------------------------------------------------------- tensors
+
+    def existed(self, tensor: torch.Tensor) -> str | None:
+        """Name a tensor had before the recording began, if it has not been used yet."""
+        found = self._existing.get(id(tensor))
+        return found[0] if found is not None and found[1]() is tensor else None
+
+    def know(self, tensor: torch.Tensor, name: str | None = None) -> RegistryEntry:
+        """The entry of a tensor; made if it is new."""
+        entry = self.entries.get(id(tensor))
+        if entry is not None:
+            return entry
+        before = self.existed(tensor)
+        self._existing.pop(id(tensor), None)
+        key, number = id(tensor), self._tensors
+        self._tensors += 1
+
+        @autograd.never_compiled
+        def died(_: object) -> None:
+            found = self.entries.get(key)
+            if found is not None and found.number == number:
+                del self.entries[key]
+            self.dead_tensors.append(number)
+
+        ref = autograd.TensorRef(tensor, died)
+        entry = RegistryEntry(number, ref, name or before, before is not None, self.storage(tensor))
+        self.entries[key] = entry
+        return entry
+
+    def find(self, tensor: torch.Tensor) -> RegistryEntry | None:
+        """The entry of a tensor that is part of the recording, or was there before it."""
+        entry = self.entries.get(id(tensor))
+        if entry is None and self.existed(tensor) is not None:
+            entry = self.know(tensor)
+        return entry
+
+    def alive(self) -> Iterator[tuple[RegistryEntry, torch.Tensor]]:
+        """All tensors of the recording that are alive, by number."""
+        for entry in sorted(self.entries.values(), key=lambda e: e.number):
+            tensor = entry.ref()
+            if tensor is not None:
+                yield entry, tensor
+
+    def on_storage(self, number: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
+        """Tensors of the recording that share a storage, by number."""
+        if number is None:
+            return []
+        found = [e for e in self.entries.values() if e.storage == number]
+        alive = [(e, e.ref()) for e in sorted(found, key=lambda e: e.number)]
+        return [(entry, tensor) for entry, tensor in alive if tensor is not None]
+
+    def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
+        """Give tensors the names they have now; new ones become part of the recording.
+
+        Returns:
+            Whether any name is another one than before.
+        """
+        before = {e.number: e.name_now for e in self.entries.values()}
+        last = {e.number: e.name for e in self.entries.values() if _is_path(e.name)}
+        for entry in self.entries.values():
+            entry.is_named = False
+        for name, tensor in named:
+            found = self.entries.get(id(tensor))
+            if found is None:
+                if self.existed(tensor) is not None:
+                    continue
+                found = self.know(tensor, name)
+            # The first name counts, but one that it still has stays.
+            if not found.is_named or name == last.get(found.number):
+                found.name, found.is_named = name, True
+        taken = {e.name for e in self.entries.values() if e.is_named}
+        for entry in self.entries.values():
+            entry.is_renamed = not entry.is_named and entry.name in taken
+        return before != {e.number: e.name_now for e in self.entries.values()}
+
+    # ------------------------------------------------------------------ views
+
+    def is_fresh(self, tensor: torch.Tensor) -> None:
+        """An operation has just returned this tensor: its place is up to date."""
+        if autograd.place_may_be_stale(tensor):
+            version = autograd.version_of(tensor)
+            if len(self._fresh) > 10_000:
+                self._fresh.clear()
+            self._fresh[id(tensor)] = autograd.TensorRef(tensor), version
+
+    def may_be_stale(self, tensor: torch.Tensor) -> bool:
+        """Whether reading ``grad_fn`` could make a node (F1.14).
+
+        A view is up to date while its counter stands where it stood when an operation gave it.
+        """
+        if not autograd.place_may_be_stale(tensor):
+            return False
+        ref, version = self._fresh.get(id(tensor), (None, None))
+        return ref is None or ref() is not tensor or autograd.version_of(tensor) != version
+
+    # ------------------------------------------------------------------ nodes
+
+    def node_number(self, node: Any) -> int:
+        """Number of a node; a new one if it has none yet.
+
+        An AccumulateGrad has the number of its leaf, though torch may make it anew.
+        """
+        if autograd.plan_of(type(node)).is_accumulator:
+            leaf = autograd.variable_of(node)
+            if leaf is not None:
+                key = self.know(leaf).number
+                if key not in self._leaf_nodes:
+                    self._leaf_nodes[key] = self._new_node()
+                return self._leaf_nodes[key]
+        number = autograd.tag_of(node, self)
+        if number is None:
+            number = self._new_node()
+            self._marks.append(autograd.tag(node, self, number, self.dead_nodes.append))
+        return number
+
+    def known_node(self, node: Any) -> str | None:
+        """Id of a node that has a number already."""
+        if autograd.plan_of(type(node)).is_accumulator:
+            leaf = autograd.variable_of(node)
+            entry = None if leaf is None else self.entries.get(id(leaf))
+            number = None if entry is None else self._leaf_nodes.get(entry.number)
+        else:
+            number = autograd.tag_of(node, self)
+        return None if number is None else f"n{number}"
+
+    def leaf_node_of(self, tensor_id: str) -> str | None:
+        """Id of the AccumulateGrad of a leaf, if there ever was one."""
+        number = self._leaf_nodes.get(int(tensor_id[1:]))
+        return None if number is None else f"n{number}"
+
+    def _new_node(self) -> int:
+        self._nodes += 1
+        return self._nodes - 1
+
+    # --------------------------------------------------------------- storages
+
+    def storage(self, tensor: torch.Tensor) -> int | None:
+        """Number of a tensor's storage; ``None`` if it has none."""
+        found = autograd.storage_of(tensor)
+        if found is None:
+            return None
+        known = self._storages.get(found[0])
+        if known is not None and known[1].is_gone:
+            self._drop(found[0])
+            known = None
+        if known is None:
+            known = self._storages[found[0]] = (self._storage_count, autograd.StorageRef(tensor))
+            self._storage_keys[self._storage_count] = found[0]
+            self._storage_count += 1
+            self._live_bytes += known[1].nbytes
+        return known[0]
+
+    def _drop(self, key: int) -> None:
+        number, ref = self._storages.pop(key)
+        del self._storage_keys[number]
+        self._live_bytes -= ref.nbytes
+
+    def storage_number(self, key: int) -> int | None:
+        """Number of the storage with this key."""
+        known = self._storages.get(key)
+        return None if known is None or known[1].is_gone else known[0]
+
+    def live_bytes(self, perhaps_gone: Iterable[int] | None = None) -> int:
+        """Bytes of all known storages that have not been given back.
+
+        Args:
+            perhaps_gone: Numbers of the only storages that can have been given back since this
+                was asked last; not given, all are looked at.
+        """
+        keys: Iterable[int | None] = list(self._storages)
+        if perhaps_gone is not None:
+            keys = {self._storage_keys.get(number) for number in perhaps_gone}
+        for key in keys:
+            if key is not None and self._storages[key][1].is_gone:
+                self._drop(key)
+        return self._live_bytes
+
+    def forget(self) -> None:
+        """Drop all references, and take the numbers out of nodes that still have one."""
+        autograd.untag_lost(self._marks)
+        self._marks.clear()
+        self.entries.clear()
+        self._existing.clear()
+        self._fresh.clear()
+        self._storages.clear()
+        self._storage_keys.clear()
+
+
+def _is_path(name: str | None) -> bool:
+    """Whether a name says where something belongs, as ``model.fc.weight`` does."""
+    return name is not None and not name.isidentifier()

@@ -1,0 +1,84 @@
+"""Which tensor object is which, over all calls of torch that a recording sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import torch
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.registry import Registry
+from gradviz.model.events import Event, Operation, Refused, Write
+from gradviz.model.recording import StepRecord
+
+
+class TensorKeys:
+    """Gives tensors that calls see a key for life, without keeping them alive.
+
+    A tensor of the recording has its id there, ``"t3"``. What never gets a name, as a result in
+    the middle of a line does, has a key of its own, ``"u3"``.
+
+    Args:
+        registry: The tensors of the recording.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._unknown: dict[int, tuple[autograd.TensorRef, str]] = {}
+        """By ``id()``, which is good while the tensor lives."""
+        self._count = 0
+        self._became: dict[str, str] = {}
+
+    def keys(self, tensors: Iterable[torch.Tensor]) -> tuple[str, ...]:
+        """A key per tensor: the same object has the same key in all calls."""
+        return tuple([self._key(tensor) for tensor in tensors])
+
+    def _key(self, tensor: torch.Tensor) -> str:
+        entry = self._registry.find(tensor)
+        if entry is not None:
+            return entry.id
+        ref, key = self._unknown.get(id(tensor), (None, ""))
+        if ref is None or ref() is not tensor:
+            key = f"u{self._count}"
+            self._count += 1
+            place = id(tensor)
+
+            @autograd.never_compiled
+            def died(_: object) -> None:
+                if self._unknown.get(place, (None, ""))[1] == key:
+                    del self._unknown[place]
+
+            self._unknown[place] = autograd.TensorRef(tensor, died), key
+        return key
+
+    def learn(self) -> None:
+        """Some tensors have become part of the recording: their keys are their ids from now."""
+        for place, (ref, key) in list(self._unknown.items()):
+            entry = self._registry.entries.get(place)
+            if entry is not None and entry.ref() is ref():
+                self._became[key] = entry.id
+                self._unknown.pop(place, None)
+
+    def forget(self) -> None:
+        """Drop all references."""
+        self._unknown.clear()
+
+    def settled(self, steps: Sequence[StepRecord]) -> list[StepRecord]:
+        """The steps with the keys that tensors had at last."""
+        if not self._became:
+            return list(steps)
+        return [replace(s, events=tuple(map(self._settle, s.events))) for s in steps]
+
+    def _settle(self, event: Event) -> Event:
+        if isinstance(event, Operation):
+            made, required = self._settled(event.made), self._settled(event.required)
+            return replace(event, reads=self._settled(event.reads), made=made, required=required)
+        if isinstance(event, Write):
+            return replace(event, reads=self._settled(event.reads), made=self._settled(event.made))
+        if isinstance(event, Refused):
+            return replace(event, reads=self._settled(event.reads))
+        return event
+
+    def _settled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([self._became.get(key, key) for key in keys])

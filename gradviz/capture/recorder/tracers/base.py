@@ -1,0 +1,60 @@
+"""What both ways of tracing share."""
+
+from __future__ import annotations
+
+import threading
+from types import CodeType, FrameType
+from typing import Final, NamedTuple
+
+from gradviz.capture.recorder import frames
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.observers.observer import Observer, Observers
+
+
+class CodeRole(NamedTuple):
+    """What a code object is to the recording."""
+
+    has_lines: bool = False
+    """Whether its lines are told."""
+    watcher: Observer | None = None
+    """Who is told when it begins and ends."""
+
+
+NO_ROLE: Final = CodeRole()
+
+
+class BaseTracer:
+    """What both ways of tracing share.
+
+    Args:
+        lines: Is told of lines.
+        observers: Are told when functions begin and end.
+        first: Frame whose lines are told, whatever its code is.
+    """
+
+    def __init__(self, lines: LineEvents, observers: Observers, first: FrameType | None) -> None:
+        self.lines = lines
+        self.observers = observers
+        self.first = first
+        self.thread = threading.get_ident()
+        self.roles: dict[CodeType, CodeRole] = {}
+        self.resting: FrameType | None = None
+        """Frame that must return before anything is told again."""
+
+    def role(self, code: CodeType) -> CodeRole:
+        """Role of a code object, asked for once."""
+        try:
+            return self.roles[code]
+        except KeyError:
+            found = self.roles[code] = self._role(code)
+            return found
+
+    def _role(self, code: CodeType) -> CodeRole:
+        if code.co_name == frames.NAME:
+            return NO_ROLE
+        has_lines, watcher = self.lines.has(code), self.observers.watcher(code)
+        return CodeRole(has_lines, watcher) if has_lines or watcher is not None else NO_ROLE
+
+    def is_line_frame(self, frame: FrameType) -> bool:
+        """Whether the lines of a frame are told."""
+        return frame is self.first or self.role(frame.f_code).has_lines

@@ -1,0 +1,163 @@
+"""Tells of lines by ``sys.monitoring``; see NOTE [Tracing that changes no lifetime]."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder import frames
+from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.observers.observer import Observers
+from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer
+from gradviz.model import RecordingError
+
+monitoring: Final[Any] = getattr(sys, "monitoring", None)
+"""``sys.monitoring``, which Python has since 3.12."""
+
+
+class MonitoringTracer(BaseTracer):
+    """Tracing by ``sys.monitoring``, from Python 3.12."""
+
+    _TOOLS: Final = (4, 3, 5, 2)
+
+    def __init__(self, lines: LineEvents, observers: Observers, first: FrameType | None) -> None:
+        super().__init__(lines, observers, first)
+        self._tool = -1
+        self._codes: set[CodeType] = set()
+
+    def start(self) -> None:
+        """Begin to tell.
+
+        Raises:
+            RecordingError: If every tool number of ``sys.monitoring`` is taken.
+        """
+        for tool in self._TOOLS:
+            if monitoring.get_tool(tool) is None:
+                break
+        else:
+            raise RecordingError(
+                "debuggers and profilers use all places that sys.monitoring has for them, so "
+                "lines cannot be recorded: end one of them, then record again"
+            )
+        monitoring.use_tool_id(tool, "gradviz")
+        self._tool = tool
+        events = monitoring.events
+        callbacks: dict[int, Any] = {
+            events.PY_START: self._started,
+            events.LINE: self._line,
+            events.PY_RETURN: self._returned,
+            events.PY_UNWIND: self._unwound,
+            events.EXCEPTION_HANDLED: self._handled,
+        }
+        for event, callback in callbacks.items():
+            monitoring.register_callback(tool, event, callback)
+        monitoring.restart_events()
+        monitoring.set_events(tool, events.PY_START | events.PY_UNWIND | events.EXCEPTION_HANDLED)
+        if self.first is not None:
+            self._add(self.first.f_code, events.LINE | events.PY_RETURN)
+        running: FrameType | None = sys._getframe()
+        while running is not None:  # what runs already is not told to have started
+            if self.role(running.f_code).has_lines:
+                self._add(running.f_code, events.LINE | events.PY_RETURN)
+            running = running.f_back
+
+    def stop(self) -> None:
+        """Tell nothing any more."""
+        if self._tool < 0:
+            return
+        monitoring.set_events(self._tool, 0)
+        for code in self._codes:
+            monitoring.set_local_events(self._tool, code, 0)
+        for event in ("PY_START", "LINE", "PY_RETURN", "PY_UNWIND", "EXCEPTION_HANDLED"):
+            monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
+        monitoring.free_tool_id(self._tool)
+        self._tool, self.first = -1, None
+
+    def pause(self) -> None:
+        """Code that is of no interest costs nothing here."""
+
+    def resume(self) -> None:
+        """Nothing was paused."""
+
+    def _add(self, code: CodeType, events: int) -> None:
+        self._codes.add(code)
+        monitoring.set_local_events(self._tool, code, events)
+
+    def _guarded(self, tell: Callable[[], None]) -> None:
+        if threading.get_ident() != self.thread:
+            return
+        try:
+            with autograd.unseen():
+                tell()
+        except BaseException as error:
+            self.observers.failed(error)
+
+    @autograd.never_compiled
+    def _started(self, code: CodeType, offset: int) -> Any:
+        if self.resting is not None or threading.get_ident() != self.thread:
+            return None
+        role = self.role(code)
+        if role == NO_ROLE:
+            return monitoring.DISABLE
+        events = monitoring.events
+        if code not in self._codes:
+            lines = events.LINE if role.has_lines else 0
+            self._add(code, lines | events.PY_RETURN)
+        watcher = role.watcher
+        if watcher is not None:
+            frame = sys._getframe(1)
+            self._guarded(lambda: watcher.entered(frame))
+            if watcher.rests:
+                self.resting = frame
+        return None
+
+    @autograd.never_compiled
+    def _line(self, code: CodeType, line: int) -> None:
+        if self.resting is not None:
+            return
+        frame = sys._getframe(1)
+        if self.is_line_frame(frame):
+            self._guarded(lambda: self.lines.line_event(frame, line))
+
+    @autograd.never_compiled
+    def _returned(self, code: CodeType, offset: int, value: Any) -> None:
+        frame = sys._getframe(1)
+        if self._rests(frame):
+            return
+        self._guarded(lambda: self._left(frame, value, True))
+
+    @autograd.never_compiled
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
+        frame = sys._getframe(1)
+        if code in self._codes and not self._rests(frame):
+            self._guarded(lambda: self._left(frame, None, False))
+
+    @autograd.never_compiled
+    def _rests(self, frame: FrameType) -> bool:
+        """Whether the event of this frame's end is not to be told."""
+        if self.resting is frame:
+            self.resting = None
+        return self.resting is not None
+
+    def _left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        watcher = self.role(frame.f_code).watcher
+        if watcher is not None:
+            watcher.left(frame, value, is_known)
+        if self.is_line_frame(frame):
+            self.lines.left(frame, not is_known, value)
+
+    @autograd.never_compiled
+    def _handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        if self.resting is not None:
+            return
+        frame = sys._getframe(1)
+        self._guarded(lambda: self._clean(frame, error))
+
+    def _clean(self, frame: FrameType, error: BaseException) -> None:
+        frames.clean(error.__traceback__)
+        if self.is_line_frame(frame):
+            self.lines.raised(frame, error)

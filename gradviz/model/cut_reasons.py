@@ -1,0 +1,115 @@
+"""Why the autograd graph ends at a call: one word per reason, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from gradviz.model.audit import NoGradient
+
+CutReason: TypeAlias = Literal[
+    "detach",
+    ".data",
+    "no_grad",
+    "inference mode",
+    "not differentiable",
+    "left torch",
+    "requires_grad",
+    "create_graph",
+    "unknown",
+]
+"""Why the graph ends: as :data:`~gradviz.model.events.NotRecorded` has it for a call of torch;
+``"requires_grad"`` for a flag that is ``False``, ``"create_graph"`` for a gradient that
+``autograd.grad`` gave without a graph of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What is said of a reason."""
+
+    public: NoGradient
+    """The word that an audit has for it."""
+    did: str
+    """What such a call did: ``{call}``, the ``{value}`` that it took, of which tensors that is
+    (``{of}``, ``{on}``, ``{owner}``), and what came ``{after}`` (``{left}``: it left torch)."""
+    why: str
+    """Why the graph ends there, as a rule."""
+    short: str = ""
+    """The same in a caption."""
+    call: str = "{name}"
+    """The call on a card and in a caption."""
+    where: str = ""
+    """What follows the call on a card."""
+
+
+REASONS: Final[Mapping[str, Reason]] = {
+    "detach": Reason(
+        "detached",
+        "{call} cut {off}{after}",
+        "detach() gives the same values outside of the graph",
+        "the graph ends here",
+        "detach()",
+    ),
+    ".data": Reason(
+        "detached",
+        "{call} cut {off}{after}",
+        ".data gives the same values outside of the graph",
+        "the graph ends here",
+        ".data",
+    ),
+    "no_grad": Reason(
+        "no_grad",
+        "{call} ran{on} under no_grad and left no node{after}",
+        "while grad mode is off, as under no_grad, nothing is recorded",
+        "no_grad is on",
+        where=" under no_grad",
+    ),
+    "inference mode": Reason(
+        "inference mode",
+        "{call} ran{on} in inference mode and left no node{after}",
+        "in inference mode nothing is recorded",
+        "inference mode is on",
+        where=" in inference mode",
+    ),
+    "not differentiable": Reason(
+        "integer",
+        "{call}{of} gave {dtype} numbers, which have no gradient{left}",
+        "an operation without a derivative ends the graph",
+        "it has no derivative",
+        where=", no derivative",
+    ),
+    "left torch": Reason(
+        "left torch",
+        "{call} took {value} out of torch",
+        "the value left torch: numbers and copies do not remember how they were computed",
+        "the value left torch",
+        "{name}()",
+    ),
+    "requires_grad": Reason(
+        "frozen",
+        "{owner}requires_grad was set to False{where}",
+        "nothing is recorded for a tensor whose requires_grad is False",
+        "requires_grad is False",
+    ),
+    "create_graph": Reason(
+        "create_graph",
+        "{call} computed {gradient} without create_graph=True{after}",
+        "gradients have no graph of their own unless create_graph=True",
+    ),
+    "unknown": Reason(
+        "unknown",
+        "{call}{of} gave a tensor without a graph{after}",
+        "it was computed without being recorded",
+        "torch does not say why",
+    ),
+}
+"""Every :data:`CutReason`."""
+COPIED: Final = "{call} copied {value} without the graph{after}"
+"""What a call did that took the numbers of a tensor out of torch, and into it again."""
+WAS_FROZEN: Final = "{it} did not require grad when {call} took it"
+"""What there is to say where the line that set ``requires_grad`` to ``False`` is not known."""
+CALLS_THAT_CUT: Final[frozenset[CutReason]] = frozenset(
+    {"detach", ".data", "no_grad", "inference mode", "not differentiable", "left torch"}
+)
+"""Reasons that a recording gives for a call of torch whose inputs require grad."""

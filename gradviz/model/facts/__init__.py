@@ -1,0 +1,35 @@
+"""What there is to say of a node, a tensor and a saved tensor: every fact once, in its words.
+
+Whoever shows facts chooses them by key, and of each fact a form: beside its label, short, or
+long. The words are those of PyTorch, and the same in pictures, texts, tables and comparisons.
+"""
+
+from gradviz.model.facts.common import hook_fact
+from gradviz.model.facts.fact import Fact, Facts, FactValue, Key, Maker, Row, Surroundings, Values
+from gradviz.model.facts.nodes import Made, NodeFacts, NodeKey, argument_of, node_facts
+from gradviz.model.facts.saved import SlotFacts, SlotKey, slot_facts
+from gradviz.model.facts.tensors import FLAGS, TensorFacts, TensorKey, tensor_facts
+
+__all__ = [
+    "FLAGS",
+    "Fact",
+    "FactValue",
+    "Facts",
+    "Key",
+    "Made",
+    "Maker",
+    "NodeFacts",
+    "NodeKey",
+    "Row",
+    "SlotFacts",
+    "SlotKey",
+    "Surroundings",
+    "TensorFacts",
+    "TensorKey",
+    "Values",
+    "argument_of",
+    "hook_fact",
+    "node_facts",
+    "slot_facts",
+    "tensor_facts",
+]

@@ -1,0 +1,69 @@
+"""Facts that tensors, nodes and saved tensors have in common: shape, dtype, device, storage, hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gradviz.model.facts.fact import Fact, Surroundings
+from gradviz.model.formatting import shape, size
+from gradviz.model.records import (
+    Hook,
+)
+
+_HOOKS: Final = {
+    "tensor": "hook",
+    "post_accumulate_grad": "post-accumulate-grad hook",
+    "node_pre": "node prehook",
+    "node_post": "node hook",
+}
+
+
+def shape_fact(sizes: tuple[int, ...] | None) -> Fact:
+    words = shape(sizes)
+    if sizes is None:
+        return Fact("shape", None, words)
+    return Fact("shape", words, words, words, f"shape {words}")
+
+
+def dtype_fact(dtype: str | None, around: Surroundings) -> Fact:
+    """Of float32 the short form is empty: it goes without saying."""
+    words = around.tidy(dtype or "")
+    return Fact("dtype", dtype, words, "" if dtype == "float32" else words, words)
+
+
+def device_fact(device: str | None, around: Surroundings) -> Fact:
+    if device is None or around.has_one_device:
+        return Fact("device", device)
+    words = around.tidy(device)
+    return Fact("device", device, words, f"on {words}", f"on {words}")
+
+
+def storage_fact(storage: str | None, nbytes: int | None) -> Fact:
+    if storage is None:
+        return Fact("storage")
+    amount = "" if nbytes is None else f" of {size(nbytes)}"
+    return Fact("storage", storage, storage, f"in {storage}", f"storage {storage}{amount}")
+
+
+def hook_fact(hook: Hook, tidy: Callable[[str], str] = str) -> Fact:
+    """A hook: its kind is the label, its name are the words.
+
+    Args:
+        hook: The hook.
+        tidy: Makes text of the user's program fit to be shown.
+
+    Examples:
+        >>> hook_fact(Hook("node_pre", "clip")).long
+        'node prehook clip'
+    """
+    kind, name = _HOOKS.get(hook.kind) or tidy(hook.kind), tidy(hook.name)
+    return Fact(kind, hook.name, name, f"{kind} {name}", f"{kind} {name}")
+
+
+def hook_facts(hooks: Sequence[Hook], around: Surroundings) -> tuple[Fact, ...]:
+    return tuple(hook_fact(hook, around.tidy) for hook in hooks)
+
+
+def listed_facts(facts: Sequence[Fact]) -> str:
+    return ", ".join(fact.long for fact in facts)

@@ -1,0 +1,1 @@
+"""Graphs and recordings as JSON documents, and back."""

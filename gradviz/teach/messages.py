@@ -1,0 +1,147 @@
+"""What an exploration says in words: in HTML, in plain text, and as Python to copy."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from gradviz.teach.controls import Control
+from gradviz.teach.function_run import Outcome, returned_names
+from gradviz.teach.parameters import name_of
+from gradviz.view.text import clean
+
+OLD: Final = "The picture is old: it is that of the last run that worked"
+CHANGED: Final = "What changed since the run before"
+UNCHANGED: Final = "Nothing changed in the graph since the run before."
+MOST_SENTENCES: Final = 12
+"""Sentences about what changed that are shown before they are counted."""
+_CODE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0"
+_BOX: Final = "border-left:3px solid #b84300;padding:2px 10px;margin:4px 0"
+
+
+def message_lines(outcome: Outcome, shown: Sequence[str]) -> list[str]:
+    """What went wrong, and what the picture then is.
+
+    Args:
+        outcome: What the last run left.
+        shown: Inputs of the run that the picture is of; empty if there was none.
+    """
+    if outcome.error:
+        lines = [_cleaned(outcome.error)]
+        lines += [clean(outcome.where)] if outcome.where else []
+        return [*lines, f"{OLD}: {', '.join(shown)}"] if shown else lines
+    return [f"No graph: the result {clean(outcome.note)}"] if outcome.note else []
+
+
+def message_html(outcome: Outcome, shown: Sequence[str]) -> str:
+    """The same as HTML; empty if there is nothing to say."""
+    lines = message_lines(outcome, shown)
+    if not lines:
+        return ""
+    role = "alert" if outcome.error else "status"
+    first, *rest = lines
+    more = "".join(f"<div>{escape(line)}</div>" for line in rest)
+    return (
+        f'<div role="{role}" style="{_BOX}"><div style="{_CODE}"><b>{escape(first)}</b></div>'
+        f"{more}</div>"
+    )
+
+
+def printed_html(printed: str) -> str:
+    """What the function printed."""
+    if not printed:
+        return ""
+    text = escape(_cleaned(printed.rstrip("\n")))
+    return f'<div>Printed</div><pre style="{_CODE}">{text}</pre>'
+
+
+def changed_lines(sentences: Sequence[str]) -> list[str]:
+    """The first sentences, and how many more there are."""
+    if len(sentences) <= MOST_SENTENCES:
+        return list(sentences)
+    return [*sentences[:MOST_SENTENCES], f"… {len(sentences) - MOST_SENTENCES} more changes"]
+
+
+def changed_html(sentences: Sequence[str]) -> str:
+    """What changed, as a list."""
+    lines = changed_lines(sentences)
+    if not lines:
+        return f'<div role="status">{UNCHANGED}</div>'
+    items = "".join(f'<li style="overflow-wrap:anywhere">{escape(line)}</li>' for line in lines)
+    return f'<div role="status"><b>{CHANGED}</b><ul style="margin:2px 0">{items}</ul></div>'
+
+
+def changed_text(sentences: Sequence[str]) -> list[str]:
+    """What changed, as lines."""
+    lines = changed_lines(sentences)
+    return [CHANGED, *(f"  {line}" for line in lines)] if lines else [UNCHANGED]
+
+
+def outcome_text(outcome: Outcome, shown: Sequence[str]) -> list[str]:
+    """What was printed and what went wrong, as lines."""
+    printed = _cleaned(outcome.printed.rstrip("\n"))
+    lines = ["printed", *(f"  {line}" for line in printed.split("\n"))] if printed else []
+    return lines + message_lines(outcome, shown)
+
+
+def code_for(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    controls: Mapping[str, Control],
+    outcome: Outcome,
+) -> str:
+    """Python that leads to the picture: the function, its inputs, and the call that shows it.
+
+    Args:
+        function: The function.
+        signature: Its signature.
+        controls: Its inputs, as they stand.
+        outcome: What it left with them.
+    """
+    name = name_of(function)
+    try:
+        source = textwrap.dedent(inspect.getsource(function)).rstrip("\n")
+    except (OSError, TypeError):
+        source = ""
+    if not source.startswith(("def ", "@")):
+        name = name if name.isidentifier() else "function"
+        source = f"# {name}: the function you gave"
+    returned = returned_names(function)
+    result = returned[0] if len(returned) == 1 and returned[0] not in ("", *controls) else "result"
+    inputs = "\n".join(control.code() for control in controls.values())
+    arguments = ", ".join(_argument(key, signature) for key in controls)
+    shown = ", ".join(f"{result}{place}" for place in outcome.shown)
+    names = _names_option(result, controls, outcome)
+    return (
+        f"import torch, gradviz\n\n{source}\n\n{inputs}\n"
+        f"{result} = {name}({arguments})\ngradviz.show({shown}{names})\n"
+    )
+
+
+def _names_option(result: str, controls: Mapping[str, Control], outcome: Outcome) -> str:
+    """What ``show`` has to be told: names in a dict, and tensors that no node leads to."""
+    outside: list[str] = []
+    if outcome.graph is not None:
+        nodes = outcome.graph.nodes
+        saved = {slot.tensor or slot.view_of for node in nodes for slot in node.saved}
+        unseen = [t for t in outcome.graph.tensors if t.node is None and t.id not in saved]
+        outside = [info.name for info in unseen if info.name and info.name in controls]
+    entries = [f'"{name}": {name}' for name in outside]
+    if outcome.names and not entries:
+        return f", names={result}"
+    entries += [f"**{result}"] if outcome.names else []
+    return f", names={{{', '.join(entries)}}}" if entries else ""
+
+
+def _argument(name: str, signature: inspect.Signature) -> str:
+    parameter = signature.parameters.get(name)
+    by_place = parameter is not None and parameter.kind is inspect.Parameter.POSITIONAL_ONLY
+    return name if by_place else f"{name}={name}"
+
+
+def _cleaned(text: str) -> str:
+    """Text of the user's, line by line without what a terminal or a browser would obey."""
+    return "\n".join(clean(line) for line in text.split("\n"))

@@ -1,0 +1,53 @@
+"""What an exploration shows of the differences between two runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from gradviz.analysis.diff.graphs import differences_of
+from gradviz.analysis.diff.merged_graph import marks_of
+from gradviz.analysis.diff.pairing import NodePairs
+from gradviz.analysis.diff.sentences import thing_by_thing
+from gradviz.model import Graph
+from gradviz.model.diff import Difference
+from gradviz.model.highlights import Highlight, HighlightKind
+from gradviz.view.text import clean
+
+LEGENDS: Final[dict[HighlightKind, str]] = {
+    "new": "+ new since the run before",
+    "changed": "Δ changed since the run before",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunDiff:
+    """What differs between the graphs of two runs; what is gone is only told."""
+
+    differences: tuple[Difference, ...] = ()
+    """Every difference."""
+    marks: tuple[Highlight, ...] = ()
+    """What to mark in a picture of the later graph."""
+    sentences: list[str] = field(default_factory=list)
+    """Everything as text, thing by thing."""
+
+    def __bool__(self) -> bool:
+        return bool(self.differences)
+
+
+def run_diff(before: Graph, after: Graph) -> RunDiff:
+    """Compare the graph of a run with that of the run before.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> out = a * a
+        >>> before = gradviz.snapshot(out)
+        >>> out.backward()
+        >>> changes_between(before, gradviz.snapshot(out)).sentences[1:]
+        ['a: .grad None → 4.0']
+    """
+    pairs = NodePairs(before, after)
+    differences = differences_of(pairs)
+    sentences = thing_by_thing(differences, clean)
+    return RunDiff(differences, marks_of(differences, pairs), sentences)

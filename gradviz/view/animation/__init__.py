@@ -1,0 +1,1 @@
+"""All steps of a recording as one picture with variants, and what each step changes."""

@@ -1,0 +1,252 @@
+"""All steps of a recording as one picture: one layout, and for every element what it looks like
+at each step.
+
+The picture of a step and what the browser shows at that step are made of the same elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from gradviz.model.highlights import Highlight
+from gradviz.model.recording import Recording
+from gradviz.view.animation import elements as stage_marks
+from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
+from gradviz.view.animation.shared_places import share_nodes, share_tensors
+from gradviz.view.animation.step_items import StepItems
+from gradviz.view.animation.unplaced import LinkKey, LinkLook, UnplacedDrawing, Variants, lives_of
+from gradviz.view.element import Element, style, svg, write, write_around
+from gradviz.view.explanations.fields import explained
+from gradviz.view.graph import elements as marks
+from gradviz.view.graph.card_parts import Card
+from gradviz.view.graph.geometry import CardFrame, measure, together
+from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
+from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph.layout_program import LayoutProgram
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.style import css
+
+EMPTY: Final = Layout(320.0, 60.0, {}, ())
+"""Of a recording that knows no node and no tensor."""
+
+
+class Animation:
+    """The pictures of all steps of a recording.
+
+    Args:
+        recording: What is shown.
+        options: How it is drawn.
+
+    Raises:
+        GraphvizNotFoundError: If no layout engine is installed.
+    """
+
+    def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
+        self.direction: Direction = options.direction
+        self._unplaced = UnplacedDrawing(recording, options.parts)
+        self._steps = len(recording.facts)
+        self._cards = {
+            key: variants for key, variants in self._unplaced.cards.items() if variants.looks
+        }
+        self._links = {
+            t: variants for t, variants in self._unplaced.links.items() if variants.looks
+        }
+        self._place = self._share()
+        self._frames = self._measure()
+        self._layout, self._paths = self._lay_out(options.engine)
+        self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
+        """Each element in every way it looks, by id; ``None``: it is not there."""
+        self.changes: list[dict[str, int]] = [{} for _ in range(self._steps)]
+        """Per step the elements that look another way than before, and which."""
+        self._change()
+        self.marks: dict[int, tuple[Highlight, ...]] = {}
+        """What explanations point at, by the step at which it was noticed."""
+        for step, group in explained(recording).items():
+            drawn = self._there(step)
+            self.marks[step] = marks_in(drawn, group)
+            self._mark(step, marked(drawn, self.marks[step]))
+
+    @property
+    def summaries(self) -> list[str]:
+        """A sentence about the graph at each step."""
+        return self._unplaced.summaries
+
+    @property
+    def step_items(self) -> list[StepItems]:
+        """What the browser is told at each step, without marks."""
+        return self._unplaced.step_items
+
+    def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
+        """The complete picture of one step, the same bytes for the same recording."""
+        sheet = write(style(self.css(variables, engine_arrows)))
+        drawn = (
+            self.written[key][number] or write(stage_marks.absent(key))
+            for key, number in self.at(step).items()
+        )
+        picture = svg(self.size, self.summaries[step], engine_arrows, ())
+        return write_around(picture, (sheet, *drawn))
+
+    @cached_property
+    def written(self) -> dict[str, tuple[str, ...]]:
+        """The elements as text, each written once for all steps; ``""``: it is not there."""
+        return {
+            key: tuple("" if look is None else write(look) for look in looks)
+            for key, looks in self.elements.items()
+        }
+
+    def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
+        """The style sheet of the pictures of all steps."""
+        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True)
+        return sheet + mark_rules(self.drawn_marks, variables=variables)
+
+    @property
+    def drawn_marks(self) -> tuple[Highlight, ...]:
+        """The marks that are drawn at any step."""
+        return tuple(mark for marks in self.marks.values() for mark in marks)
+
+    @property
+    def size(self) -> Point:
+        """Width and height of the picture, the same at all steps."""
+        return self._layout.width, self._layout.height
+
+    def at(self, step: int) -> dict[str, int]:
+        """Which way each element looks at a step."""
+        found: dict[str, int] = {}
+        for change in self.changes[: step + 1]:
+            found.update(change)
+        return found
+
+    def drawn(self, step: int) -> Iterator[Element]:
+        """Every element as it looks at a step."""
+        for key, number in self.at(step).items():
+            yield self.elements[key][number] or stage_marks.absent(key)
+
+    def _there(self, step: int) -> dict[str, Element]:
+        """Everything that is there at a step."""
+        drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
+        return {key: element for key, element in drawn.items() if element is not None}
+
+    def _mark(self, step: int, looks: dict[str, Element]) -> None:
+        """Let elements look another way at this step alone."""
+        earlier, here = self.at(step - 1) if step else {}, self.at(step)
+        for key, look in looks.items():
+            if step + 1 < self._steps:
+                self.changes[step + 1].setdefault(key, here[key])
+            if look not in self.elements[key]:
+                self.elements[key] = (*self.elements[key], look)
+            self.changes[step][key] = self.elements[key].index(look)
+            if earlier.get(key) == self.changes[step][key]:
+                del self.changes[step][key]
+
+    def _share(self) -> dict[str, str]:
+        """For each card the one whose place it has."""
+        lives = dict(lives_of(self._cards, self._steps))
+        nodes = [node for node in self._unplaced.nodes if node.id in self._cards]
+        ports = {
+            node.id: (
+                tuple(port.label for port in self._unplaced.inputs[node.id]),
+                tuple(port.slot for port in self._some(node.id).outputs),
+            )
+            for node in nodes
+        }
+        place = share_nodes(nodes, lives, ports)
+        forms: dict[str, object | None] = {}
+        for key in self._cards:
+            if key[0] == "t":
+                title = self._some(key).blocks[0].lines[0].text
+                uses = {(place[t.source], t.port) for t in self._links if t.target == key}
+                forms[key] = (title, frozenset(uses)) if title != key else None
+        return place | share_tensors(forms, lives) | {"more": "more"}
+
+    def _some(self, key: str) -> Card:
+        return next(iter(self._cards[key].looks))
+
+    def _link(self, link_key: LinkKey) -> Link:
+        return Link(
+            self._place[link_key.target],
+            link_key.output,
+            self._place[link_key.source],
+            link_key.port,
+        )
+
+    def _measure(self) -> dict[Card, CardFrame]:
+        """A frame for every card in every look; all at one place have the same box."""
+        boxes = dict.fromkeys(self._place[key] for key in self._cards)
+        spine = spines(list(boxes), list(dict.fromkeys(map(self._link, self._links))))
+        groups: dict[str, list[Card]] = {}
+        for key, variants in self._cards.items():
+            groups.setdefault(self._place[key], []).extend(variants.looks)
+        found: dict[Card, CardFrame] = {}
+        for place, group in groups.items():
+            frames = [measure(card, self.direction, spine.get(place, -1)) for card in group]
+            found.update(zip(group, together(frames), strict=True))
+        return found
+
+    def _lay_out(self, engine: LayoutProgram) -> tuple[Layout, dict[Link, tuple[Point, ...]]]:
+        boxes = {
+            self._place[key]: replace(self._frames[self._some(key)].box, id=self._place[key])
+            for key in self._cards
+            if self._place[key] == key
+        }
+        links = list(dict.fromkeys(map(self._link, self._links)))
+        if not boxes:
+            return EMPTY, {}
+        looks = (look for variants in self._links.values() for look in variants.looks)
+        flows = [look.flow for look in looks if look.flow is not None]
+        gap = stage_marks.rank_gap(flows, self.direction)
+        layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
+        return layout, dict(zip(links, layout.paths, strict=True))
+
+    def _elements(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
+        for link_key, link in self._links.items():
+            yield f"gv-{link_key.key}", (*(self._wire(link_key, look) for look in link.looks), None)
+        for key, variants in self._cards.items():
+            place = self._layout.places[self._place[key]]
+            drawn = (marks.card(self._frames[c], place, self.direction) for c in variants.looks)
+            if key == "more":
+                drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
+            yield f"gv-{key}", (*drawn, None)
+
+    def _wire(self, link_key: LinkKey, look: LinkLook) -> Element:
+        link = self._link(link_key)
+        head = self._frames[self._some(link_key.source)]
+        tail = self._tail(link_key, look.pill)
+        label = None
+        if look.flow is not None:
+            place = self._layout.places[link.head]
+            label = stage_marks.gradient(look.flow, head, place, link_key.port, self.direction)
+        arrived = "gv-flowed" if look.flow and look.flow.arrived else "gv-flow"
+        return marks.link(
+            self._paths[link],
+            link_key.source,
+            link_key.target,
+            link_key.slot,
+            marks.reach(tail, link_key.output, False, self.direction),
+            marks.reach(head, link_key.port, True, self.direction),
+            own_id=f"gv-{link_key.key}",
+            css=arrived if look.flow else "",
+            label=label,
+        )
+
+    def _tail(self, link_key: LinkKey, pill: bool) -> CardFrame:
+        """A frame of the card that a link comes from, as it is while the link looks so."""
+        for card in self._cards[link_key.target].looks:
+            has = link_key.output < len(card.outputs) and bool(card.outputs[link_key.output].label)
+            if has == pill:
+                return self._frames[card]
+        return self._frames[self._some(link_key.target)]
+
+    def _change(self) -> None:
+        all_variants: list[tuple[str, Variants[LinkLook] | Variants[Card]]] = [
+            *((f"gv-{link_key.key}", variants) for link_key, variants in self._links.items()),
+            *((f"gv-{key}", variants) for key, variants in self._cards.items()),
+        ]
+        for key, variants in all_variants:
+            if self.changes:
+                self.changes[0][key] = len(variants.looks)
+            for step, look in variants.changes:
+                number = len(variants.looks) if look is None else variants.looks[look]  # type: ignore[index]
+                self.changes[step][key] = number

@@ -1,0 +1,66 @@
+"""SVG that only the steps of a recording have: gradients on edges, and what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gradviz.view.animation.backward_progress import EdgeGradient, gradient_words
+from gradviz.view.element import Element
+from gradviz.view.graph.geometry import CardFrame, port_place
+from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.style import SIZES
+from gradviz.view.text import EM, px, width_of
+
+HEIGHT: Final = 15.0
+AWAY: Final = 10.0
+"""Pixels between a port and the gradient that leaves through it: the arrow head is there."""
+MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
+"""Cells of the longest gradient."""
+SIGN: Final = 11.0
+
+
+def absent(key: str) -> Element:
+    """The empty place of something that does not exist at a step."""
+    return Element("g", {"id": key, "class": "gv-absent"}, ("",))
+
+
+def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
+    """Pixels between ranks, with room for gradients; 0 if there are none."""
+    widths = [_width(gradient_words(flow.gradient, MOST[direction])) for flow in flows]
+    if not widths:
+        return 0.0
+    return 46.0 if direction == "TB" else max(widths) + 46.0
+
+
+def _width(words: str) -> float:
+    return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
+
+
+def gradient(
+    flow: EdgeGradient, frame: CardFrame, place: Point, port: int, direction: Direction
+) -> Element:
+    """A gradient at the port through which it leaves its node, with a sign where it goes."""
+    at = port_place(frame, port, True, direction)
+    x, y = place[0] + at[0], place[1] + at[1]
+    room = MOST[direction]
+    if direction == "TB":
+        space = frame.box.width / frame.box.inputs - 4
+        room = min(room, int((space - SIGN - 8) / (EM * SIZES["small"])))
+    words = gradient_words(flow.gradient, room) if room > 2 else ""
+    width = _width(words)
+    if direction == "TB":
+        left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"
+    else:
+        left, top, sign = x - AWAY - width, y - HEIGHT / 2, "l6,-3.5 0,7z"
+    middle = top + HEIGHT / 2
+    start = middle + (3 if direction == "TB" else 0)
+    said = f"gradient {gradient_words(flow.gradient, 200)}"
+    shown = [
+        Element("title", {}, (said,)),
+        Element("rect", {"x": left, "y": top, "width": width, "height": HEIGHT, "rx": 7.5}),
+        Element("path", {"d": f"M{px(left + 4)},{px(start)}{sign}"}),
+    ]
+    if words:
+        shown.append(Element("text", {"x": left + SIGN + 4, "y": middle + 3.5}, (words,)))
+    return Element("g", {"class": "gv-gradient"}, tuple(shown))

@@ -1,0 +1,39 @@
+"""Marks of explanations on the steps at which something was noticed, as variants of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gradviz.model.explanation import Explanation
+from gradviz.model.highlights import Highlight
+from gradviz.view.element import Element
+from gradviz.view.graph.highlight_style import OVERLAYS, rules
+from gradviz.view.graph.highlights import highlighted
+
+
+def marks_in(
+    drawn: Mapping[str, Element], explanations: Iterable[Explanation]
+) -> tuple[Highlight, ...]:
+    """What explanations point at, each mark once.
+
+    Args:
+        drawn: Each element that is there, by id. A node that wears the sign of the error
+            needs no other.
+        explanations: What is explained there.
+    """
+    raised = {key for key, element in drawn.items() if "gv-raised" in element.classes}
+    found = dict.fromkeys(mark for one in explanations for mark in one.marks)
+    return tuple(m for m in found if m.kind != "refused" or f"gv-{m.id}" not in raised)
+
+
+def mark_rules(marks: Iterable[Highlight], *, variables: bool = True) -> str:
+    """The style sheet of marks, empty if there are none."""
+    used = {mark.kind for mark in marks}
+    return rules((kind for kind in OVERLAYS if kind in used), variables=variables) if used else ""
+
+
+def marked(drawn: Mapping[str, Element], marks: Iterable[Highlight]) -> dict[str, Element]:
+    """Those elements of a step that look another way with marks."""
+    after = highlighted(drawn.values(), marks)
+    pairs = zip(drawn.items(), after, strict=True)
+    return {key: now for (key, before), now in pairs if now is not before}

@@ -1,0 +1,253 @@
+"""Who is on stage when: the cards and links of every step, made anew only where they change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Generic, TypeVar
+
+from gradviz.model.recording import Recording
+from gradviz.model.records import Node
+from gradviz.view import aria as sentences
+from gradviz.view.animation.backward_progress import (
+    BackwardProgress,
+    EdgeGradient,
+    backward_progress,
+)
+from gradviz.view.animation.shared_places import Life
+from gradviz.view.animation.step_items import StepItems, StepItemsWriter
+from gradviz.view.graph import cards
+from gradviz.view.graph import cut_stubs as cutting
+from gradviz.view.graph.card_parts import Card, Port
+from gradviz.view.graph.cut_stubs import CutStub
+from gradviz.view.graph.drawing import OUTSIDE
+from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
+from gradviz.view.text import shorten
+
+MORE: Final = "more"
+"""Key of the stub for nodes that are not drawn."""
+Look = TypeVar("Look")
+
+
+class Variants(Generic[Look]):
+    """How one thing looks from step to step; ``None`` where it does not exist."""
+
+    def __init__(self) -> None:
+        self.looks: dict[Look, int] = {}
+        """Each look once, with its number from 0."""
+        self.changes: list[tuple[int, Look | None]] = []
+        """Steps at which it begins to look so."""
+
+    @property
+    def now(self) -> Look | None:
+        """How it looks at the last step that was told."""
+        return self.changes[-1][1] if self.changes else None
+
+    def put(self, step: int, look: Look | None) -> None:
+        """From ``step`` on it looks so."""
+        if look == self.now:
+            return
+        if look is not None:
+            self.looks.setdefault(look, len(self.looks))
+        self.changes.append((step, look))
+
+    def life(self, steps: int) -> Life:
+        """First and last step at which it exists, of so many steps."""
+        there = [i for i, (_, look) in enumerate(self.changes) if look is not None]
+        last = there[-1] + 1
+        return self.changes[there[0]][0], self.changes[last][0] - 1 if last < len(
+            self.changes
+        ) else steps
+
+
+@dataclass(frozen=True, slots=True)
+class LinkKey:
+    """One link of the union of all steps."""
+
+    source: str
+    """Node that holds the entry, or that saved."""
+    target: str
+    """Card that it comes from."""
+    slot: int | None
+    """Place in ``next_functions``; ``None`` for a tensor saved from outside."""
+    output: int
+    """Port of the target."""
+    port: int
+    """Port of the source."""
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLook:
+    """How a link looks at a step."""
+
+    pill: bool = False
+    """Whether the card that it comes from has a pill there."""
+    flow: EdgeGradient | None = None
+
+
+class UnplacedDrawing:
+    """Cards and links of a recording with their looks, not yet placed.
+
+    Args:
+        recording: What is shown.
+        parts: Parts of cards, as :func:`gradviz.view.graph.card_parts.choose` gives them.
+    """
+
+    def __init__(self, recording: Recording, parts: frozenset[str]) -> None:
+        self.parts = parts
+        self.nodes: tuple[Node, ...] = recording.graph.nodes[:LIMIT]
+        self.hidden = max(0, len(recording.graph) - LIMIT)
+        outside, saves = _outside(recording, {n.variable for n in self.nodes}, parts)
+        self.cards: dict[str, Variants[Card]] = {key: Variants() for key in outside}
+        self.cards |= {node.id: Variants() for node in self.nodes}
+        if self.hidden:
+            self.cards[MORE] = Variants()
+        self.inputs, entries = _ways_in(self.nodes, saves)
+        self.links: dict[LinkKey, Variants[LinkLook]] = {}
+        self.summaries: list[str] = []
+        self.step_items: list[StepItems] = []
+        """What the browser is told at each step."""
+        self._writer = StepItemsWriter()
+        self._cuts: dict[str, dict[CutStub, None]] = {}
+        self._link_keys: dict[str, list[LinkKey]] = {}
+        self._play(recording, entries)
+
+    def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
+        before = BackwardProgress()
+        for step, step_index, touched in step_indexes(recording):
+            place = backward_progress(recording, step.index)
+            if not self.links:
+                self._string(step_index, entries)
+            self.step_items.append(self._writer.step_items(step, step_index, touched))
+            for cut in cutting.cuts(step.events, step_index):
+                home = self._home(cut.tensor, step_index)
+                self._cuts.setdefault(home, {})[cut] = None
+                touched.add(home)
+            touched |= {k for k, _ in before.nodes.items() ^ place.nodes.items()}
+            flowing = {k for k in {*before.edges, *place.edges}
+                       if before.edges.get(k) != place.edges.get(k)}  # fmt: skip
+            for key in touched & self.cards.keys():
+                self.cards[key].put(step.index, self._card(key, step_index, place))
+            if self.hidden:
+                there = len(step_index.rows) > sum(
+                    node.id in step_index.rows for node in self.nodes
+                )
+                stub = cards.more_card(self.hidden) if there else None
+                self.cards[MORE].put(step.index, stub)
+            near = touched | {node for node, _ in flowing}
+            for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
+                look = self._look(link_key, step_index, place)
+                self.links[link_key].put(step.index, look)
+            self.summaries.append(sentences.of_graph(step_index))
+            before = place
+
+    def _string(self, step_index: StepIndex, entries: dict[tuple[str, str], int]) -> None:
+        """All links of the union."""
+        used = step_index.used_outputs
+        found = []
+        for node in self.nodes:
+            for slot, entry in enumerate(node.next_functions):
+                if entry is None:
+                    continue
+                drawn = entry[0] in self.cards
+                output = used[entry[0]].index(entry[1]) if drawn else 0
+                target = entry[0] if drawn else MORE
+                found.append(LinkKey(node.id, target, slot, output, slot, f"{node.id}.{slot}"))
+        for (node_id, tensor), port in entries.items():
+            found.append(LinkKey(node_id, tensor, None, 0, port, f"{node_id}.{tensor}"))
+        for link_key in found:
+            self.links[link_key] = Variants()
+            for end in (link_key.source, link_key.target):
+                self._link_keys.setdefault(end, []).append(link_key)
+
+    def _home(self, tensor: str, step_index: StepIndex) -> str:
+        return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
+
+    def _card(self, key: str, step_index: StepIndex, place: BackwardProgress) -> Card | None:
+        """The card as it stands at a moment."""
+        made: Card | None = None
+        if key[0] == "t":
+            if not step_index.is_outside(key):
+                return None
+            made = cards.tensor_card(step_index.tensors[key], step_index, self.parts)
+        elif (node := step_index.rows.get(key)) is not None:
+            made = cards.node_card(node, step_index, self.parts)
+        elif (variable := step_index.waiting(key)) is not None:
+            made = cards.waiting_leaf_card(key, variable, step_index, self.parts)
+        if made is None:
+            return None
+        status = place.nodes.get(key, "")
+        alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
+        return replace(
+            made,
+            css=f"{made.css} gv-{status}" if status else made.css,
+            status=status,
+            aria=f"{made.aria}, {status}" if status else made.aria,
+            blocks=(*made.blocks, *cutting.blocks(alive)),
+            inputs=self.inputs.get(key, ()),
+        )
+
+    def _look(
+        self, link_key: LinkKey, step_index: StepIndex, place: BackwardProgress
+    ) -> LinkLook | None:
+        node = step_index.rows.get(link_key.source)
+        if node is None:
+            return None
+        tail = self.cards[link_key.target].now
+        if link_key.slot is None:
+            saved = dict(step_index.saved_by.get(link_key.target, ()))
+            return LinkLook() if tail is not None and link_key.source in saved else None
+        if node.next_functions[link_key.slot] is None:
+            return None
+        ports = tail.outputs if tail is not None else ()
+        pill = link_key.output < len(ports) and bool(ports[link_key.output].label)
+        return LinkLook(pill, place.edges.get((link_key.source, link_key.slot)))
+
+
+def _outside(
+    recording: Recording, leaves: Collection[str | None], parts: frozenset[str]
+) -> tuple[list[str], dict[tuple[str, str], str]]:
+    """Tensors that have a card of their own at some step, and which nodes save them where."""
+    history, last = recording.history, len(recording)
+
+    def is_shown(key: str) -> bool:
+        rows = (row for row in history.tensor_rows(key, last) if row.node is None)
+        return any("constants" in parts or row.requires_grad for row in rows)
+
+    chosen = [key for key in history.tensor_ids if key not in leaves and is_shown(key)][:OUTSIDE]
+    saves: dict[tuple[str, str], str] = {}
+    for key in history.node_ids:
+        for node in reversed(history.node_rows(key, last)):
+            for slot in node.saved:
+                known = slot.tensor or slot.view_of
+                if known in chosen and known is not None:
+                    saves.setdefault((key, known), slot.name)
+    return chosen, saves
+
+
+def _ways_in(
+    nodes: tuple[Node, ...], saves: Mapping[tuple[str, str], str]
+) -> tuple[dict[str, tuple[Port, ...]], dict[tuple[str, str], int]]:
+    """Input ports of each node, and the one where each tensor from outside enters."""
+    ports = {node.id: list(cards.inputs_of(node)) for node in nodes}
+    entries: dict[tuple[str, str], int] = {}
+    for (node_id, tensor), name in saves.items():
+        if node_id not in ports:
+            continue
+        row, stub = ports[node_id], f"{shorten(name, 14)}: no grad"
+        there = [i for i, port in enumerate(row) if port.css == "gv-stub" and port.label == stub]
+        if not there:
+            there = [len(row)]
+            row.append(Port(shorten(name, 14), "gv-port gv-extra", -1))
+        entries[node_id, tensor] = there[0]
+    return {key: tuple(row) for key, row in ports.items()}, entries
+
+
+def lives_of(
+    all_variants: Mapping[str, Variants[Card]], steps: int
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    """When each card is there."""
+    for key, variants in all_variants.items():
+        if variants.looks:
+            yield key, variants.life(steps)

@@ -1,0 +1,74 @@
+"""One sentence per node, tensor and graph: what a screen reader says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gradviz.model.facts import FLAGS, SlotFacts, TensorKey
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import formatting
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.text import shorten
+
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (*FLAGS, "shape", "version", "grad")
+MOST: Final = 6
+"""Nodes that a sentence says a node leads to."""
+
+
+def of_graph(graph_index: GraphIndex) -> str:
+    """What the graph is and what it holds."""
+    counts = graph_index.counts
+    parts = [
+        formatting.plural(counts["nodes"], "node"),
+        formatting.plural(counts["edges"], "edge"),
+        formatting.plural(counts["leaves"], "leaf"),
+    ]
+    saved = sum(counts.get(f"saved {state}", 0) for state in ("held", "modified", "packed"))
+    if saved:
+        kept = f" ({formatting.size(graph_index.saved_bytes)})" if graph_index.saved_bytes else ""
+        parts.append(formatting.plural(saved, "saved tensor") + kept)
+    if modified := counts.get("saved modified"):
+        parts.append(f"{modified} of them modified since")
+    if freed := counts.get("nodes freed"):
+        parts.append(formatting.plural(freed, "freed node"))
+    return f"{title(graph_index)}: {', '.join(parts)}"
+
+
+def title(graph_index: GraphIndex) -> str:
+    """``autograd graph of loss``."""
+    return (
+        f"autograd graph of {graph_index.subject}"
+        if graph_index.subject
+        else "empty autograd graph"
+    )
+
+
+def of_node(node: Node, graph_index: GraphIndex) -> str:
+    """A node or leaf with its state and what it leads to."""
+    facts, variable = graph_index.of_node(node), graph_index.tensors.get(node.variable or "")
+    if variable is not None:
+        return f"{of_tensor(variable, graph_index)}, {facts['name'].words} {node.id}"
+    saved = [_saved(slot) for slot in facts.saved if slot["state"].value != "none"]
+    words = [facts["name"].words, *facts.long("root")]
+    words.append("saves " + " and ".join(saved) if saved else facts["state"].long)
+    if saved and node.state not in ("holds", "freed"):
+        words.append(facts["state"].long)
+    if following := [part.long for part in facts["next_functions"].parts]:
+        more = " and more" if len(following) > MOST else ""
+        words.append(f"leads to {', '.join(following[:MOST])}{more}")
+    words += facts.long("tensors")
+    return shorten(", ".join(words), 300)
+
+
+def of_tensor(info: TensorInfo, graph_index: GraphIndex) -> str:
+    """A tensor with its flags, version and gradient."""
+    facts = graph_index.of_tensor(info)
+    words = [facts["name"].words, *facts.long(*TENSOR_KEYS)]
+    words += [hook.long for hook in facts["hooks"].parts]
+    if info.node is None:
+        words.append(facts["place"].long)
+    return shorten(", ".join(words), 300)
+
+
+def _saved(slot: SlotFacts) -> str:
+    return formatting.join((slot["name"].short, slot["state"].long), " ")

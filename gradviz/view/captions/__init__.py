@@ -1,0 +1,1 @@
+"""One sentence per step of a recording: what happened, and why."""

@@ -1,0 +1,198 @@
+"""Captions of what happens inside backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradviz.model.events import (
+    Accumulated,
+    BackwardStarted,
+    Event,
+    Freed,
+    HookFired,
+    NodeRan,
+)
+from gradviz.model.records import Node, SavedTensor, ValueSummary
+from gradviz.model.sentence import Sentence, joined, listed, say
+from gradviz.view import formatting
+from gradviz.view.animation.backward_progress import gradient_words
+from gradviz.view.captions.state import MOST, CaptionState
+from gradviz.view.text import clean
+
+ROOM = 44
+"""Cells of a gradient inside a sentence."""
+
+
+def started(event: BackwardStarted, state: CaptionState) -> Sentence:
+    """Where backward starts, with which gradient, and what becomes of the graph."""
+    roots = [_root(root, state) for root in event.roots]
+    given = [gradient(one) for one in event.gradients] or ["1.0"]
+    what = "backward" if event.accumulates else "autograd.grad"
+    number = f" {event.number}" if event.number > 1 else ""
+    if not roots:
+        return Sentence(f"{what}{number} was called where there is no graph")
+    start, ones = listed(roots, MOST), ", ".join(given)
+    words = [say("{}{} starts at {} with gradient {}", what, number, start, ones)]
+    if event.inside is not None:
+        words.append(say(", called inside {}", state.node(event.inside)))
+    if event.inputs:
+        inputs = [state.tensor(key) for key in event.inputs]
+        words.append(say(", only for {}", listed(inputs, MOST)))
+    if not event.accumulates:
+        words.append(Sentence("; gradients are returned, no .grad changes"))
+    return Sentence(*words, "; ", _kept(event))
+
+
+def _kept(event: BackwardStarted) -> str:
+    if event.create_graph:
+        return "backward itself is recorded (create_graph)"
+    if event.retain_graph:
+        return "the graph is kept (retain_graph)"
+    return "the graph is not kept: each node frees what it saved"
+
+
+def node_ran(events: list[Event], state: CaptionState) -> Sentence:
+    """What a node did, of everything that happened at it.
+
+    Args:
+        events: What happened at it, the parts of the node included.
+        state: The step after the node.
+    """
+    key = state.step.node or ""
+    node = state.node_row(key)
+    ran = next((e for e in events if isinstance(e, NodeRan) and e.node == key), None)
+    kept = [accumulated(e, state) for e in events if isinstance(e, Accumulated) and e.node == key]
+    if node is not None and node.variable is not None:
+        words = kept or [say("AccumulateGrad of {} ran", state.node(key))]
+    elif ran is None:
+        words = [say("{} ran", state.node(key))]
+    else:
+        words = [_computed(ran, state), *kept]
+    hooks = [event for event in events if isinstance(event, HookFired)]
+    first = [event for event in hooks if event.hook.kind in ("tensor", "node_pre")]
+    after = [event for event in hooks if event not in first]
+    parts = [*(fired(e, state, short=True) for e in first), *words]
+    parts += [fired(e, state, short=True) for e in after]
+    if any(isinstance(event, Freed) and event.node == key for event in events):
+        parts.append(Sentence("what it saved is freed"))
+    return joined(parts, "; ")
+
+
+def about_to_run(state: CaptionState) -> Sentence:
+    """Which saved tensors a node is about to read."""
+    key = state.step.node or ""
+    node = state.node_row(key)
+    if node is None or node.variable is not None:
+        return say("a gradient has arrived at {}", state.node(key))
+    slots = _there(node.saved)
+    words = say("gradients have arrived at {}, which ", state.node(key))
+    if not slots:
+        return Sentence(words, "saved nothing")
+    if any(slot.state == "freed" for slot in slots):
+        names = listed([clean(slot.name) for slot in slots], 3)
+        they = "it is" if len(slots) == 1 else "they are"
+        return say("{}needs saved {}, but {} freed", words, names, they)
+    return say("{}reads saved {}", words, listed([state.slot(slot) for slot in slots], 3))
+
+
+def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
+    """How ``.grad`` changed."""
+    name, now = state.tensor(event.tensor), gradient(event.after)
+    if event.retained:
+        return say("retain_grad keeps {}.grad = {}", name, now)
+    if event.before is None:
+        return say("{}.grad was None and became {}", name, now)
+    before = gradient(event.before)
+    added = f", gradient {gradient(event.gradient)} was added" if event.gradient else ""
+    return say("{}.grad was {}{} and it became {}", name, before, added, now)
+
+
+def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentence:
+    """Which hook ran, and what it did to the gradient."""
+    words = Sentence(formatting.hook(event.hook, 60))
+    if event.tensor is not None:
+        words = say("{} of {}", words, state.tensor(event.tensor))
+    elif event.node is not None:
+        words = say("{} at {}", words, state.node(event.node))
+    if event.raised:
+        return Sentence(words, " raised")
+    if event.hook.kind == "post_accumulate_grad":
+        return Sentence(words, " ran")
+    if event.returned is not None:
+        return say("{} made the gradient {}", words, gradient(event.returned))
+    return Sentence(words, " ran" if short else " ran and left the gradient as it is")
+
+
+def freed(event: Freed, state: CaptionState) -> Sentence:
+    """Which saved tensors are gone."""
+    names = " and ".join(map(clean, event.slots[:4])) or "what it saved"
+    size = f", {formatting.size(event.nbytes)}" if event.nbytes else ""
+    return say("{} freed its saved {}{}", state.node(event.node), names, size)
+
+
+def gradient(found: ValueSummary | None) -> str:
+    """A gradient in a sentence."""
+    return gradient_words(found, ROOM)
+
+
+def _computed(ran: NodeRan, state: CaptionState) -> Sentence:
+    slots = _there(ran.used)
+    words, lead = state.node(ran.node), " saved nothing: "
+    if slots:
+        used = listed([state.slot(slot) for slot in slots], 3, "saved tensor")
+        words, lead = say("{} used saved {}", words, used), ": "
+    parts = [*_handed_on(ran, slots, state)]
+    arrived = [gradient(one) for one in ran.grad_outputs]
+    came = ("gradient " if len(arrived) == 1 else "gradients ") + " and ".join(arrived[:4])
+    if not parts:
+        return say("{}: {}", words, f"{came} came in" if arrived else "it ran")
+    return Sentence(words, lead, f"{came} came in, " if arrived else "", listed(parts, MOST))
+
+
+def _handed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> Iterator[Sentence]:
+    """What went to each producer."""
+    node = state.node_row(ran.node)
+    if node is None:
+        return
+    for entry, result in zip(node.next_functions, ran.grad_inputs, strict=False):
+        if entry is None:
+            continue
+        value = "no gradient" if result is None else _product(node, ran, result, slots, state)
+        yield say("{} goes to {}", value or gradient(result), state.node(entry[0]))
+
+
+def _product(
+    node: Node, ran: NodeRan, result: ValueSummary, slots: list[SavedTensor], state: CaptionState
+) -> str | None:
+    """``1.0 × 3.0 = 3.0`` if that is what multiplying by a saved number of ``mul`` gives."""
+    if not node.name.startswith("MulBackward"):
+        return None
+    came = _number(ran.grad_outputs[0].values) if ran.grad_outputs and ran.grad_outputs[0] else None
+    went = _number(result.values)
+    for slot in slots:
+        info = state.row(slot.tensor)
+        if info is None or info.version != slot.saved_version:
+            continue
+        factor = _number(info.values)
+        if None not in (came, went, factor) and came * factor == went:  # type: ignore[operator]
+            words = map(formatting.number, (came, factor, went))  # type: ignore[arg-type]
+            return "{} × {} = {}".format(*words)
+    return None
+
+
+def _number(values: tuple[object, ...] | None) -> float | None:
+    one = values[0] if values is not None and len(values) == 1 else None
+    return one if isinstance(one, float) else None
+
+
+def _there(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:
+    return [slot for slot in slots if slot.state != "none"]
+
+
+def _root(root: tuple[str, int], state: CaptionState) -> Sentence:
+    history, step = state.history, state.step.index
+    for key in history.outputs_of(root[0], step, root[1]):
+        info = history.tensor_at(key, step)
+        if info is not None and (info.node, info.output_nr) == root and info.name:
+            return state.tensor(key)
+    return state.node(root[0])

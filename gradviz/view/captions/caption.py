@@ -1,0 +1,149 @@
+"""The caption of a step: what happened, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from gradviz.model.events import (
+    Accumulated,
+    BackwardStarted,
+    Clipped,
+    Event,
+    Freed,
+    HookFired,
+    OptimizerStepped,
+    Raised,
+    ZeroedGrad,
+)
+from gradviz.model.explanation import Explanation
+from gradviz.model.recording import Recording, Step, StepRecord
+from gradviz.model.sentence import Sentence, joined, listed, say
+from gradviz.view.captions import backward
+from gradviz.view.captions import line as lines
+from gradviz.view.captions.state import CaptionState, line, source_of
+from gradviz.view.explanations.fields import WRONG, explained
+from gradviz.view.text import cleaned, shorten
+
+MOST = 5
+"""Things that happened which one caption tells."""
+_IN_HOOKS: Final = (OptimizerStepped, ZeroedGrad, Clipped)
+"""What hooks may do besides."""
+
+
+def caption(recording: Recording, index: int) -> Sentence:
+    """The caption of a step, in words that point at nodes, tensors and lines."""
+    step = recording.steps[index]
+    return _caption(recording, step, explained(recording).get(step.index, ()))
+
+
+def captions(recording: Recording) -> tuple[Sentence, ...]:
+    """The captions of all steps."""
+    why = explained(recording)
+    return tuple(_caption(recording, step, why.get(step.index, ())) for step in recording.steps)
+
+
+def _caption(recording: Recording, step: Step, told: Sequence[Explanation]) -> Sentence:
+    state = CaptionState(recording.history, step)
+    why = next((one for one in told if not one.is_silent), None)
+    return Sentence(_happened(state, why), *map(_silent, told))
+
+
+def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
+    step = state.step
+    if step.kind == "start":
+        return _start(state)
+    if step.kind == "node":
+        parts = _events(state, lambda facts: facts.level < 2)
+        return Sentence(backward.node_ran(parts, state), _inside(parts, state))
+    if step.kind == "saved":
+        return backward.about_to_run(state)
+    return _of_kind(state) or _line(state, why)
+
+
+def _silent(told: Explanation) -> Sentence:
+    """What goes wrong at a step although torch raised nothing."""
+    return say("; {}: {}", WRONG, _what(told)) if told.is_silent else Sentence()
+
+
+def _what(explanation: Explanation) -> Sentence:
+    """What happened, without a full stop."""
+    *words, last = (cleaned(explanation.what) or Sentence(explanation.kind)).parts
+    return Sentence(*words, last.removesuffix(".") if isinstance(last, str) else last)
+
+
+def _events(state: CaptionState, is_before: Callable[[StepRecord], bool]) -> list[Event]:
+    """What happened up to a step, since the last one before it that fits."""
+    steps, index = state.history.recording.facts, state.step.index
+    first = index
+    while first and not is_before(steps[first - 1]):
+        first -= 1
+    return [event for facts in steps[first : index + 1] for event in facts.events]
+
+
+def _of_kind(state: CaptionState) -> Sentence:
+    """The caption of a step that is about one event."""
+    step = state.step
+    for event in step.events:
+        if step.kind == "backward" and isinstance(event, BackwardStarted):
+            return backward.started(event, state)
+        if step.kind == "accumulate" and isinstance(event, Accumulated):
+            return backward.accumulated(event, state)
+        if step.kind == "hook" and isinstance(event, HookFired):
+            return Sentence(backward.fired(event, state), _inside(step.events, state))
+        if step.kind == "freed" and isinstance(event, Freed):
+            return backward.freed(event, state)
+    return Sentence()
+
+
+def _inside(events: Iterable[Event], state: CaptionState) -> Sentence:
+    """What hooks did besides: they may step an optimizer, clip and take gradients away."""
+    did = [event for event in events if isinstance(event, _IN_HOOKS)]
+    return Sentence(*(say("; {}", thing) for thing in lines.told(did, state)))
+
+
+def _start(state: CaptionState) -> Sentence:
+    known = [state.tensor(key) for key in state.fresh if key[0] == "t"]
+    if not known:
+        return Sentence("before the first line")
+    verb = "is" if len(known) == 1 else "are"
+    return say("before the first line: {} {} there", listed(known, 6, "other tensor"), verb)
+
+
+def _line(state: CaptionState, why: Explanation | None) -> Sentence:
+    """What a line did, or which error left it."""
+    step = state.step
+    # What happened inside the backward that the line called is told with it.
+    events = _events(state, lambda facts: facts.level < 1 and facts.backward is None)
+    error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
+    source = shorten(source_of(step), 60, end=True)
+    if step.level:
+        events = list(step.events)
+    if error is not None:
+        lead = say("{} raised {}", line(step), _reason(error, state, why))
+        things = [] if error.node else [*lines.made(state)]
+    else:
+        lead = say("{} ran{}", line(step), f": {source}" if source else "")
+        things = [*lines.made(state), *lines.ran_backward(events, state)]
+        things += lines.told(events, state)
+    if step.kind == "end":
+        lead = Sentence("the code has ended")
+    if not things:
+        return lead
+    if len(things) > MOST:
+        things[MOST:] = [Sentence(f"and {len(things) - MOST} more")]
+    if error is not None and why is not None:
+        joint = "; "
+    elif source:
+        joint = " " if error is None and lines.names_new_nodes(state) else " · "
+    else:
+        joint = ": "
+    return Sentence(lead, joint, joined(things, "; "))
+
+
+def _reason(error: Raised, state: CaptionState, why: Explanation | None) -> Sentence:
+    """Which error, and why: as the graph shows it, else as it was explained."""
+    words, reason = lines.raised(error, state), lines.why_raised(error, state)
+    if not reason and why is not None and why.kind != "other":
+        reason = _what(why)
+    return say("{}: {}", words, reason) if reason else words

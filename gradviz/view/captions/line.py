@@ -1,0 +1,289 @@
+"""Captions of what a line did: one part of a sentence per thing that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from gradviz.model.cut_reasons import CALLS_THAT_CUT, REASONS
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    Clipped,
+    Died,
+    Event,
+    FlagChanged,
+    Freed,
+    HookChanged,
+    NodeRan,
+    Note,
+    Operation,
+    OptimizerStepped,
+    Raised,
+    Write,
+    ZeroedGrad,
+)
+from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.sentence import Sentence, listed, say
+from gradviz.view import formatting
+from gradviz.view.captions.backward import gradient
+from gradviz.view.captions.state import MOST, CaptionState
+from gradviz.view.graph.cut_stubs import call_words
+from gradviz.view.text import clean
+
+FEW: Final = 3
+
+
+def made(state: CaptionState) -> Iterator[Sentence]:
+    """Nodes and leaves that are new."""
+    nodes = _new_nodes(state)
+    if len(nodes) > FEW:
+        yield Sentence(f"made {len(nodes)} nodes", _result(nodes, state))
+    elif len(nodes) == 1:
+        yield Sentence("made ", _with_saved(nodes[0], ", which saved ", state))
+    elif nodes:
+        yield Sentence("made ", listed([state.node(node.id) for node in nodes]))
+        yield from (_with_saved(node, " saved ", state) for node in nodes if _kept(node))
+    rows = [state.row(key) for key in state.fresh if key[0] == "t"]
+    for requires in (True, False):
+        news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
+        if news:
+            is_one, state = len(news) == 1, "new, no grad required"
+            if requires:
+                state_word = (
+                    "a new leaf that requires grad" if is_one else "new leaves that require grad"
+                )
+            names = listed([state.tensor(info.id) for info in news], MOST)
+            yield say("{} {} {}", names, "is" if is_one else "are", state_word)
+
+
+def names_new_nodes(state: CaptionState) -> bool:
+    """Whether :func:`made` begins with the names of nodes, as the end of ``y = a * b made …``."""
+    return 0 < len(_new_nodes(state)) <= FEW
+
+
+def _new_nodes(state: CaptionState) -> list[Node]:
+    nodes = [state.node_row(key) for key in state.fresh if key[0] == "n"]
+    return [node for node in nodes if node is not None and node.variable is None]
+
+
+def told(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    """What the events of a line say."""
+    yield from _unrecorded(events, state)
+    clips = any(isinstance(event, Clipped) for event in events)
+    for event in events:
+        if isinstance(event, Write):
+            # How clipping writes the gradients says no more than that it clipped.
+            if event.tensors or not clips:
+                yield _written(event, state)
+        elif isinstance(event, FlagChanged):
+            yield say("{}.{} is now {}", state.tensor(event.tensor), event.flag, event.after)
+        elif isinstance(event, HookChanged):
+            yield _hook_changed(event, state)
+        elif isinstance(event, OptimizerStepped):
+            yield from _stepped(event, state)
+        elif isinstance(event, ZeroedGrad):
+            yield _zeroed(event, state)
+        elif isinstance(event, Clipped):
+            yield _clipped(event, state)
+        elif isinstance(event, Note):
+            yield Sentence(clean(event.text))
+    yield from _died(events, state)
+
+
+def _hook_changed(event: HookChanged, state: CaptionState) -> Sentence:
+    where = Sentence()
+    if event.tensor:
+        where = say(" on {}", state.tensor(event.tensor))
+    elif event.node:
+        where = say(" at {}", state.node(event.node))
+    done = "registered" if event.registered else "removed"
+    return say("{} is {}{}", formatting.hook(event.hook, 60), done, where)
+
+
+def ran_backward(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    """The sum of a backward, after the line that called it."""
+    ran = sum(isinstance(event, NodeRan) for event in events)
+    ended = [event for event in events if isinstance(event, BackwardEnded)]
+    if not ran and not ended:
+        return
+    yield Sentence(f"backward ran {formatting.plural(ran or sum(e.nodes for e in ended), 'node')}")
+    reached = dict.fromkeys(e.tensor for e in events if isinstance(e, Accumulated))
+    # As they are now: a hook may have taken away what was accumulated.
+    rows = [state.row(key) for key in reached if key is not None and state.is_alive(key)]
+    grads = [
+        say("{}.grad is {}", state.tensor(info.id), gradient(info.grad)) for info in rows if info
+    ]
+    if grads:
+        yield listed(grads, MOST, "other .grad")
+    empty = sum(isinstance(event, Freed) for event in events)
+    if empty:
+        they = "it" if empty == 1 else "they"
+        yield Sentence(f"{formatting.plural(empty, 'node')} freed what {they} saved")
+
+
+def raised(event: Raised, state: CaptionState) -> Sentence:
+    """Which error, and at which node."""
+    words = Sentence(clean(event.type))
+    if state.node_row(event.node) is None:
+        return words
+    return say("{} while {} ran", words, state.node(event.node or ""))
+
+
+def why_raised(event: Raised, state: CaptionState) -> Sentence:
+    """What the graph says about why; empty if it says nothing."""
+    node = state.node_row(event.node)
+    if node is None:
+        return Sentence()
+    modified = next((slot for slot in node.saved if slot.state == "modified"), None)
+    if modified is not None:
+        by = state.writer(modified, node)
+        more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
+        who = say("{} wrote it{} and ", by, " first" if more else "") if by else by
+        now = modified.current_version
+        return say("it had saved {}; {}it is at v{} now", state.slot(modified), who, now)
+    if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
+        freed_by = state.freed_by(node.id, event)
+        return say("what it saved was freed{}", say(" by {}", freed_by) if freed_by else "")
+    return Sentence()
+
+
+def _kept(node: Node) -> list[SavedTensor]:
+    return [slot for slot in node.saved if slot.state in ("held", "modified", "packed")]
+
+
+def _with_saved(node: Node, verb: str, state: CaptionState) -> Sentence:
+    slots = [state.slot(slot) for slot in _kept(node)]
+    words = state.node(node.id)
+    return Sentence(words, verb, listed(slots, FEW, "saved tensor")) if slots else words
+
+
+def _result(nodes: list[Node], state: CaptionState) -> Sentence:
+    """Which tensor came out of many nodes."""
+    made = {node.id for node in nodes}
+    rows = map(state.row, state.history.changed(state.step.index))
+    infos = [info for info in rows if info and info.node in made and info.name]
+    if not infos:
+        return Sentence()
+    last = min(infos, key=lambda info: int(info.id[1:]))
+    return say("; {} is the output of {}", state.tensor(last.id), state.node(last.node or ""))
+
+
+def _unrecorded(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    """Operations that left no node although one could expect it, each reason once."""
+    reasons: dict[str, list[Operation]] = {}
+    for event in events:
+        if isinstance(event, Operation) and event.reason and not event.recomputed:
+            reasons.setdefault(event.reason, []).append(event)
+    for reason, found in reasons.items():
+        first, more = found[0], len(found) - 1
+        others = f" and {formatting.plural(more, 'other call')}" if more else ""
+        verb = "are" if more else "is"
+        if reason in ("no input requires grad", "unknown"):
+            if len(reasons) == 1 and not state.fresh and not _writes(events):
+                why = REASONS[reason].short if reason in REASONS else reason
+                yield Sentence(f"{clean(first.name)}{others} {verb} not recorded: {why}")
+        elif reason in CALLS_THAT_CUT:
+            made = {operand.tensor for operand in first.outputs}
+            read = [o.tensor for o in first.inputs if o.tensor not in made]
+            source = next((say(" of {}", state.tensor(k)) for k in read if state.row(k)), "")
+            words = f"{others} {verb} not recorded: {REASONS[reason].short}"
+            yield Sentence(call_words(first), source, words)
+
+
+def _writes(events: Sequence[Event]) -> bool:
+    return any(isinstance(event, (Write, Clipped)) for event in events)
+
+
+def _savers(event: Write, state: CaptionState) -> Sentence:
+    """Nodes that had saved what was written."""
+    found: list[Sentence] = []
+    fresh = state.fresh
+    for key in state.history.changed(state.step.index):
+        node = None if key in fresh else state.node_row(key)
+        for slot in node.saved if node else ():
+            known = slot.tensor or slot.view_of
+            if slot.state == "modified" and known in event.tensors:
+                found.append(say("{} had saved it at v{}", state.node(key), slot.saved_version))
+                break
+    return say("; {}", listed(found, FEW, "other node")) if found else Sentence()
+
+
+def _written(event: Write, state: CaptionState) -> Sentence:
+    through = f" through {event.through}" if event.through else ""
+    words = [f"{clean(event.by)} wrote {clean(event.name)} in place{through}"]
+    if event.before is not None and event.after is not None and event.before != event.after:
+        words.append(f": version {event.before} became {event.after}")
+    others = [info for info in map(state.row, event.tensors) if info and info.name != event.name]
+    unaware = [state.tensor(info.id) for info in others if _same_version(info, state)]
+    aware = [state.tensor(info.id) for info in others if not _same_version(info, state)]
+    if aware:
+        verb = "shares" if len(aware) == 1 else "share"
+        words.append(say("; {} {} that memory and version", listed(aware, MOST), verb))
+    if unaware:
+        verb = "shares that memory but keeps its version" if len(unaware) == 1 else (
+            "share that memory but keep their version")  # fmt: skip
+        words.append(say("; {} {}: backward cannot notice", listed(unaware, MOST), verb))
+    elif event.before is not None and event.before == event.after:
+        words.append(f"; the version stays {event.after}: backward cannot notice")
+    return Sentence(*words, _savers(event, state))
+
+
+def _same_version(info: TensorInfo, state: CaptionState) -> bool:
+    """Whether the step left the version of a tensor as it was."""
+    before = state.history.tensor_at(info.id, state.step.index - 1)
+    if before is None:
+        return not state.is_alive(info.id)
+    return before.version == info.version
+
+
+def _stepped(event: OptimizerStepped, state: CaptionState) -> Iterator[Sentence]:
+    name = f"{clean(event.name)}.step()"
+    updated = listed([state.tensor(key) for key in event.updated], MOST)
+    yield say("{} updated {}", name, updated or "nothing")
+    if event.skipped:
+        names = listed([state.tensor(key) for key in event.skipped], MOST)
+        yield say("it passed over {}, whose .grad is None", names)
+
+
+def _grads(tensors: Iterable[str], state: CaptionState) -> Sentence:
+    return listed([say("{}.grad", state.tensor(key)) for key in tensors], MOST)
+
+
+def _zeroed(event: ZeroedGrad, state: CaptionState) -> Sentence:
+    call, names = f"{clean(event.name)}.zero_grad()", _grads(event.tensors, state)
+    if not names:
+        return Sentence(call, " found no .grad to take away")
+    if event.set_to_none:
+        return say("{} set {} to None", call, names)
+    return say("{} filled {} with 0", call, names)
+
+
+def _clipped(event: Clipped, state: CaptionState) -> Sentence:
+    name = clean(event.name)
+    found = _grads((key for key in event.tensors if key not in event.without), state)
+    verb = "is" if len(event.without) == 1 else "are"
+    empty = say("{} {} None", _grads(event.without, state), verb) if event.without else ""
+    if found:
+        return Sentence(f"{name} looked at ", found, ", but " if empty else "", empty)
+    return Sentence(f"{name} found no .grad to clip", ": " if empty else "", empty)
+
+
+def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    dead = [event for event in events if isinstance(event, Died)]
+    tensors = [info for event in dead for info in map(state.row, event.tensors) if info]
+    named = [state.tensor(info.id) for info in tensors if info.name]
+    nodes = [node for event in dead for node in map(state.node_row, event.nodes) if node]
+    inner = [state.node(node.id) for node in nodes if node.variable is None]
+    if named:
+        old = "an earlier " if _is_bound_again(tensors, state) else ""
+        yield say("{}{} died", old, listed(named, MOST))
+    if inner:
+        verb = "died too" if named else "died"
+        yield say("{} {}", listed(inner, FEW, "other node"), verb)
+
+
+def _is_bound_again(tensors: list[TensorInfo], state: CaptionState) -> bool:
+    """Whether another tensor has the name of one that died."""
+    names = filter(None, (info.name for info in tensors))
+    return any(state.history.named(name, state.step.index) for name in names)

@@ -1,0 +1,109 @@
+"""Words of captions that point at things: a step of a recording, and what led there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.events import BackwardStarted, Raised
+from gradviz.model.freed import freed_by
+from gradviz.model.history import History
+from gradviz.model.recording import Step
+from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.writes import writes_since_save
+from gradviz.view import formatting
+from gradviz.view.text import clean
+
+MOST: Final = 4
+"""Things that one list names before it counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionState:
+    """A step of a recording in words; what it speaks of may have died before.
+
+    Its sentences are clean: they are shown as they are.
+    """
+
+    history: History
+    step: Step
+
+    @property
+    def fresh(self) -> list[str]:
+        """Ids that began to exist at the step."""
+        return self.history.begun(self.step.index)
+
+    def node_row(self, key: str | None) -> Node | None:
+        """A node as it was last seen."""
+        return self.history.node(key, self.step.index)
+
+    def row(self, key: str | None) -> TensorInfo | None:
+        """A tensor as it was last seen."""
+        return self.history.tensor(key, self.step.index)
+
+    def is_alive(self, key: str) -> bool:
+        """Whether a node or tensor exists after the step."""
+        return self.history.is_alive(key, self.step.index)
+
+    def freed_by(self, node: str, raised: Raised) -> Sentence:
+        """Which backward, before the one that raised, freed the saved tensors of a node, if that
+        is known."""
+        until = self.step.index
+        for step, event in self.history.events(BackwardStarted, until):
+            if event.number == raised.backward:
+                until = step - 1
+        earlier = freed_by(node, self.history, until)
+        if earlier is None:
+            return Sentence()
+        return say("backward {} in {}", earlier.number, self._line(earlier.since))
+
+    def writer(self, slot: SavedTensor, node: Node) -> Sentence:
+        """What was the first to write a tensor since a node saved it, if that is known."""
+        writes = writes_since_save(slot, node, self.history, self.step.index)
+        if not writes:
+            return Sentence()
+        return say("{} in {}", clean(writes[0].by), self._line(writes[0].step))
+
+    def _line(self, step: int) -> Sentence:
+        return line(self.history.recording[step])
+
+    def tensor(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
+        """A tensor by its name, else by its id."""
+        info = self.row(key)
+        if info is None:
+            return Sentence(clean(otherwise))
+        return Sentence(Term(info.id, formatting.tensor_name(info)))
+
+    def node(self, key: str) -> Sentence:
+        """A node by torch's name; a leaf by its own name."""
+        node = self.node_row(key)
+        if node is None:
+            return Sentence(key)
+        if self.row(node.variable) is not None:
+            return self.tensor(node.variable)
+        return Sentence(Term(key, clean(node.name)))
+
+    def slot(self, slot: SavedTensor) -> Sentence:
+        """``self = b @v0``."""
+        version = "" if slot.saved_version is None else f" @v{slot.saved_version}"
+        known = slot.tensor or slot.view_of
+        if self.row(known) is None:
+            return Sentence(clean(slot.name), version)
+        view = "view of " if slot.view_of else ""
+        return say("{} = {}{}{}", clean(slot.name), view, self.tensor(known), version)
+
+
+def line(step: Step) -> Sentence:
+    """``line 4``, with the name of the code unless it is the recorded code itself."""
+    if step.line is None:
+        return Sentence("the code")
+    place = step.facts.code
+    where = f" of {clean(step.code.name)}" if place and step.code is not None else ""
+    return Sentence(Term(f"line:{place}:{step.line}", f"line {step.line}"), where)
+
+
+def source_of(step: Step) -> str:
+    """The text of the line of a step, empty if it is not known."""
+    code, number = step.code, step.line
+    return "" if code is None or number is None else clean(code.line(number))

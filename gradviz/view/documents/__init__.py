@@ -1,0 +1,1 @@
+"""What the browser gets: one JSON document per picture, recording, report and explanation."""

@@ -1,0 +1,95 @@
+"""What the browser gets of an explanation: its card, as plain data.
+
+``widgets/src/card_wire.ts`` describes the same fields for the front end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradviz.model.explanation import CodeLine, Explanation
+from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence
+from gradviz.view.explanations.fields import (
+    changes_of,
+    explained,
+    fields_of,
+    title,
+)
+from gradviz.view.explanations.links import Links
+from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.text import clean, cleaned
+
+
+def card_of(explanation: Explanation) -> dict[str, Any]:
+    """The card of an explanation.
+
+    Examples:
+        >>> card = card_of(Explanation("not a scalar", "RuntimeError", "loss has shape (2,)"))
+        >>> card["tone"], card["title"], card["what"]
+        ('error', 'RuntimeError', ['loss has shape (2,)'])
+    """
+    links = Links(explanation)
+    culprit = explanation.cause.at if explanation.cause else None
+    return {
+        "tone": "error" if explanation.raised else "warning",
+        "title": title(explanation),
+        "kind": clean(explanation.kind),
+        "what": segments(cleaned(explanation.what)),
+        "why": segments(cleaned(explanation.why)),
+        "fields": [
+            {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
+            for field in fields_of(explanation, links)
+        ],
+        "cures": [
+            {
+                "does": str(cleaned(cure.does)),
+                "changes": [
+                    {"where": segments(change.where), "code": "\n".join(change.lines)}
+                    for change in changes_of(cure, links)
+                ],
+            }
+            for cure in explanation.cures
+        ],
+        "culprit_line": _line(culprit, links),
+        "culprit_step": None if culprit is None else culprit.step,
+        "noticed_line": _line(explanation.noticed, links),
+        "text": explanation_text(explanation),
+    }
+
+
+def cards(recording: Recording) -> dict[int, dict[str, Any]]:
+    """What the views of steps have besides because of explanations: ``cards`` and ``ticks``."""
+    found: dict[int, dict[str, Any]] = {}
+    for step, group in explained(recording).items():
+        found.setdefault(step, {})["cards"] = [card_of(one) for one in group]
+        if any(one.is_silent for one in group):
+            _tick(found, step, "warning")
+        for one in group:
+            culprit = one.cause.at if one.cause else None
+            if culprit is not None and culprit.step is not None and culprit.step != step:
+                _tick(found, culprit.step, "culprit")
+    return found
+
+
+def segments(sentence: Sentence) -> list[Any]:
+    """A clean sentence for the browser: text, and terms with what they lead to."""
+    found: list[Any] = []
+    for part in sentence.parts:
+        if isinstance(part, str):
+            found.append(part)
+        else:
+            step = {} if part.step is None else {"step": part.step}
+            found.append({"id": part.id, "text": part.text} | step)
+    return found
+
+
+def _tick(found: dict[int, dict[str, Any]], step: int, name: str) -> None:
+    ticks = found.setdefault(step, {}).setdefault("ticks", [])
+    if name not in ticks:
+        ticks.append(name)
+
+
+def _line(at: CodeLine | None, links: Links) -> dict[str, int] | None:
+    place = None if at is None else links.place(at)
+    return None if at is None or place is None else {"code": place, "line": at.line or 0}

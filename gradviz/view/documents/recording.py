@@ -1,0 +1,171 @@
+"""What the browser gets of a recording: one JSON document, in which a step is what changes.
+
+``widgets/src/wire.ts`` describes the same fields for the front end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from gradviz.model.errors import OptionError
+from gradviz.model.recording import Recording
+from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
+from gradviz.view.captions.caption import captions
+from gradviz.view.documents.explanation import cards, segments
+from gradviz.view.documents.graph import (
+    FORMAT,
+    LARGE,
+    legend,
+)
+from gradviz.view.element import classes_of
+from gradviz.view.graph.highlights import highlight_legend
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.outlines.graph import COLUMNS
+from gradviz.view.outlines.recording import recording_outline, recording_title, summary
+from gradviz.view.text import clean
+
+TICKS: Final = {
+    "hook": "hook",
+    "accumulate": "accumulate",
+    "freed": "free",
+    "error": "error",
+    "backward": "backward",
+}
+"""Marks on the timeline by kind of step."""
+
+
+def recording_document(
+    recording: Recording,
+    step: int | None = None,
+    stops: Iterable[int] = (),
+    options: DrawOptions = DEFAULT,
+    *,
+    room: int = LARGE,
+    animation: Animation | None = None,
+) -> dict[str, Any]:
+    """Everything the player shows of a recording, without a kernel.
+
+    Args:
+        recording: What is shown.
+        step: The step shown first, counted from the end if negative; if not given the error, if
+            there is one, else the first step.
+        stops: Steps that the author marked.
+        options: How it is drawn.
+        room: Bytes above which ``"json"`` is left out.
+        animation: The stage, if it has been built.
+
+    Raises:
+        OptionError: If there is no such step.
+    """
+    opening = opening_step(recording, step)
+    marked = [check_step(recording, stop, "stops") for stop in stops]
+    animation = animation or Animation(recording, options)
+    looks = (look for looks in animation.elements.values() for look in looks if look is not None)
+    used = classes_of(looks)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "recording",
+        "title": recording_title(recording),
+        "summary": f"{recording_title(recording)}: {summary(recording)}",
+        "text": recording_outline(recording),
+        "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
+        "open": opening,
+        "stops": sorted(set(marked)),
+        "codes": [
+            {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
+            for c in recording.codes
+        ],
+        "elements": {key: list(looks) for key, looks in animation.written.items()},
+        "views": list(_views(recording, animation)),
+        "tensor_columns": list(TENSOR_COLUMNS),
+        "outline_columns": list(COLUMNS),
+        "links": {"lines": _made_at(recording)},
+        "legend": [*highlight_legend(animation.drawn_marks), *legend(used)],
+    }
+    text = _json(recording)
+    if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+        document["json"] = text
+    return document
+
+
+def opening_step(recording: Recording, step: int | None) -> int:
+    """The step that is shown first.
+
+    Raises:
+        OptionError: If there is no such step.
+    """
+    if step is not None:
+        return check_step(recording, step, "step")
+    error = recording.at_error
+    if error is not None:
+        return error.index
+    told = (i for i, facts in enumerate(recording.facts) if i and facts.level < 2)
+    return next(told, 0)
+
+
+def check_step(recording: Recording, step: object, option: str) -> int:
+    """The number of a step, counted from the start.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    last = len(recording) - 1
+    if isinstance(step, int) and not isinstance(step, bool) and -last - 1 <= step <= last:
+        return step % (last + 1)
+    example = "stops=[1, -1]" if option == "stops" else "step=-1"
+    raise OptionError(
+        f"{option}: this recording has no step {step!r}; its steps run from 0 to {last}, "
+        f"and {example} counts from the end"
+    )
+
+
+def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any]]:
+    """Each step: what it says, and what is different since the step before."""
+    explained = cards(recording)
+    items = marked_items(recording, animation.step_items, animation.marks)
+    for step, sentence, told, shown in zip(
+        recording.steps, captions(recording), animation.step_items, items, strict=True
+    ):
+        yield {
+            "kind": step.kind,
+            "level": step.level,
+            "line": step.line,
+            "code": step.facts.code,
+            "next_line": recording.history.next_line(step.index),
+            "node": step.node,
+            "caption": segments(sentence),
+            "sentence": str(sentence),
+            "tick": TICKS.get(step.kind, ""),
+            "at": animation.changes[step.index],
+            "saved": step.saved_bytes,
+            "memory": step.memory,
+            "backward": step.facts.backward,
+            "items": shown,
+            "tensors": told.tensors,
+            "rows": told.rows,
+            "summary": animation.summaries[step.index],
+            **explained.get(step.index, {}),
+        }
+
+
+def _made_at(recording: Recording) -> dict[str, list[str]]:
+    """Nodes and tensors by the line that made them: ``"0:4"``, code and line."""
+    history = recording.history
+    found: dict[str, list[str]] = {}
+    for key in sorted((*history.node_ids, *history.tensor_ids), key=lambda k: history.born(k) or 0):
+        step = recording.facts[history.born(key) or 0]
+        if step.line is not None and step.kind != "start":
+            found.setdefault(f"{step.code}:{step.line}", []).append(key)
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return [clean(line.expandtabs(4)) for line in text.rstrip("\n").split("\n")] if text else []
+
+
+def _json(recording: Recording) -> str:
+    """The recording as JSON, in a form that UTF-8 can always carry."""
+    return recording.to_json().encode("utf-8", "backslashreplace").decode()

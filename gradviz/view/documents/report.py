@@ -1,0 +1,130 @@
+"""What the browser gets of a report: sentences, tables, figures, and the picture with its marks.
+
+``widgets/src/report_wire.ts`` describes the same fields for the front end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
+from gradviz.model.report import Cell, Column, Report, Table
+from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
+from gradviz.view.export.report_json import report_json
+from gradviz.view.figures.figure import Figures
+from gradviz.view.graph.drawing import LIMIT
+from gradviz.view.graph.highlight_style import OVERLAYS
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.outlines.report import cell_text, left_out, report_text
+from gradviz.view.text import clean
+
+ROWS: Final = 2000
+"""How many rows of a table the browser gets; a line says how many it does not."""
+_LARGEST: Final = 1.7976931348623157e308
+
+
+def report_document(
+    findings: Report,
+    options: DrawOptions = DEFAULT,
+    figures: Figures = (),
+    *,
+    room: int = LARGE,
+) -> dict[str, Any]:
+    """Everything a widget or an HTML page shows of findings, without a kernel.
+
+    Args:
+        findings: What is shown.
+        options: How its graph is drawn.
+        figures: More pictures with their captions, which view has drawn.
+        room: Bytes above which ``"json"`` is left out.
+    """
+    title = clean(findings.title)
+    sentences = [clean(sentence) for sentence in findings.sentences]
+    drawn = _picture(findings, options)
+    shown = _places(findings.graph)
+    marks = _marks(findings.marks, shown)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "report",
+        "title": title,
+        "summary": f"{title}: {' '.join(sentences)}" if sentences else title,
+        "text": report_text(findings),
+        "svg": drawn["svg"] if drawn else figures[0][1].svg() if figures else "",
+        "legend": drawn["legend"] if drawn else [],
+        "sentences": sentences,
+        "tables": [_table(table, shown, marks) for table in findings.tables],
+        "marked": list(marks),
+        "figures": [{"caption": clean(caption), "svg": one.svg()} for caption, one in figures],
+        # Picture and legend stand above, once.
+        "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
+    }
+    text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
+    if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+        document["json"] = text
+    return document
+
+
+def _picture(findings: Report, options: DrawOptions) -> dict[str, Any] | None:
+    if findings.graph is None:
+        return None
+    return graph_document(findings.graph, options, marks=findings.marks, room=0)
+
+
+def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:
+    ids = [shown.get(_thing(key), "") for key in table.ids] or [""] * len(table.rows)
+    columns = [
+        {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns
+    ]
+    rows = []
+    for key, row in zip(ids[:ROWS], table.rows[:ROWS], strict=True):
+        cells = [_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+        rows.append({"id": key, "mark": marks.get(key, ""), "cells": cells})
+    return {
+        "caption": clean(table.caption),
+        "columns": columns,
+        "rows": rows,
+        "more": "".join(left_out(len(table.rows), ROWS)),
+    }
+
+
+def _cell(cell: Cell, column: Column) -> dict[str, Any]:
+    return {"text": cell_text(cell, column), "sort": _sort_key(cell)}
+
+
+def _sort_key(cell: Cell) -> str | int | float | None:
+    """What a cell is sorted by: JSON knows no nan, which is sorted like what is not known."""
+    if isinstance(cell, bool):
+        return int(cell)
+    if isinstance(cell, float):
+        return None if math.isnan(cell) else max(-_LARGEST, min(cell, _LARGEST))
+    return clean(cell) if isinstance(cell, str) else cell
+
+
+def _places(graph: Graph | None) -> dict[str, str]:
+    """Per id of a node or tensor what stands for it: a leaf's tensor is part of its node."""
+    if graph is None:
+        return {}
+    places = {info.id: info.id for info in graph.tensors}
+    for node in graph.nodes:
+        places[node.id] = node.id
+        if node.variable:
+            places[node.variable] = node.id
+    return places
+
+
+def _thing(key: str) -> str:
+    """The node of an edge or of a saved tensor."""
+    return key.partition(".")[0]
+
+
+def _marks(marks: Iterable[Highlight], places: dict[str, str]) -> dict[str, str]:
+    """Per node or tensor the word of the first mark on it, or on a part of it."""
+    found: dict[str, str] = {}
+    for mark in marks:
+        found.setdefault(places.get(_thing(mark.id), ""), OVERLAYS[mark.kind].word)
+    found.pop("", None)
+    return found

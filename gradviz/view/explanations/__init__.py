@@ -1,0 +1,1 @@
+"""An explanation with its fields, links and card."""

@@ -1,0 +1,132 @@
+"""An explanation as labelled fields whose words point at nodes, tensors and lines of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence, joined, say
+from gradviz.view.explanations.links import Links
+from gradviz.view.text import clean, cleaned
+
+WRONG: Final = "no error, but wrong"
+"""What stands in place of the name of an error where torch raised none."""
+CAUSES: Final = {
+    "write": "written before",
+    "backward": "earlier backward",
+    "cut": "graph cut",
+    "save": "saved in",
+    "other": "and",
+}
+"""Labels of causes other than the culprit."""
+AGAIN: Final = "written again"
+"""Label of a write that came after the culprit."""
+PLACES: Final = {"instead": "in place of", "before": "before", "after": "after"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A label with one or more values."""
+
+    name: str
+    values: tuple[Sentence, ...]
+    code: str = ""
+    """Source text that belongs to the first value."""
+
+
+def title(explanation: Explanation) -> str:
+    """Class of the exception, or that there was none."""
+    return clean(explanation.raised) if explanation.raised else WRONG
+
+
+def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
+    """Facts about an explanation, without what happened, why, and what cures it."""
+    if explanation.variables:
+        yield Field("variables", (joined(map(links.tensor, explanation.variables)),))
+    if explanation.saved:
+        yield Field("saved tensor", (_saved(explanation, links),))
+    elif explanation.node_name:
+        yield Field("node", (links.node,))
+    for place, cause in enumerate(explanation.causes):
+        name = _label(cause, explanation.causes[0]) if place else "culprit"
+        yield _cause(cause, name, links)
+    if (noticed := explanation.noticed) is not None:
+        name = "takes effect" if explanation.is_silent else "noticed"
+        yield Field(name, (links.line(noticed),), clean(noticed.text))
+    if explanation.already:
+        yield Field("already changed", tuple(map(cleaned, explanation.already)))
+    if explanation.unknown:
+        yield Field("not known", tuple(map(cleaned, explanation.unknown)))
+
+
+@dataclass(frozen=True, slots=True)
+class FixChange:
+    """One change that a cure makes."""
+
+    where: Sentence
+    """``in place of line 4``; empty if the code may stand anywhere."""
+    lines: tuple[str, ...]
+    """Python to type; nothing where a line is taken out."""
+
+
+def changes_of(cure: Cure, links: Links) -> tuple[FixChange, ...]:
+    """What is to be changed, all of it."""
+    return tuple(_change(one, links) for one in (cure, *cure.also) if one.code or one.line)
+
+
+def _change(cure: Cure, links: Links) -> FixChange:
+    lines = tuple(code_lines(cure.code)) if cure.code.strip() else ()
+    if cure.line is None or cure.how not in PLACES:
+        return FixChange(Sentence(), lines)
+    place = PLACES[cure.how] if lines else "without"
+    return FixChange(say("{} {}", place, links.line(links.known_line(cure.line))), lines)
+
+
+def code_lines(code: str) -> list[str]:
+    """Python to type, line by line, as data."""
+    return [clean(line.expandtabs(4)) for line in code.rstrip("\n").split("\n")]
+
+
+def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
+    """The explanations of a recording by the step at which they were noticed.
+
+    Of an error that is not autograd's nothing is known but its name, which the caption tells.
+    """
+    found: dict[int, tuple[Explanation, ...]] = {}
+    for one in recording.explanations:
+        is_empty = one.kind == "other" and not (one.causes or one.already or one.node)
+        if one and one.step is not None and not is_empty:
+            found[one.step] = (*found.get(one.step, ()), one)
+    return found
+
+
+def _saved(explanation: Explanation, links: Links) -> Sentence:
+    """``result of ExpBackward0, saved @v0, now @v1``."""
+    words = [Sentence(clean(explanation.saved or ""))]
+    if explanation.node_name:
+        words.append(say(" of {}", links.node))
+    if explanation.saved_version is not None:
+        words.append(say(", saved @v{}", explanation.saved_version))
+    if explanation.current_version is not None:
+        words.append(say(", now @v{}", explanation.current_version))
+    return Sentence(*words)
+
+
+def _label(cause: Cause, culprit: Cause) -> str:
+    """What a cause other than the culprit is called; a write by whether it came later."""
+    if cause.kind != "write":
+        return CAUSES[cause.kind]
+    steps = [one.at.step for one in (culprit, cause) if one.at and one.at.step is not None]
+    is_later = steps == sorted(steps) if len(steps) == 2 else culprit.kind == "write"
+    return AGAIN if is_later else CAUSES["write"]
+
+
+def _cause(cause: Cause, name: str, links: Links) -> Field:
+    what = cleaned(cause.what)
+    if cause.at is None:
+        return Field(name, (what or Sentence("not known"),))
+    values = (links.line(cause.at), what)
+    return Field(name, tuple(filter(None, values)), clean(cause.at.text))

@@ -1,0 +1,1 @@
+"""Files: SVG, PNG, PDF, DOT, HTML, JSON, CSV."""

@@ -1,0 +1,118 @@
+"""A picture as a file: the ending of its name says which kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from gradviz.model.errors import GradvizError, OptionError
+from gradviz.model.graph import Graph
+from gradviz.view.documents.graph import graph_json
+from gradviz.view.export.dot import to_dot
+from gradviz.view.export.page import to_page
+from gradviz.view.graph.drawing import draw
+from gradviz.view.graph.layout_program import run_dot
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.style import PNG_FONT
+
+FONTS: Final = Path(__file__).parent / "fonts"
+SCALE: Final = 2.0
+"""Pixels of a PNG per pixel of the SVG."""
+PIXELS: Final = 60_000_000
+"""Larger PNGs are made at a smaller scale."""
+
+
+def save(
+    graph: Graph | Any,
+    path: str | os.PathLike[str],
+    options: DrawOptions = DEFAULT,
+) -> None:
+    """Write a graph to a file, the same bytes for the same graph.
+
+    Args:
+        graph: A graph, or what :func:`gradviz.show` returned.
+        path: Where to; ``.svg``, ``.png``, ``.pdf``, ``.dot``, ``.json`` or ``.html``. The HTML
+            is one file that works without a network and without a kernel.
+        options: How it is drawn.
+
+    Raises:
+        OptionError: If the ending is none of these.
+        GraphvizNotFoundError: For PDF, if the program ``dot`` is not installed.
+
+    Examples:
+        >>> import tempfile
+        >>> from gradviz.model import Graph, Node
+        >>> graph = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(graph, Path(folder, "sin.json"))
+        ...     Graph.from_json(Path(folder, "sin.json").read_text()) == graph
+        True
+    """
+    ending = Path(path).suffix.lower()
+    write = WRITERS.get(ending)
+    if write is None:
+        raise OptionError(
+            f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+            f"a picture can be saved as {', '.join(WRITERS)}"
+        )
+    known = graph if isinstance(graph, Graph) else graph.graph
+    Path(path).write_bytes(write(known, options))
+
+
+def to_png(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
+    """The picture as PNG on white, with text in a font that comes along.
+
+    Raises:
+        GradvizError: If the package ``resvg-py`` is not installed.
+    """
+    return svg_to_png(draw(graph, options, variables=False))
+
+
+def svg_to_png(svg: str) -> bytes:
+    """A picture as PNG; its colours must not be variables.
+
+    Raises:
+        GradvizError: If the package ``resvg-py`` is not installed.
+    """
+    try:
+        from resvg_py import svg_to_bytes
+    except ImportError as error:
+        raise GradvizError(
+            "PNG needs the package resvg-py: pip install resvg-py. The formats .svg and .html "
+            "need nothing more."
+        ) from error
+    width, height = map(float, svg.split('viewBox="0 0 ')[1].split('"')[0].split())
+    return bytes(
+        svg_to_bytes(
+            svg_string=svg,
+            background="#ffffff",
+            zoom=min(SCALE, (PIXELS / (width * height)) ** 0.5),
+            # Other scripts need the fonts of the machine, which take a while to find.
+            skip_system_fonts=all(ord(sign) < 0x180 or sign in "…·×→≠Σ∂∅⚠" for sign in svg),
+            font_files=[str(font) for font in sorted(FONTS.glob("*.ttf"))],
+            font_family=PNG_FONT,
+            monospace_family=PNG_FONT,
+        )
+    )
+
+
+def to_pdf(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
+    """The picture as PDF, drawn by the program ``dot``.
+
+    Raises:
+        GraphvizNotFoundError: If that is not installed.
+    """
+    return run_dot(to_dot(graph, options), "pdf")
+
+
+WRITERS: Final[dict[str, Callable[[Graph, DrawOptions], bytes]]] = {
+    ".svg": lambda graph, options: draw(graph, options).encode(),
+    ".png": to_png,
+    ".pdf": to_pdf,
+    ".dot": lambda graph, options: to_dot(graph, options).encode(),
+    ".json": lambda graph, _: (graph_json(graph) + "\n").encode(),
+    ".html": lambda graph, options: to_page(graph, options).encode(),
+}
+"""What can be saved, by ending."""

@@ -1,0 +1,137 @@
+"""One HTML file that shows a graph interactively, offline and without a kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from gradviz.model.errors import GradvizError
+from gradviz.model.graph import Graph
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.text import xml
+
+STATIC: Final = Path(__file__).parent / "static"
+
+# What stands still is in the page itself: without scripts, or when they fail, it stays.
+_PAGE: Final = Template("""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
+script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; --page: #fff; --text: #1c2128; }
+@media (prefers-color-scheme: dark) { :root { --page: #14171c; --text: #e6edf3; } }
+@media print { :root { --page: #fff; --text: #1c2128; } }
+body { margin: 0 auto; padding: 12px 16px 24px; background: var(--page); color: var(--text);
+  font: 14px/1.5 system-ui, sans-serif; }
+h1 { margin: 0 0 2px; font-size: 18px; }
+h1, body > p { overflow-wrap: anywhere; }
+body > p { margin: 0 0 12px; }
+.gradviz-page { overflow-x: auto; }
+body > details { margin-top: 16px; }
+pre { overflow-x: auto; font: 12px/1.5 $font; }
+</style>
+<style>$css</style>
+</head>
+<body>
+<h1>$title</h1>
+$summary<main class="gradviz-page" id="gradviz-page">
+$still</main>
+<details><summary>Outline</summary>
+<pre>$text</pre>
+</details>
+<script type="application/json" id="gradviz-state">$state</script>
+<script type="application/json" id="gradviz-code">$code</script>
+<script type="module">
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const page = document.getElementById("gradviz-page");
+const state = read("gradviz-state");
+const listeners = new Map();
+const model = {
+  get: (name) => state[name],
+  set: (name, value) => {
+    state[name] = value;
+    for (const listener of [...(listeners.get("change:" + name) ?? [])]) listener();
+  },
+  save_changes: () => {},
+  on: (event, listener) => {
+    listeners.set(event, [...(listeners.get(event) ?? []), listener]);
+  },
+  off: (event, listener) => {
+    listeners.set(event, (listeners.get(event) ?? []).filter((known) => known !== listener));
+  },
+};
+const address = URL.createObjectURL(new Blob([read("gradviz-code")], { type: "text/javascript" }));
+try {
+  const widget = (await import(address)).default;
+  const view = document.createElement("div");
+  await widget.initialize?.({ model });
+  await widget.render({ model, el: view, signal: new AbortController().signal });
+  page.replaceChildren(view);
+} finally {
+  URL.revokeObjectURL(address);
+}
+</script>
+</body>
+</html>
+""")
+
+
+def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
+    """The page as text, the same for the same graph.
+
+    Args:
+        graph: What it shows.
+        options: How it is drawn.
+
+    Raises:
+        GradvizError: If the front end is not built.
+    """
+    wire = graph_document(graph, options, room=10_000_000)
+    return page_of(wire, {"wire": wire, "engine_arrows": options.engine_arrows})
+
+
+def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> str:
+    """The page of a document.
+
+    Args:
+        wire: What is shown.
+        traits: Values of the widget's traits, the wire as it is to lie in the page.
+        still: HTML shown without scripts, which says all there is to say; if not given the
+            summary and the picture.
+
+    Raises:
+        GradvizError: If the front end is not built.
+    """
+    try:
+        code = (STATIC / "widget.js").read_text(encoding="utf-8")
+        css = (STATIC / "widget.css").read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
+    state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"} | traits
+    return _PAGE.substitute(
+        title=xml(wire["title"]),
+        summary="" if still else f"<p>{_summary(wire)}</p>\n",
+        still=still or wire["svg"],
+        text=xml(wire["text"]),
+        css=css.replace("</", "<\\/"),
+        font='ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',
+        state=_inert(state),
+        code=_inert(code),
+    )
+
+
+def _summary(wire: dict[str, Any]) -> str:
+    return xml(wire["summary"].removeprefix(f"{wire['title']}: "))
+
+
+def _inert(data: Any) -> str:
+    """JSON that cannot end its script element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,66 @@
+"""A report as HTML without style or script: for notebooks that are not trusted, and for pages
+before their script runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gradviz.view.outlines.report import left_out
+from gradviz.view.text import xml
+from gradviz.view.widgets.base import image_html
+
+ROWS: Final = 400
+"""How many rows of a table stand in HTML that only waits for the widget."""
+
+
+def report_html(wire: Mapping[str, Any], *, images: bool = True) -> str:
+    """Sentences, picture, figures and tables of a report, all text escaped.
+
+    Args:
+        wire: As ``gradviz.view.documents.report`` wrote it.
+        images: Pictures as data images, the only form that a notebook that is not trusted shows;
+            else as SVG elements.
+    """
+    return "\n".join(_parts(wire, images)) + "\n"
+
+
+def _parts(wire: Mapping[str, Any], images: bool) -> Iterator[str]:
+    if images:
+        yield f"<p><strong>{xml(wire['title'])}</strong></p>"
+    if wire["sentences"]:
+        yield f"<ul>{''.join(f'<li>{xml(words)}</li>' for words in wire['sentences'])}</ul>"
+    yield from map(_table, wire["tables"])
+    if wire["picture"]:
+        summary = wire["picture"]["summary"]
+        yield image_html(wire["svg"], summary) if images else wire["svg"]
+    for figure in wire["figures"]:
+        caption, svg = figure["caption"], figure["svg"]
+        yield f"<p>{xml(caption)}</p>"
+        yield image_html(svg, caption) if images else svg
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    heads = "".join(
+        f'<th scope="col"{_at(column)}>{xml(column["name"])}</th>' for column in table["columns"]
+    )
+    rows = "".join(
+        f"<tr>{''.join(_cells(row['cells'], table['columns']))}</tr>"
+        for row in table["rows"][:ROWS]
+    )
+    more = table["more"] or "".join(left_out(len(table["rows"]), ROWS))
+    return (
+        f"<table><caption>{xml(table['caption'])}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        + (f"<p>{xml(more)}</p>" if more else "")
+    )
+
+
+def _cells(cells: list[dict[str, Any]], columns: list[dict[str, Any]]) -> Iterator[str]:
+    for cell, column in zip(cells, columns, strict=True):
+        yield f"<td{_at(column)}>{xml(cell['text'])}</td>"
+
+
+def _at(column: Mapping[str, Any]) -> str:
+    side = "right" if column["kind"] in ("number", "bytes") else "left"
+    return f' style="text-align:{side}"'

@@ -1,0 +1,1 @@
+"""Drawn figures of a report: memory over time, and who keeps it."""

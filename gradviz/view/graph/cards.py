@@ -1,0 +1,288 @@
+"""From a graph to its cards: what stands on each, and how it is shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from gradviz.model.facts import (
+    Fact,
+    NodeFacts,
+    SlotFacts,
+    TensorFacts,
+    TensorKey,
+    Values,
+    argument_of,
+)
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import aria as sentences
+from gradviz.view import formatting, inspector
+from gradviz.view.graph.card_parts import Block, Card, Line, Port
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
+from gradviz.view.text import cells, clean, shorten
+
+ROOM: Final = 38
+"""Characters of a line before it is shortened."""
+DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
+"""How names of saved numbers end that stay off the card."""
+FEW: Final = 6
+"""Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
+
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
+    "shape",
+    "dtype",
+    "device",
+    "output",
+    "view",
+    "inference",
+    "version",
+)
+"""Facts in the first line of a tensor."""
+PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "version": "versions"}
+"""The part of the picture that such a fact belongs to, if one can hide it."""
+
+
+def node_card(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Card:
+    """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
+    variable = graph_index.tensors.get(node.variable or "")
+    tags = graph_index.tags.get(node.id, ()) if "tags" in parts else ()
+    if variable is not None:
+        own = graph_index.of_node(node)["own hooks"].parts
+        blocks, css = [*_leaf_blocks(variable, own, graph_index, parts)], "gv-node gv-leaf"
+    else:
+        blocks, css = [*_node_blocks(node, graph_index, parts)], "gv-node"
+    blocks += [_tag(tag, graph_index, parts) for tag in tags[:FEW]]
+    blocks += _more(len(tags) - FEW, "tensor")
+    chip = "leaf" if variable is not None else ""
+    chip = node.state if node.state in ("freed", "packed", "opaque") and "saved" in parts else chip
+    return Card(
+        id=node.id,
+        css=f"{css} {NODE_CSS[node.state]}",
+        blocks=tuple(blocks),
+        title=_title(node, graph_index),
+        aria=sentences.of_node(node, graph_index),
+        inputs=inputs_of(node),
+        outputs=outputs_of(node.id, node.output_shapes, graph_index),
+        chip=chip,
+        tensor=node.variable or "",
+    )
+
+
+def tensor_card(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Card:
+    """The card of a tensor that has no place in the graph."""
+    facts = graph_index.of_tensor(info)
+    state = facts.short("requires_grad", *(("place",) if info.requires_grad else ()))
+    return Card(
+        id=info.id,
+        css="gv-tensor",
+        blocks=(
+            Block("title", (Line(shorten(facts["name"].words, 30), "gv-title", SIZES["title"]),)),
+            Block("text", (_muted(", ".join(state)), *_facts(facts, parts))),
+        ),
+        title=sentences.of_tensor(info, graph_index),
+        aria=sentences.of_tensor(info, graph_index),
+    )
+
+
+def waiting_leaf_card(
+    node_id: str, variable: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]
+) -> Card:
+    """The card of a leaf at a step where no ``AccumulateGrad`` of it exists."""
+    title, text = _leaf_blocks(variable, (), graph_index, parts)
+    requires = graph_index.of_tensor(variable)["requires_grad"]
+    state = "in no graph now" if requires.value else requires.short
+    lines = (*text.lines[:-1], Line(state, "gv-muted"))
+    return Card(
+        id=node_id,
+        css="gv-node gv-leaf gv-waiting",
+        blocks=(title, replace(text, lines=lines)),
+        title=sentences.of_tensor(variable, graph_index),
+        aria=f"{sentences.of_tensor(variable, graph_index)}, {state}",
+        outputs=outputs_of(node_id, (), graph_index),
+        chip="leaf" if variable.is_leaf else "",
+        tensor=variable.id,
+    )
+
+
+def more_card(count: int) -> Card:
+    """The stub that stands for nodes that are not drawn."""
+    text = f"… {formatting.plural(count, 'more node')} not drawn"
+    block = Block("text", (Line(text, "gv-muted"),))
+    return Card(id="more", css="gv-more", blocks=(block,), title=text, aria=text)
+
+
+def _title(node: Node, graph_index: GraphIndex) -> str:
+    """The texts that the card shortens, whole."""
+    name, room = graph_index.node_name(node.id), 30 if node.variable else 44
+    others = [node.source or "", f"in {node.module or ''}", *(node.formula or "").split("\n")]
+    lines = [clean(line) for line in others if cells(line) > ROOM]
+    return "\n".join((name, *lines)) if lines or cells(name) > room else ""
+
+
+def _node_blocks(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Iterator[Block]:
+    facts = graph_index.of_node(node)
+    yield Block("title", (Line(shorten(facts["name"].words, 44), "gv-title", SIZES["title"]),))
+    has_tags = "tags" in parts and node.id in graph_index.tags
+    lines = []
+    if "source" in parts:
+        lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
+        lines += [_muted(text) for text in facts.short("module")]
+    if "formula" in parts:
+        lines += _formula(facts)
+    if "values" in parts:
+        # Sizes and options kept from the forward say little; outline and details have them.
+        told = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
+        pairs = ", ".join(part.short for part in told)
+        lines += [_muted(pairs)] if pairs else []
+    if "shapes" in parts and not has_tags:
+        lines += [_muted(text) for text in facts.short("shapes")]
+    lines += _hooks(facts["own hooks" if has_tags else "hooks"].parts, parts)
+    if lines:
+        yield Block("text", tuple(lines))
+    if "saved" in parts:
+        there = [(i, s) for i, s in enumerate(facts.saved) if s["state"].value != "none"]
+        for place, slot in there[:FEW]:
+            yield _pocket(f"{node.id}.saved.{place}", slot, parts)
+        yield from _more(len(there) - FEW, "saved tensor")
+
+
+def _muted(text: str) -> Line:
+    return Line(shorten(text, ROOM), "gv-muted")
+
+
+def _formula(facts: NodeFacts) -> list[Line]:
+    rows = [part.short for part in facts["derivative"].parts]
+    lines = [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
+    if len(lines) > 3:
+        lines[2:] = [Line(f"… {len(lines) - 2} more lines", "gv-muted")]
+    return lines
+
+
+def _pocket(data_id: str, slot: SlotFacts, parts: frozenset[str]) -> Block:
+    name, state = slot["name"].short, slot["state"]
+    facts = []
+    if state.value in ("held", "modified"):
+        facts += [slot["shape"].words] if "shapes" in parts else []
+        facts += slot.short("dtype", "device")
+    if state.value == "held" and "versions" in parts:
+        facts.append(state.short)
+    lines = [Line(_side_by_side(name, formatting.join(facts, " ")))]
+    if state.value == "modified":
+        lines.append(Line(shorten(state.short, ROOM), "gv-warn"))
+    elif state.value != "held":
+        lines = [Line(_side_by_side(name, state.short))]
+    return Block(
+        "pocket",
+        tuple(lines),
+        css=f"gv-pocket {POCKET_CSS[str(state.value)]}",
+        data_id=data_id,
+        title=f"saved tensor {slot['name'].words}: {inspector.saved_words(slot)}",
+    )
+
+
+def _side_by_side(name: str, facts: str) -> str:
+    facts = shorten(facts, ROOM - 12)
+    return f"{shorten(name, max(12, ROOM - 2 - len(facts)))}  {facts}".rstrip()
+
+
+def _leaf_blocks(
+    variable: TensorInfo, own: tuple[Fact, ...], graph_index: GraphIndex, parts: frozenset[str]
+) -> Iterator[Block]:
+    """Blocks of a leaf, with the hooks of its node that are not its own."""
+    facts = graph_index.of_tensor(variable)
+    name = shorten(facts["name"].words, 30)
+    yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
+    lines = [*_facts(facts, parts), *_grad(facts, parts), *_retains_grad(facts)]
+    lines += _hooks((*facts["hooks"].parts, *own), parts)
+    lines.append(Line("Σ AccumulateGrad", "gv-muted"))
+    yield Block("text", tuple(lines))
+
+
+def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Block:
+    facts = graph_index.of_tensor(info)
+    first, *lines = _facts(facts, parts, lead=shorten(facts["name"].words, 24))
+    lines += _retains_grad(facts)
+    if info.retains_grad or info.grad is not None:
+        lines += _grad(facts, parts)
+    lines += _hooks(facts["hooks"].parts, parts)
+    return Block(
+        "tag",
+        (first, *lines),
+        css="gv-tag",
+        data_id=info.id,
+        title=sentences.of_tensor(info, graph_index),
+    )
+
+
+def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterator[Line]:
+    """Shape, what is unusual, version and values: in one line if there is room."""
+    keys = [key for key in TENSOR_KEYS if PART_OF.get(key, "") in ("", *parts)]
+    words, values = " ".join(facts.short(*keys)), facts["values"]
+    text = values.short if "values" in parts else ""
+    room = ROOM - cells(lead)
+    together = formatting.join((words, text), " ")
+    if cells(together) <= room:
+        words, text = together, ""
+    if words or lead:
+        yield Line(shorten(words, room), "gv-muted", lead=lead)
+    if text and isinstance(values.value, Values):
+        fitting = formatting.numbers(values.value.values, values.value.shape, ROOM - 2)
+        yield _muted(f"= {fitting}")
+    for others in facts.short("sharing"):
+        yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
+
+
+def _retains_grad(facts: TensorFacts) -> list[Line]:
+    return [Line(text, icon="pin") for text in facts.short("retains_grad")]
+
+
+def _grad(facts: TensorFacts, parts: frozenset[str]) -> Iterator[Line]:
+    if "grad" in parts:
+        grad = facts["grad"]
+        yield Line(shorten(f"{grad.label} {grad.words}", ROOM))
+
+
+def _hooks(hooks: tuple[Fact, ...], parts: frozenset[str]) -> list[Line]:
+    if "hooks" not in parts:
+        return []
+    lines = [Line(formatting.fitted(h.label, h.words, ROOM), icon="pin") for h in hooks[:FEW]]
+    if len(hooks) > FEW:
+        lines.append(Line(f"… {len(hooks) - FEW} more hooks", "gv-muted"))
+    return lines
+
+
+def _more(count: int, thing: str) -> list[Block]:
+    if count <= 0:
+        return []
+    return [Block("text", (Line(f"… {formatting.plural(count, f'more {thing}')}", "gv-muted"),))]
+
+
+def inputs_of(node: Node) -> tuple[Port, ...]:
+    """A port per entry of ``next_functions``."""
+    crowded = len(node.next_functions) > FEW
+    named = any(node.arguments) and not crowded
+    ports = []
+    for slot, entry in enumerate(node.next_functions):
+        label = shorten(argument_of(node, slot) or str(slot), 14) if named else ""
+        if entry is None:
+            label = f"{label}: no grad" if label else ("∅" if crowded else "no grad")
+        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot))
+    return tuple(ports)
+
+
+def outputs_of(
+    node_id: str, shapes: tuple[tuple[int, ...] | None, ...], graph_index: GraphIndex
+) -> tuple[Port, ...]:
+    """A port per output that is used."""
+    used = graph_index.used_outputs.get(node_id, ())
+    several = len(shapes) > 1 or used[-1:] > (0,)
+    ports = []
+    for output_nr in used:
+        label = f"output {output_nr}" if several and len(used) <= FEW else ""
+        if output_nr in graph_index.roots.get(node_id, ()):
+            ports.append(Port(f"root · {label}" if label else "root", "gv-root", output_nr))
+        else:
+            ports.append(Port(label, "gv-port", output_nr))
+    return tuple(ports)

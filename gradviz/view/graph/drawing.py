@@ -1,0 +1,156 @@
+"""From a graph to SVG: cards are measured, Graphviz places them, this room draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.graph import Graph
+from gradviz.view import aria
+from gradviz.view.element import Element, style, svg, write_lines
+from gradviz.view.graph import cards, elements
+from gradviz.view.graph.card_parts import Card, Port
+from gradviz.view.graph.geometry import CardFrame, measure
+from gradviz.view.graph.layout import Direction, Layout, lay_out
+from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.style import css
+from gradviz.view.text import shorten
+
+LIMIT: Final = 400
+"""How many nodes are drawn; a stub says how many are not."""
+OUTSIDE: Final = 60
+"""How many tensors outside the graph are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLink:
+    """A link that is drawn: an entry of ``next_functions``, or a tensor saved from outside."""
+
+    link: Link
+    source: str
+    target: str
+    slot: int
+    is_edge: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything in a picture before it is placed."""
+
+    graph_index: GraphIndex
+    cards: tuple[Card, ...]
+    wires: tuple[DrawnLink, ...]
+
+
+def draw(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> str:
+    """Draw a graph as SVG text, the same bytes for the same graph.
+
+    Args:
+        graph: What is drawn; of more than 400 nodes the first 400.
+        options: How.
+        variables: Colours as CSS variables; ``False`` for programs that know none.
+
+    Raises:
+        GraphvizNotFoundError: If no layout engine is installed.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> svg = draw(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
+        >>> svg.count('class="gv-stub"')
+        1
+    """
+    return write_lines(picture(graph, options, variables=variables))
+
+
+def picture(
+    graph: Graph,
+    options: DrawOptions = DEFAULT,
+    graph_index: GraphIndex | None = None,
+    *,
+    variables: bool = True,
+) -> Element:
+    """The same as elements, to be marked before it is written; ``graph_index`` is that of the graph."""
+    scene = compose(graph, options.parts, graph_index)
+    links = [wire.link for wire in scene.wires]
+    spine = spines([card.id for card in scene.cards], links)
+    direction, arrows = options.direction, options.engine_arrows
+    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
+    boxes = [frame.box for frame in frames.values()]
+    layout = lay_out(boxes, links, direction, options.engine)
+    sheet = css(variables=variables, engine_arrows=arrows)
+    cards_drawn = (
+        elements.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
+    )
+    return svg(
+        (layout.width, layout.height),
+        aria.of_graph(scene.graph_index),
+        arrows,
+        (style(sheet), *_wires(scene, frames, layout, direction), *cards_drawn),
+    )
+
+
+def compose(graph: Graph, parts: frozenset[str], graph_index: GraphIndex | None = None) -> Scene:
+    """Decide what is in the picture: a card per node, tensor and stub, and the links."""
+    graph_index = graph_index or GraphIndex.of(graph, LIMIT)
+    made = {node.id: cards.node_card(node, graph_index, parts) for node in graph_index.nodes}
+    wires = [
+        DrawnLink(
+            Link(entry[0], _output(made[entry[0]], entry[1]), node.id, slot),
+            node.id,
+            entry[0],
+            slot,
+            True,
+        )
+        if entry[0] in made
+        else DrawnLink(Link("more", 0, node.id, slot), node.id, entry[0], slot, True)
+        for node in graph_index.nodes
+        for slot, entry in enumerate(node.next_functions)
+        if entry is not None
+    ]
+    shown = [t for t in graph_index.outside if "constants" in parts or t.requires_grad][:OUTSIDE]
+    for info in shown:
+        for node_id, name in graph_index.saved_by.get(info.id, ()):
+            port = _way_in(made, node_id, name)
+            wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id, port, False))
+    everything = [cards.tensor_card(info, graph_index, parts) for info in shown]
+    everything += made.values()
+    if len(graph) > LIMIT:
+        everything.append(cards.more_card(len(graph) - LIMIT))
+    return Scene(graph_index, tuple(everything), tuple(wires))
+
+
+def _output(card: Card, output_nr: int) -> int:
+    return next(i for i, port in enumerate(card.outputs) if port.slot == output_nr)
+
+
+def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
+    """The port where a tensor from outside enters: its argument's, else one of its own."""
+    from dataclasses import replace
+
+    card = made[node_id]
+    for place, port in enumerate(card.inputs):
+        if port.css == "gv-stub" and port.label == f"{shorten(name, 14)}: no grad":
+            return place
+    made[node_id] = replace(
+        card, inputs=(*card.inputs, Port(shorten(name, 14), "gv-port gv-extra", -1))
+    )
+    return len(card.inputs)
+
+
+def _wires(
+    scene: Scene, frames: dict[str, CardFrame], layout: Layout, direction: Direction
+) -> Iterator[Element]:
+    for wire, path in zip(scene.wires, layout.paths, strict=True):
+        head = frames[wire.link.head]
+        tail = frames[wire.link.tail]
+        yield elements.link(
+            path,
+            wire.source,
+            wire.target,
+            wire.slot if wire.is_edge else None,
+            elements.reach(tail, wire.link.tail_port, False, direction),
+            elements.reach(head, wire.link.head_port, True, direction),
+        )

@@ -1,0 +1,284 @@
+"""The elements of one card or one link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import hypot
+from typing import Final
+
+from gradviz.view.element import Element, Value
+from gradviz.view.graph.card_parts import Block, Line, Port
+from gradviz.view.graph.geometry import INSIDE, PAD, PILL, CardFrame, chip_width, port_place
+from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.text import plain, px, width_of
+
+ARROW: Final = (8.0, 3.4)
+"""Length and half width of an arrow head."""
+GLYPHS: Final = {
+    "done": "l2.5,3 4.5,-6",
+    "now": "m0,-4l7,4 -7,4z",
+    "next": "m0.5,-3.2l5.6,3.2 -5.6,3.2z",
+    "raised": "m0.5,-3.2l6.4,6.4m0,-6.4l-6.4,6.4",
+}
+"""A tick, a filled and an open triangle and a cross, from the middle of their left side."""
+
+
+class LinkCurve(str):
+    """Path data of a link, which knows the points that it is made of."""
+
+    __slots__ = ("points",)
+    points: Sequence[Point]
+    """Bézier control points between the boxes."""
+
+    @classmethod
+    def of(cls, path: Sequence[Point], tail: Point, head: Point) -> LinkCurve:
+        """A link along ``path``, which goes on so far inside the boxes at its ends."""
+        start, end = path[0], path[-1]
+        line = f"M{_pair((start[0] + tail[0], start[1] + tail[1]))}"
+        line += f"L{_pair(start)}C" if tail != (0, 0) else "C"
+        line += " ".join(map(_pair, path[1:]))
+        if head != (0, 0):
+            line += f"L{_pair((end[0] + head[0], end[1] + head[1]))}"
+        curve = cls(line)
+        curve.points = path
+        return curve
+
+
+def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
+    """A card with its ports, at its place."""
+    item = frame.card
+    attributes: dict[str, Value] = {"class": item.css}
+    if item.id != "more":
+        attributes |= {"id": f"gv-{item.id}", "data-id": item.id}
+    attributes |= {
+        "data-tensor": item.tensor or None,
+        "role": "img",
+        "aria-label": item.aria,
+        "transform": f"translate({px(place[0] + frame.left)} {px(place[1] + frame.top)})",
+    }
+    inside = [_title(item.title)] if item.title else []
+    radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
+    inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
+    if frame.band and "gv-tensor" not in item.css:
+        inside.append(_band(frame, radius))
+    left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
+    for block, top in zip(item.blocks, frame.tops, strict=True):
+        right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
+        inside += _block(block, left, top, frame.width - left - PAD - right)
+    edge = frame.width - 8
+    for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
+        if word:
+            inside.append(_chip(word, css, frame, edge))
+            edge -= chip_width(word) + 5
+    inside += _ports(frame, item.inputs, True, direction)
+    inside += _ports(frame, item.outputs, False, direction)
+    return Element("g", attributes, tuple(inside))
+
+
+def reach(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> Point:
+    """How far a link goes on inside the box, over the place a pill would take, to the card."""
+    ports = frame.card.inputs if is_input else frame.card.outputs
+    pill = ports[port].width if port < len(ports) else 0.0
+    if direction == "TB":
+        gap = frame.top if is_input else frame.top + frame.height - frame.box.height
+        return 0.0, 0.0 if pill else gap
+    inside = INSIDE - pill if pill else 0.0
+    if is_input:
+        return frame.left + inside, 0.0
+    return frame.left + frame.width - inside - frame.box.width, 0.0
+
+
+def link(
+    path: Sequence[Point],
+    source: str,
+    target: str,
+    slot: int | None,
+    tail: Point,
+    head: Point,
+    own_id: str = "",
+    css: str = "",
+    label: Element | None = None,
+) -> Element:
+    """A link with one arrow head at each end; the style sheet shows one of them.
+
+    Args:
+        path: Control points.
+        source: Node that holds the entry, or that saved.
+        target: Node that the entry points to, or the tensor that was saved.
+        slot: Place in ``next_functions``; ``None`` for a tensor saved from outside.
+        tail: How far the link goes on inside the box it leaves.
+        head: How far inside the box where it arrives.
+        own_id: Id of a link without a slot, which needs none in a picture of one moment.
+        css: More classes.
+        label: What belongs to it.
+    """
+    first = (path[0][0] + tail[0], path[0][1] + tail[1])
+    last = (path[-1][0] + head[0], path[-1][1] + head[1])
+    line = Element("path", {"d": LinkCurve.of(path, tail, head)})
+    if slot is None:
+        return Element(
+            "g",
+            {
+                "class": "gv-uses",
+                "id": own_id or None,
+                "data-source": source,
+                "data-tensor": target,
+                "aria-hidden": "true",
+            },
+            (line,),
+        )
+    into = _arrow(last, path[-2] if head == (0, 0) else path[-1], path)
+    back = _arrow(first, path[1] if tail == (0, 0) else path[0], path)
+    return Element(
+        "g",
+        {
+            "class": f"gv-edge {css}" if css else "gv-edge",
+            "id": f"gv-{source}.{slot}",
+            "data-source": source,
+            "data-target": target,
+            "data-slot": str(slot),
+            "aria-hidden": "true",
+        },
+        (
+            line,
+            Element("polygon", {"class": "gv-head gv-head-data", "points": into}),
+            Element("polygon", {"class": "gv-head gv-head-engine", "points": back}),
+            *([label] if label else ()),
+        ),
+    )
+
+
+def _arrow(tip: Point, before: Point, path: Sequence[Point]) -> str:
+    if tip == before:
+        before = path[0] if tip == path[-1] else path[-1]
+    dx, dy = tip[0] - before[0], tip[1] - before[1]
+    length = hypot(dx, dy) or 1.0
+    dx, dy = dx / length, dy / length
+    base = tip[0] - ARROW[0] * dx, tip[1] - ARROW[0] * dy
+    side = -dy * ARROW[1], dx * ARROW[1]
+    corners = (tip, (base[0] + side[0], base[1] + side[1]), (base[0] - side[0], base[1] - side[1]))
+    return " ".join(map(_pair, corners))
+
+
+def _pair(point: Point) -> str:
+    return f"{px(point[0])},{px(point[1])}"
+
+
+def _rect(x: float, y: float, width: float, height: float, radius: float, css: str = "") -> Element:
+    is_moved = bool(x or y)
+    return Element(
+        "rect",
+        {
+            "class": css or None,
+            "x": x if is_moved else None,
+            "y": y if is_moved else None,
+            "width": width,
+            "height": height,
+            "rx": radius or None,
+        },
+    )
+
+
+def _path(css: str | None, line: str) -> Element:
+    return Element("path", {"class": css, "d": line})
+
+
+def _title(words: str) -> Element:
+    return Element("title", {}, (words,))
+
+
+def _band(frame: CardFrame, radius: float) -> Element:
+    edge = 0.6
+    w, h, r = frame.width - edge, frame.band, px(radius - edge)
+    if h >= frame.height - 1:
+        return _rect(edge, edge, w - edge, frame.height - 2 * edge, radius - edge, "gv-band")
+    corner = f"a{r},{r} 0 0 1 {r}"
+    return _path(
+        "gv-band",
+        f"M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}"
+        f"H{px(frame.width - radius)}{corner},{r}V{px(h)}Z",
+    )
+
+
+def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element]:
+    if not block.framed:
+        yield from _lines(block.lines, x, top)
+        return
+    height = block.height - 2
+    inside = [_title(block.title), _rect(x, top, width, height, 3, "gv-box")]
+    if "gv-modified" in block.css:
+        inside.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
+    elif "gv-held" in block.css or block.kind == "tag":
+        inside.append(_path("gv-mark", f"M{px(x)},{px(top)}h3v{px(height)}h-3z"))
+    inside += _lines(block.lines, x + 10, top + 2.5)
+    yield Element("g", {"class": block.css, "data-id": block.data_id}, tuple(inside))
+
+
+def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
+    for line in lines:
+        baseline = top + line.height - (5.5 if line.height > 16 else 4)
+        start = x + 13 if line.icon else x
+        if line.icon == "pin":
+            stem = f"M{px(x + 4.5)},{px(baseline + 1)}v-4.5m-3,-3"
+            yield _path("gv-pin", f"{stem}a3,3 0 1 1 6,0a3,3 0 1 1 -6,0z")
+        elif line.icon == "bar":
+            yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
+        elif line.icon == "cut":
+            yield _path("gv-cut-sign", f"M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9")
+        yield _line(line, start, baseline)
+        top += line.height
+
+
+def _line(line: Line, x: float, y: float) -> Element:
+    if not line.lead:
+        return _text(line.text, x, y, line.size, line.css)
+    lead = Element("tspan", {"class": "gv-name"}, (line.lead,))
+    rest = (f" {line.text}",) if line.text else ()
+    return _text(line.whole, x, y, line.size, line.css, (lead, *rest))
+
+
+def _text(
+    text: str,
+    x: float,
+    y: float,
+    size: float,
+    css: str = "",
+    content: tuple[Element | str, ...] = (),
+) -> Element:
+    attributes: dict[str, Value] = {"class": css or None, "x": x, "y": y}
+    if not plain(text):
+        # Fonts for other scripts have other widths; these characters are fitted to their room.
+        attributes["textLength"] = width_of(text, size)
+        attributes["lengthAdjust"] = "spacingAndGlyphs"
+    return Element("text", attributes, content or (text,))
+
+
+def _chip(word: str, css: str, frame: CardFrame, edge: float) -> Element:
+    width = chip_width(word)
+    x, y = edge - width, frame.band - 21
+    inside, start = [_rect(x, y, width, PILL, 3)], x + 6
+    if word in GLYPHS:
+        inside.append(_path(None, f"M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"))
+        start += 12
+    return Element("g", {"class": css}, (*inside, _text(word, start, y + 11, 10)))
+
+
+def _ports(
+    frame: CardFrame, ports: Sequence[Port], is_input: bool, direction: Direction
+) -> Iterator[Element]:
+    """Pills on the rim, each half in the card."""
+    for number, port in enumerate(ports):
+        if not port.label:
+            continue
+        at = port_place(frame, number, is_input, direction)
+        x, y = at[0] - frame.left, at[1] - frame.top
+        width = port.width
+        if direction == "TB":
+            left, top = x - width / 2, y if is_input else y - PILL
+        else:
+            left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
+        attributes: dict[str, Value] = {"class": port.css}
+        if port.css == "gv-stub":
+            attributes |= {"data-source": frame.card.id, "data-slot": str(port.slot)}
+        pill = _rect(left, top, width, PILL, 7.5)
+        yield Element("g", attributes, (pill, _text(port.label, left + 6, top + 11, 10)))

@@ -1,0 +1,130 @@
+"""Sizes: how large a card is, and where its blocks and ports are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gradviz.view.graph.card_parts import STATUSES, Block, Card, Port
+from gradviz.view.graph.layout import Direction, LayoutBox, Point
+from gradviz.view.text import width_of
+
+PAD: Final = 10.0
+PILL: Final = 15.0
+"""Height of the pill that names a port."""
+INSIDE: Final = 6.0
+"""How far a pill reaches into its card."""
+CROWD: Final = 640.0
+"""Width that ports alone can give to a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardFrame:
+    """A measured card: its box with pills, and the card inside that box."""
+
+    card: Card
+    box: LayoutBox
+    left: float
+    top: float
+    width: float
+    height: float
+    band: float
+    """Height of the coloured band behind the title."""
+    tops: tuple[float, ...]
+    """Upper edge of each block, from the upper edge of the card."""
+
+
+def measure(card: Card, direction: Direction, spine: int = -1) -> CardFrame:
+    """Measure a card: nothing that is drawn on it can be larger than what is given here."""
+    down = direction == "TB"
+    above, below = _pills(card.inputs), _pills(card.outputs)
+    tops, height, band = _stack(card, INSIDE - 2 if above and down else 0.0)
+    height += INSIDE if below and down else 0.0
+    width = max(_wide(block, card) for block in card.blocks) + 2 * PAD
+    if down:
+        width = max(width, *(_spread(ports, 10.0) for ports in (card.inputs, card.outputs)))
+        top, bottom = (PILL - INSIDE if above else 0.0), (PILL - INSIDE if below else 0.0)
+        left = right = 0.0
+    else:
+        height = max(height, *(_tall(ports) for ports in (card.inputs, card.outputs)))
+        left, right = (max(0.0, size - INSIDE) for size in (above, below))
+        width += (INSIDE if above else 0.0) + (INSIDE if below else 0.0)
+        top = bottom = 0.0
+    box = LayoutBox(
+        card.id,
+        round(left + width + right, 1),
+        round(top + height + bottom, 1),
+        max(1, len(card.inputs)),
+        max(1, len(card.outputs)),
+        spine,
+    )
+    return CardFrame(
+        card, box, round(left, 1), round(top, 1), round(width, 1), round(height, 1), band, tops
+    )
+
+
+def port_place(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> Point:
+    """Where a link meets the box, from the box's upper left corner."""
+    share = frame.box.port(port, is_input)
+    if direction == "TB":
+        return share * frame.box.width, 0.0 if is_input else frame.box.height
+    return 0.0 if is_input else frame.box.width, share * frame.box.height
+
+
+def _pills(ports: tuple[Port, ...]) -> float:
+    return max((port.width for port in ports), default=0.0)
+
+
+def _spread(ports: tuple[Port, ...], gap: float) -> float:
+    widest = _pills(ports)
+    return len(ports) * (widest + gap) if widest else min(CROWD, len(ports) * 9.0)
+
+
+def _tall(ports: tuple[Port, ...]) -> float:
+    return len(ports) * (PILL + 3) if _pills(ports) else min(CROWD, len(ports) * 8.0)
+
+
+def _wide(block: Block, card: Card) -> float:
+    if block.kind != "title":
+        return block.width
+    chips = sum(chip_width(word) + 10 for word in (card.chip, card.status) if word)
+    return block.width + chips
+
+
+def chip_width(word: str) -> float:
+    """Width of a chip; those that say where backward is have a glyph before the word."""
+    return width_of(word, 10) + (24 if word in STATUSES else 12)
+
+
+def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
+    tops, y, band = [], start, 0.0
+    for block in card.blocks:
+        if block.kind == "title":
+            y += 3
+            tops.append(y)
+            y += block.height + 3
+            band = y
+        else:
+            # Without a band the lines of a tensor stand close to its title.
+            close = y == band and not block.framed and "gv-tensor" in card.css
+            y += -3 if close else 5 if block.framed or y == band else 1
+            tops.append(y)
+            y += block.height
+    return tuple(tops), y + (7 if y > band else 0), band
+
+
+def together(frames: Sequence[CardFrame]) -> list[CardFrame]:
+    """Frames of cards that stand at one place at different times: all in one box that fits."""
+    left, top = max(f.left for f in frames), max(f.top for f in frames)
+    right = max(f.box.width - f.left - f.width for f in frames)
+    bottom = max(f.box.height - f.top - f.height for f in frames)
+    width, height = max(f.width for f in frames), max(f.height for f in frames)
+    box = replace(
+        frames[0].box,
+        width=round(left + width + right, 1),
+        height=round(top + height + bottom, 1),
+        inputs=max(f.box.inputs for f in frames),
+        outputs=max(f.box.outputs for f in frames),
+    )
+    return [replace(f, box=box, left=left, top=top, width=width, height=height) for f in frames]

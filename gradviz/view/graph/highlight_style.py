@@ -1,0 +1,77 @@
+"""How the marks of findings look and what they are called: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gradviz.model.highlights import HighlightKind
+from gradviz.view.style import LegendEntry, coloured, for_media
+
+OVERLAYS: Final[dict[HighlightKind, LegendEntry]] = {
+    "culprit": LegendEntry("gv-culprit", "! culprit", "! culprit: what did it"),
+    "written": LegendEntry("gv-written", "≠ written", "≠ written: its memory was changed"),
+    "refused": LegendEntry("gv-refused", "× refused", "× refused: the error came from here"),
+    "cut": LegendEntry("gv-cut-here", "// cut", "// cut: the graph ends here"),
+    "unreached": LegendEntry("gv-unreached", "∅ unreached", "∅ unreached: it gets no gradient"),
+    "new": LegendEntry("gv-new", "+ new", "+ new: only in the graph after"),
+    "changed": LegendEntry("gv-changed", "Δ changed", "Δ changed: in both graphs, and different"),
+    "gone": LegendEntry("gv-gone", "− gone", "− gone: only in the graph before"),
+}
+"""Class, glyph with word, and sentence of the legend, in the order of the legend."""
+
+# Colours of differences are those of the root's pill: no other mark is a dark patch. A line is
+# told from others without its colour by its dashes.
+_BADGE: Final = """
+.gv-badge>rect{fill:$root;stroke:$card;stroke-width:1}
+.gv-badge>text{font-size:10px;font-weight:600;fill:$root-ink}
+"""
+_LINES: Final[dict[HighlightKind, tuple[str, str]]] = {
+    "culprit": ("$modified", "none"),
+    "written": ("$modified", "9 3"),
+    "refused": ("$cut", "none"),
+    "cut": ("$cut", "6 4"),
+    "unreached": ("$muted", "2 4"),
+    "new": ("$ink", ""),
+    "changed": ("$ink", ""),
+    "gone": ("$muted", "7 5"),
+}
+"""Colour of the line and its dashes; ``""`` leaves those of what is marked."""
+_HOLLOW: Final = ("written", "cut", "unreached", "gone")
+"""Badges with the colour as rim and word instead of as ground."""
+
+
+def rules(kinds: Iterable[HighlightKind], *, variables: bool = True) -> str:
+    """The style sheet for these kinds.
+
+    Args:
+        kinds: Which marks there are.
+        variables: Colours as CSS variables, with rules for print and forced colours; without,
+            plain colours of a light page.
+    """
+    text = "".join((_BADGE, *map(_rules_of, kinds)))
+    rules, used = coloured(text, variables=variables)
+    return f"{rules}{for_media(used)}\n" if variables else rules
+
+
+def _rules_of(kind: HighlightKind) -> str:
+    css = OVERLAYS[kind].css
+    colour, dashes = _LINES[kind]
+    dash = f";stroke-dasharray:{dashes}" if dashes else ""
+    line = f"stroke:{colour};stroke-width:%s{dash}"
+    found = [
+        f".{css}>.gv-card{{{line % 2.6}}}",
+        f".gv-pocket.{css}>.gv-box,.gv-tag.{css}>.gv-box{{{line % 2}}}",
+        f".gv-edge.{css}>path,.gv-uses.{css}>path{{{line % 2.6}}}",
+        f".gv-stub.{css}>rect,.gv-stub.{css}>path{{{line % 2}}}",
+    ]
+    if kind == "gone":
+        found.append(f".{css}>.gv-band{{fill:none}}")
+        found.append(f".{css} text{{fill:$muted}}")
+    if kind in _HOLLOW:
+        found.append(f".gv-badge.{css}-badge>rect{{fill:$card;stroke:{colour};stroke-width:1.6}}")
+        found.append(f".gv-badge.{css}-badge>text{{fill:{colour}}}")
+    elif colour != "$ink":
+        found.append(f".gv-badge.{css}-badge>rect{{fill:{colour}}}")
+        found.append(f".gv-badge.{css}-badge>text{{fill:$card}}")
+    return "\n".join((*found, ""))

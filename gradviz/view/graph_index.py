@@ -1,0 +1,279 @@
+"""Look-ups that every description of a graph, or of one step of a recording, needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
+from gradviz.model.graph import Graph
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import formatting
+from gradviz.view.text import clean
+
+Row = TypeVar("Row")
+
+
+class LookUp(Mapping[str, tuple[Row, ...]]):
+    """Rows by id, found when asked for; an id without rows is not in it.
+
+    Args:
+        keys: Ids that may have rows, as they are now.
+        find: The rows of an id.
+    """
+
+    __slots__ = ("_find", "_keys")
+
+    def __init__(self, keys: Iterable[str], find: Callable[[str], tuple[Row, ...]]) -> None:
+        self._keys = keys
+        self._find = find
+
+    def __getitem__(self, key: str) -> tuple[Row, ...]:
+        if found := self._find(key):
+            return found
+        raise KeyError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The rows of an id."""
+        return self._find(key) or default
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._keys if self._find(key))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class GraphIndex:
+    """Nodes and tensors by id, by node and by storage, kept up to date as rows are put.
+
+    :meth:`of` has all rows of a graph; :class:`gradviz.view.step_index.Moment` goes from step to step
+    of a recording.
+
+    Args:
+        graph: The graph that is described; nothing of it is put yet.
+        limit: How many nodes are described, the first ones.
+        device: The one device all tensors are on.
+    """
+
+    def __init__(self, graph: Graph, limit: int, device: str | None) -> None:
+        self.graph = graph
+        self.nodes: tuple[Node, ...] = graph.nodes[:limit]
+        self.leaf_node = {n.variable: n.id for n in self.nodes if n.variable is not None}
+        """The ``AccumulateGrad`` of each leaf."""
+        self.rows: dict[str, Node] = {}
+        """Nodes that exist."""
+        self.tensors: dict[str, TensorInfo] = {}
+        self.names: dict[str, str] = {}
+        """Name of each tensor, its id when it has none."""
+        self.roots: dict[str, list[int]] = {}
+        """Output numbers of each node that is a root."""
+        self._device = device
+        self._sources: dict[str, dict[str, None]] = {}
+        self._savers: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._made: dict[str, dict[str, None]] = {}
+        self._storages: dict[str, dict[str, None]] = {}
+        self._node_facts: dict[str, NodeFacts] = {}
+        self._tensor_facts: dict[str, TensorFacts] = {}
+        self.tags: Mapping[str, tuple[TensorInfo, ...]] = LookUp(self._made, self._tags_of)
+        """Live tensors by the node that made them, leaves not among them."""
+        self.saved_by: Mapping[str, tuple[tuple[str, str], ...]] = LookUp(
+            self._savers, self._savers_of
+        )
+        """Where each known tensor is saved: pairs of node id and slot name."""
+        self.sharing: Mapping[str, tuple[str, ...]] = LookUp(self.tensors, self._sharing_with)
+        """Names of the other tensors on the same storage, and so with the same version."""
+        self.consumers: Mapping[str, tuple[str, ...]] = LookUp(
+            self._sources, lambda key: by_number(self._sources.get(key, ()))
+        )
+        """Nodes that point to each node, each once."""
+
+    @classmethod
+    def of(cls, graph: Graph, limit: int = 400) -> GraphIndex:
+        """A graph as it stands, of its nodes the first ``limit``."""
+        graph_index = cls(graph, limit, graph.device)
+        for node in graph_index.nodes:
+            graph_index._put_node(node.id, node)
+        for info in graph.tensors:
+            graph_index._put_tensor(info.id, info)
+        graph_index._put_roots(graph.roots)
+        return graph_index
+
+    def _put_node(self, key: str, node: Node | None) -> Node | None:
+        """A node as it is now, ``None`` if it is gone; returns what it was."""
+        old = self.rows.pop(key, None)
+        if old is not None:
+            for target in targets_of(old):
+                self._sources[target].pop(key, None)
+            for tensor in slots_of(old):
+                self._savers[tensor].pop(key, None)
+        if node is not None:
+            self.rows[key] = node
+            for target in targets_of(node):
+                self._sources.setdefault(target, {})[key] = None
+            for tensor, slots in slots_of(node).items():
+                self._savers.setdefault(tensor, {})[key] = slots
+        return old
+
+    def _put_tensor(self, key: str, info: TensorInfo | None) -> TensorInfo | None:
+        """A tensor as it is now, ``None`` if it is gone; returns what it was."""
+        old = self.tensors.get(key)
+        if old is not None:
+            self._made.get(old.node or "", {}).pop(key, None)
+            self._storages.get(old.storage or "", {}).pop(key, None)
+        if info is None:
+            self.tensors.pop(key, None)
+            self.names.pop(key, None)
+            return old
+        self.tensors[key], self.names[key] = info, formatting.tensor_name(info)
+        if info.node is not None:
+            self._made.setdefault(info.node, {})[key] = None
+        if info.storage is not None:
+            self._storages.setdefault(info.storage, {})[key] = None
+        return old
+
+    def _put_roots(self, roots: Iterable[tuple[str, int]]) -> None:
+        self.roots = {}
+        for node_id, output_nr in roots:
+            self.roots.setdefault(node_id, []).append(output_nr)
+
+    def of_node(self, node: Node) -> NodeFacts:
+        """What there is to say of a node, made once."""
+        if node.id not in self._node_facts:
+            self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
+        return self._node_facts[node.id]
+
+    def of_tensor(self, info: TensorInfo) -> TensorFacts:
+        """What there is to say of a tensor, made once."""
+        if info.id not in self._tensor_facts:
+            self._tensor_facts[info.id] = tensor_facts(info, self)
+        return self._tensor_facts[info.id]
+
+    def first(self, limit: int) -> GraphIndex:
+        """The same graph, of whose nodes as many are described; what is said is made once."""
+        other = GraphIndex.of(self.graph, limit)
+        other._node_facts, other._tensor_facts = self._node_facts, self._tensor_facts
+        return other
+
+    def _tensors_on(self, node: Node) -> list[TensorInfo]:
+        variable = self.tensors.get(node.variable or "")
+        return [*self.tags.get(node.id, ()), *([variable] if variable else [])]
+
+    def tidy(self, text: str, /) -> str:
+        """Text of the user's program, fit to be shown."""
+        return clean(text)
+
+    def _tags_of(self, node_id: str) -> tuple[TensorInfo, ...]:
+        if not (made := self._made.get(node_id)):
+            return ()
+        tags = [self.tensors[key] for key in by_number(made) if self.leaf_node.get(key) != node_id]
+        return tuple(sorted(tags, key=lambda info: info.output_nr))
+
+    def _savers_of(self, tensor_id: str) -> tuple[tuple[str, str], ...]:
+        savers = self._savers.get(tensor_id, {})
+        return tuple((node, slot) for node in by_number(savers) for slot in savers[node])
+
+    def _sharing_with(self, tensor_id: str) -> tuple[str, ...]:
+        info = self.tensors.get(tensor_id)
+        group = {} if info is None or info.storage is None else self._storages[info.storage]
+        return (
+            ()
+            if len(group) < 2
+            else tuple(self.names[other] for other in by_number(group) if other != tensor_id)
+        )
+
+    @property
+    def outside(self) -> tuple[TensorInfo, ...]:
+        """Known tensors that no node of the graph made."""
+        return tuple(info for info in self.tensors.values() if info.node is None)
+
+    @cached_property
+    def used_outputs(self) -> dict[str, tuple[int, ...]]:
+        """Output numbers of each node that an edge or a root of the graph uses."""
+        found: dict[str, set[int]] = {}
+        for target, output_nr in self.graph.roots:
+            found.setdefault(target, set()).add(output_nr)
+        for node in self.nodes:
+            for target, output_nr in filter(None, node.next_functions):
+                found.setdefault(target, set()).add(output_nr)
+        return {target: tuple(sorted(used)) for target, used in found.items()}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each, as :attr:`gradviz.Graph.counts` counts them."""
+        return self.graph.counts
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that saved tensors keep."""
+        return self.graph.saved_bytes
+
+    def is_outside(self, tensor_id: str) -> bool:
+        """Whether it is a known tensor that no node of the graph made."""
+        return tensor_id in self.tensors and self.tensors[tensor_id].node is None
+
+    def is_drawn(self, node_id: str) -> bool:
+        """Whether a node is among those that are described."""
+        place = self.graph.place_of(node_id)
+        return place is not None and place < len(self.nodes)
+
+    def node_name(self, node_id: str | None) -> str:
+        """Name of a node, for a leaf with its variable: ``leaf w``."""
+        if node_id is None:
+            return ""
+        place = self.graph.place_of(node_id)
+        drawn = place is not None and place < len(self.nodes)
+        node = self.nodes[place or 0] if drawn else self.graph[node_id]
+        return (
+            f"leaf {self.names[node.variable]}" if node.variable in self.names else clean(node.name)
+        )
+
+    @property
+    def has_one_device(self) -> bool:
+        """Whether all tensors share a device, which then goes without saying."""
+        return self._device is not None
+
+    @property
+    def devices(self) -> str:
+        """All devices, for the header line."""
+        if self._device is not None:
+            return clean(self._device)
+        found = {info.device for info in self.graph.tensors}
+        found.update(s.device for n in self.nodes for s in n.saved if s.device is not None)
+        return ", ".join(map(clean, sorted(found)))
+
+    @property
+    def subject(self) -> str:
+        """What the graph belongs to: the names of the root outputs, else of the root nodes."""
+        infos = reversed(self.tensors.values())
+        by_place = {(i.node, i.output_nr): self.names[i.id] for i in infos if i.name}
+        roots = [(node_id, nr) for node_id, numbers in self.roots.items() for nr in numbers]
+        names = dict.fromkeys(by_place.get(root) or self.node_name(root[0]) for root in roots)
+        shown = list(names)[:4]
+        return ", ".join(shown) + (", …" if len(names) > 4 else "")
+
+
+def number_of(key: str) -> int:
+    """The number in an id."""
+    return int(key[1:])
+
+
+def by_number(keys: Collection[str]) -> tuple[str, ...]:
+    """Ids in the order of their numbers."""
+    return tuple(keys) if len(keys) < 2 else tuple(sorted(keys, key=number_of))
+
+
+def targets_of(node: Node | None) -> set[str]:
+    """Nodes that a node points to."""
+    return set() if node is None else {entry[0] for entry in node.next_functions if entry}
+
+
+def slots_of(node: Node | None) -> dict[str, tuple[str, ...]]:
+    """Names of the slots in which a node saves each known tensor."""
+    found: dict[str, tuple[str, ...]] = {}
+    for slot in node.saved if node else ():
+        known = slot.tensor or slot.view_of
+        if known is not None:
+            found[known] = (*found.get(known, ()), slot.name)
+    return found

@@ -1,0 +1,1 @@
+"""Everything of the model as text: what ``print`` writes and nbval compares."""

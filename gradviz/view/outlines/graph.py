@@ -1,0 +1,177 @@
+"""The picture as text: the same facts in a fixed order, for terminals, diffs and screen readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.facts import FLAGS, NodeFacts, SlotFacts, TensorKey
+from gradviz.model.graph import Graph
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import aria, formatting
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.text import clean
+
+LIMIT: Final = 2000
+"""How many nodes are listed; a line says how many are not."""
+
+TENSOR_KEYS: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "device", "version", "values")
+COLUMNS: Final = ("id", "name", "state", "shape", "leads to", "saved", "facts")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRow:
+    """One node or tensor of the table."""
+
+    id: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineTable:
+    """The outline as a table."""
+
+    columns: tuple[str, ...]
+    rows: tuple[OutlineRow, ...]
+
+
+def outline(graph: Graph) -> str:
+    """The graph as text, the same for the same graph; the device is in the first line only.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> print(outline(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])))
+        autograd graph of SinBackward0: 1 node, 0 edges, 0 leaves
+        n0 SinBackward0 · root · saves nothing
+           0 -> None: no gradient needed
+    """
+    return outline_of(GraphIndex.of(graph, LIMIT))
+
+
+def outline_of(graph_index: GraphIndex) -> str:
+    """The same of a graph whose look-ups are made already."""
+    where = f"; on {graph_index.devices}" if graph_index.devices else ""
+    lines = [aria.of_graph(graph_index) + where]
+    for node in graph_index.nodes:
+        lines += _node_lines(node, graph_index)
+    if hidden := len(graph_index.graph) - len(graph_index.nodes):
+        lines.append(f"… {formatting.plural(hidden, 'more node')} not listed")
+    if graph_index.outside:
+        lines.append("outside the graph")
+        for info in graph_index.outside:
+            lines.append(f"{info.id} {_tensor_line(info, graph_index)}")
+            places = ", ".join(f"{n} {clean(s)}" for n, s in graph_index.saved_by.get(info.id, ()))
+            if places:
+                lines.append(f"   saved by {places}")
+    return "\n".join(lines)
+
+
+def table(graph: Graph, limit: int = 400) -> OutlineTable:
+    """The same facts as rows of a table, one per node and per tensor outside the graph.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).rows[0].id
+        'n0'
+    """
+    return table_of(GraphIndex.of(graph, limit))
+
+
+def table_of(graph_index: GraphIndex) -> OutlineTable:
+    """The same of a graph whose look-ups are made already."""
+    rows: list[OutlineRow] = []
+    for node in graph_index.nodes:
+        rows.append(OutlineRow(node.id, node_cells(node, graph_index)))
+        rows += [
+            OutlineRow(tag.id, tensor_cells(tag, graph_index))
+            for tag in graph_index.tags.get(node.id, ())
+        ]
+    rows += [OutlineRow(info.id, tensor_cells(info, graph_index)) for info in graph_index.outside]
+    return OutlineTable(COLUMNS, tuple(rows))
+
+
+def _node_lines(node: Node, graph_index: GraphIndex) -> Iterator[str]:
+    facts, variable = graph_index.of_node(node), graph_index.tensors.get(node.variable or "")
+    words = [f"{node.id} {facts['name'].words}", *facts.short("root")]
+    if variable is None or node.state != "saves nothing":
+        words += facts.short("state")
+    yield " · ".join((*words, *facts.short("module")))
+    yield from (f"   {text}" for text in facts.long("source"))
+    if variable is not None:
+        yield f"   leaf {_tensor_line(variable, graph_index)}"
+    yield from (f"   {part.label} -> {part.words}" for part in facts["next_functions"].parts)
+    yield from (f"   {text}" for text in _memory(facts))
+    if len(node.output_shapes) > 1 or (
+        node.id not in graph_index.tags and variable is None and any(node.output_shapes)
+    ):
+        yield from (f"   {text}" for text in facts.long("shapes"))
+    for tag in graph_index.tags.get(node.id, ()):
+        nr = "".join(f"{text} " for text in graph_index.of_tensor(tag).short("output"))
+        yield f"   {nr}is {tag.id} {_tensor_line(tag, graph_index)}"
+
+
+def _memory(facts: NodeFacts, saved: bool = True) -> Iterator[str]:
+    """What a node keeps, and what is called when it runs."""
+    yield from (part.long for part in facts["derivative"].parts)
+    if saved:
+        yield from (f"saved {_slot(slot)}" for slot in facts.saved)
+    yield from facts.long("saved numbers")
+    yield from (hook.long for hook in facts["own hooks"].parts)
+    yield from facts.long("hooks known")
+
+
+def _slot(slot: SlotFacts) -> str:
+    state = slot["state"]
+    if state.value == "none":
+        return f"{slot['name'].words}: none, not needed by this graph"
+    words = [str(state.value), *slot.short("shape", "dtype", "device")]
+    words += [state.short] if state.value != "freed" else []
+    words += slot.short("nbytes", "storage")
+    return f"{slot['name'].short}: {formatting.join(words, ' ')}"
+
+
+def _tensor_line(info: TensorInfo, graph_index: GraphIndex) -> str:
+    facts = graph_index.of_tensor(info)
+    words = [" ".join((facts["name"].words, *facts.short(*TENSOR_KEYS)))]
+    words += facts.long(*FLAGS)
+    words += facts.short("grad")
+    words += [hook.long for hook in facts["hooks"].parts]
+    words += facts.short("sharing")
+    return " · ".join(words)
+
+
+def node_cells(node: Node, graph_index: GraphIndex) -> tuple[str, ...]:
+    """The row of a node."""
+    facts, variable = graph_index.of_node(node), graph_index.tensors.get(node.variable or "")
+    words = [*facts.short("root"), *facts.long("source", "module")]
+    if variable is not None:
+        words.append(_tensor_line(variable, graph_index))
+    words += _memory(facts, saved=False)
+    sizes = facts["shapes"].words
+    if variable is not None:
+        sizes = sizes or graph_index.of_tensor(variable)["shape"].words
+    return (
+        node.id,
+        graph_index.node_name(node.id),
+        facts["state"].words,
+        sizes,
+        ", ".join(f"{part.label}: {part.words}" for part in facts["next_functions"].parts),
+        "; ".join(_slot(slot) for slot in facts.saved if slot["state"].value != "none"),
+        "; ".join(words),
+    )
+
+
+def tensor_cells(info: TensorInfo, graph_index: GraphIndex) -> tuple[str, ...]:
+    """The row of a tensor that is not a leaf of the graph."""
+    facts = graph_index.of_tensor(info)
+    places = "; ".join(f"{n} {clean(s)}" for n, s in graph_index.saved_by.get(info.id, ()))
+    return (
+        info.id,
+        facts["name"].words,
+        "tensor",
+        facts["shape"].words,
+        facts["place"].short,
+        f"saved by {places}" if places else "",
+        _tensor_line(info, graph_index),
+    )

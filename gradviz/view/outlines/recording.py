@@ -1,0 +1,281 @@
+"""A whole recording as text: what nbval compares, terminals print and screen readers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
+from typing import Final
+
+from gradviz.model.explanation import Explanation
+from gradviz.model.facts import (
+    FLAGS,
+    NodeFacts,
+    SlotFacts,
+    TensorFacts,
+    TensorKey,
+    node_facts,
+    slot_facts,
+    tensor_facts,
+)
+from gradviz.model.recording import Recording, Step
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import formatting
+from gradviz.view.captions.caption import captions
+from gradviz.view.explanations.fields import explained
+from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.text import clean
+
+WIDTH: Final = 110
+MOST: Final = 2000
+"""Steps that are listed; a line says how many are not."""
+NEW_TENSOR: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "version", "values")
+"""Facts that the line of a new tensor begins with."""
+TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
+    "name",
+    "is_leaf",
+    "requires_grad",
+    "retains_grad",
+    "version",
+    "node",
+    "shape",
+    "values",
+    "grad",
+    "hooks",
+)
+"""Facts of a tensor whose change is told."""
+_STEP: Final = "{:>3}  "
+
+
+def recording_outline(recording: Recording) -> str:
+    """The recording as text, the same for the same recording; the device is in the first line.
+
+    Every step says what happened, and below what is different since the step before: nodes,
+    saved tensors with their versions, flags, versions and ``.grad`` of tensors. Where something was
+    explained, the explanation stands there too.
+
+    Examples:
+        >>> from gradviz.model.recording import Changes, Recording, StepFacts
+        >>> start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
+        >>> print(recording_outline(Recording([start], label="cell")))
+        recording of cell: 1 step, 0 nodes, 0 leaves
+          0  before the first line
+    """
+    lines = [recording_title(recording) + ": " + summary(recording)]
+    if recording.device is not None:
+        lines[0] += f"; on {clean(recording.device)}"
+    told, why = captions(recording), explained(recording)
+    for number, step in enumerate(_in_order(recording)[:MOST]):
+        lines += _step_lines(number, step, told[step.index])
+        for one in why.get(step.index, ()):
+            lines += _explanation(one, step)
+        lines += _Changes(recording, step).lines()
+    if len(recording) > MOST:
+        lines.append(f"… {formatting.plural(len(recording) - MOST, 'more step')} not listed")
+    return "\n".join(lines)
+
+
+def recording_title(recording: Recording) -> str:
+    """``recording of cell [3]``."""
+    return f"recording of {clean(recording.label) or 'code'}"
+
+
+def summary(recording: Recording) -> str:
+    """How many steps, nodes and leaves, and how it ended."""
+    graph = recording.graph
+    parts = [
+        formatting.plural(len(recording), "step"),
+        formatting.plural(len(graph), "node"),
+        formatting.plural(len(graph.leaves), "leaf"),
+    ]
+    backwards = len({s.backward for s in recording.facts if s.backward is not None})
+    if backwards:
+        parts.append(formatting.plural(backwards, "backward"))
+    if recording.at_error is not None:
+        parts.append("an error")
+    return ", ".join(parts)
+
+
+def _in_order(recording: Recording) -> list[Step]:
+    """The steps as they ran; on several devices, whose engine threads run as they like, the
+    nodes of a backward in the order of their ids."""
+    steps = list(recording.steps)
+    if recording.device is not None:
+        return steps
+    found: list[Step] = []
+    blocks: list[list[Step]] = []
+    block: list[Step] = []
+
+    def close() -> None:
+        blocks.sort(key=lambda steps: -int((steps[-1].node or "n0")[1:]))
+        found.extend(step for steps in blocks for step in steps)
+        found.extend(block)
+        blocks.clear()
+        block.clear()
+
+    for step in steps:
+        if step.node is None or step.level == 0:
+            close()
+            found.append(step)
+            continue
+        block.append(step)
+        if step.kind == "node":
+            blocks.append(list(block))
+            block.clear()
+    close()
+    return found
+
+
+def _explanation(explanation: Explanation, step: Step) -> Iterator[str]:
+    indent = " " * (len(_STEP.format(0)) + 2 * step.level + 2)
+    for line in explanation_text(explanation).split("\n"):
+        yield f"{indent}! {line}"
+
+
+def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:
+    first = _STEP.format(number) + "  " * step.level
+    yield from wrap(
+        words,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * (len(first) + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]
+
+
+class _OutlineNames(Mapping[str, str]):
+    """Names of tensors at a step; of those that are seen later only, the last they will have."""
+
+    def __init__(self, recording: Recording, step: int) -> None:
+        self._history = recording.history
+        self._steps = (step, len(recording))
+
+    def __getitem__(self, key: str) -> str:
+        for step in self._steps:
+            if (info := self._history.tensor(key, step)) is not None:
+                return formatting.tensor_name(info)
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._history.tensor_ids)
+
+    def __len__(self) -> int:
+        return len(self._history.tensor_ids)
+
+
+class _Changes:
+    """What is different since the step before, in words; the surroundings of each row."""
+
+    def __init__(self, recording: Recording, step: Step) -> None:
+        self._recording = recording
+        self._history = recording.history
+        self._step = step
+        self.names = _OutlineNames(recording, step.index)
+        self.roots: dict[str, list[int]] = {}
+        self.sharing: dict[str, tuple[str, ...]] = {}
+        self.has_one_device = True
+
+    def node_name(self, node_id: str) -> str:
+        """Name of a node that exists, else its id."""
+        node = self._history.node_at(node_id, self._step.index)
+        return node_id if node is None else clean(node.name)
+
+    def tidy(self, text: str, /) -> str:
+        """Text of the user's program, fit to be shown."""
+        return clean(text)
+
+    def lines(self) -> Iterator[str]:
+        """One line per node and tensor that changed."""
+        indent = " " * (len(_STEP.format(0)) + 2 * self._step.level + 2)
+        for text in self._found():
+            yield from wrap(
+                text,
+                WIDTH,
+                initial_indent=indent + "| ",
+                subsequent_indent=indent + "|   ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+
+    def _found(self) -> Iterator[str]:
+        changes, before = self._step.facts.changes, self._step.index - 1
+        for key, node in changes.nodes:
+            yield from self._node(self._history.node_at(key, before), node)
+        for key, info in changes.tensors:
+            yield from self._tensor(self._history.tensor_at(key, before), info)
+        now = self._step.saved_bytes
+        was = self._recording.facts[before].saved_bytes if before >= 0 else 0
+        if now != was:
+            yield f"saved tensors keep {formatting.size(now)}, before {formatting.size(was)}"
+
+    def _node(self, was: Node | None, node: Node | None) -> Iterator[str]:
+        if node is None:
+            if was is not None:
+                yield f"{_node_name(was)} is gone"
+            return
+        facts = node_facts(node, self, ())
+        if was is None:
+            yield _new_node(node, facts)
+            return
+        if was.state != node.state:
+            yield f"{_node_name(node)}: {was.state} -> {node.state}"
+        before = {slot.name: slot for slot in was.saved}
+        for slot, now in zip(node.saved, facts.saved, strict=True):
+            then = before.get(slot.name)
+            if then != slot:
+                words = "none" if then is None else _slot(slot_facts(then, self))
+                yield f"{node.id} saved {words} -> {_slot(now, is_new=then is None)}"
+        if was.hooks != node.hooks:
+            yield f"{_node_name(node)}: {facts['hooks'].label} {facts['hooks'].short}"
+
+    def _tensor(self, was: TensorInfo | None, info: TensorInfo | None) -> Iterator[str]:
+        if info is None:
+            if was is not None:
+                yield f"{self.names[was.id]} is gone"
+        elif was is None:
+            yield _new_tensor(tensor_facts(info, self))
+        else:
+            parts = list(_tensor_changes(tensor_facts(was, self), tensor_facts(info, self)))
+            if parts:
+                yield f"{self.names[info.id]}: {'; '.join(parts)}"
+
+
+def _node_name(node: Node) -> str:
+    return f"{node.id} {clean(node.name)}"
+
+
+def _new_node(node: Node, facts: NodeFacts) -> str:
+    words = [_node_name(node)]
+    words += facts.short("variable" if node.variable is not None else "state", "next_functions")
+    words += [f"saved {_slot(s)}" for s in facts.saved if s["state"].value != "none"]
+    words += [hook.long for hook in facts["hooks"].parts]
+    return " · ".join((*words, *facts.short("module")))
+
+
+def _slot(facts: SlotFacts, is_new: bool = True) -> str:
+    """A slot; of one that was there already, only what may be another now."""
+    state = "" if facts["state"].value == "held" else facts["state"].words
+    name, sizes = (facts["name"].short, facts["shape"].short) if is_new else ("", "")
+    return formatting.join((name, state, sizes, facts["versions"].words), " ") or "held"
+
+
+def _new_tensor(facts: TensorFacts) -> str:
+    words = [" ".join((facts["name"].words, "is", *facts.short(*NEW_TENSOR)))]
+    words += facts.long(*FLAGS)
+    words += facts.short("place") if facts["place"].value else []
+    words += facts.short("grad") if facts["grad"].value else []
+    words += [hook.long for hook in facts["hooks"].parts]
+    return " · ".join(words)
+
+
+def _tensor_changes(old: TensorFacts, new: TensorFacts) -> Iterator[str]:
+    for key in TENSOR_CHANGES:
+        then, now = old[key], new[key]
+        if then.value == now.value:
+            continue
+        if key == "version":
+            yield f"{then.short} -> {now.short}"
+        elif key == "hooks":
+            yield f"{now.label} {now.words}"
+        else:
+            yield f"{now.label} {then.words or '?'} -> {now.words or '?'}"

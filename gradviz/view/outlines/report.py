@@ -1,0 +1,97 @@
+"""Findings as text: the same sentences and tables in a fixed order, for terminals and diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.model.report import Cell, Column, Report, Table
+from gradviz.view import formatting
+from gradviz.view.text import cells, clean, shorten
+
+ROWS: Final = 40
+"""How many rows of a table are printed; a line says how many are not."""
+WIDTH: Final = 40
+"""Character cells that one cell of a table may take."""
+GAP: Final = "  "
+
+
+def report_text(findings: Report) -> str:
+    """Title, sentences and tables.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> columns = (Column("node"), Column("bytes", "bytes"))
+        >>> table = Table("kept", columns, (("ExpBackward0", 50_000), ("MulBackward0", None)))
+        >>> print(findings_text(SimpleNamespace(title="memory", sentences=(), tables=(table,))))
+        memory
+        <BLANKLINE>
+        kept
+        node             bytes
+        ExpBackward0  48.8 KiB
+        MulBackward0
+    """
+    head = [clean(findings.title), *map(clean, findings.sentences)]
+    return "\n\n".join(["\n".join(head), *map(table_text, findings.tables)])
+
+
+def table_text(table: Table) -> str:
+    """A table with its caption, columns aligned; numbers end where their column ends."""
+    caption = [clean(table.caption)] if table.caption else []
+    if not table.rows:
+        return "\n".join((*caption, "no rows"))
+    rows = [[column.name for column in table.columns]]
+    rows += [cells_of(table, row) for row in table.rows[:ROWS]]
+    shown = [[shorten(clean(cell), WIDTH) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
+    lines = [_line(row, widths, table.columns) for row in shown]
+    return "\n".join((*caption, *lines, *left_out(len(table.rows), ROWS)))
+
+
+def cells_of(table: Table, row: tuple[Cell, ...]) -> list[str]:
+    """Cells of one row in words, not shortened."""
+    return [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+
+
+def cell_text(cell: Cell, column: Column) -> str:
+    """A cell in words; ``None`` is empty.
+
+    Examples:
+        >>> cell_text(50_000, Column("kept", "bytes")), cell_text(1 / 3, Column("norm", "number"))
+        ('48.8 KiB', '0.3333')
+        >>> cell_text(False, Column("reached", "flag")), cell_text(None, Column("norm", "number"))
+        ('no', '')
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return clean(cell)
+    if isinstance(cell, bool) and column.kind == "flag":
+        return "yes" if cell else "no"
+    if column.kind == "bytes" and not isinstance(cell, bool):
+        return f"{'-' if cell < 0 else ''}{formatting.size(abs(round(cell)))}"
+    return formatting.number(cell)
+
+
+def is_numeric(column: Column) -> bool:
+    """Whether cells of a column are aligned at the right."""
+    return column.kind in ("number", "bytes")
+
+
+def left_out(count: int, limit: int) -> Iterator[str]:
+    """A line for rows that are not shown.
+
+    Examples:
+        >>> list(left_out(52, 40)), list(left_out(40, 40))
+        (['… and 12 more rows'], [])
+    """
+    if count > limit:
+        yield f"… and {formatting.plural(count - limit, 'more row')}"
+
+
+def _line(row: list[str], widths: list[int], columns: tuple[Column, ...]) -> str:
+    placed = []
+    for cell, width, column in zip(row, widths, columns, strict=True):
+        space = " " * (width - cells(cell))
+        placed.append(space + cell if is_numeric(column) else cell + space)
+    return GAP.join(placed).rstrip()

@@ -1,0 +1,33 @@
+"""The text of any object of the model: what ``print`` writes and nbval compares."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from gradviz.model.explanation import Explanation
+from gradviz.model.graph import Graph
+from gradviz.model.recording import Recording
+from gradviz.model.report import Report
+from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.graph import outline
+from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.outlines.report import report_text
+
+
+@singledispatch
+def text_of(thing: object) -> str:
+    """An object of the model as text: findings of every kind, and what is registered below.
+
+    Of anything else it is the ``repr``.
+
+    Examples:
+        >>> from gradviz.model import Node
+        >>> text_of(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).splitlines()[0]
+        'autograd graph of SinBackward0: 1 node, 0 edges, 0 leaves'
+    """
+    return report_text(thing) if isinstance(thing, Report) else repr(thing)
+
+
+text_of.register(Graph, outline)
+text_of.register(Recording, recording_outline)
+text_of.register(Explanation, explanation_text)

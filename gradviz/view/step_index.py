@@ -1,0 +1,117 @@
+"""A :class:`GraphIndex` that goes from step to step of a recording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gradviz.model.recording import Recording, Step
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view.graph_index import GraphIndex, slots_of, targets_of
+
+LIMIT: Final = 400
+"""How many nodes of a recording are drawn and described."""
+
+
+class StepIndex(GraphIndex):
+    """What :class:`GraphIndex` tells, of one step after the other.
+
+    A leaf has the place of its ``AccumulateGrad`` at all steps, also while there is none.
+
+    Args:
+        recording: Whose steps they are; before :meth:`advance` nothing exists.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording.graph, LIMIT, recording.device)
+        self._variables = {node: variable for variable, node in self.leaf_node.items()}
+        self._counts = Counter[str]()
+        self._saved_bytes = 0
+
+    def advance(self, step: Step) -> set[str]:
+        """Go on to a step; returns ids of all whose description may be another one now."""
+        self._node_facts.clear()
+        self._tensor_facts.clear()
+        changes = step.facts.changes
+        touched: set[str] = set()
+        for key, node in changes.nodes:
+            touched |= self._node_changes(key, node)
+        for key, info in changes.tensors:
+            touched |= self._tensor_changes(key, info)
+        if changes.roots is not None:
+            touched |= self._roots_change(changes.roots)
+        self._saved_bytes = step.saved_bytes
+        return touched
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each there are at this step."""
+        return self._counts
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that saved tensors keep at this step."""
+        return self._saved_bytes
+
+    def is_outside(self, tensor_id: str) -> bool:
+        """Whether it has a card of its own: no node made it, and it is no leaf of a graph."""
+        return super().is_outside(tensor_id) and tensor_id not in self.leaf_node
+
+    def waiting(self, node_id: str) -> TensorInfo | None:
+        """The leaf of an ``AccumulateGrad`` that does not exist now."""
+        info = self.tensors.get(self._variables.get(node_id, ""))
+        return info if node_id not in self.rows and info and info.node is None else None
+
+    def _roots_change(self, roots: tuple[tuple[str, int], ...]) -> set[str]:
+        before = self.roots
+        self._put_roots(roots)
+        self._counts["roots"] = len(roots)
+        return {key for key in (*before, *self.roots) if before.get(key) != self.roots.get(key)}
+
+    def _node_changes(self, key: str, node: Node | None) -> set[str]:
+        old = self._put_node(key, node)
+        self._counts.subtract(_count(old))
+        self._counts.update(_count(node))
+        ends = targets_of(node) | targets_of(old)
+        return {key, *ends, *slots_of(node), *slots_of(old)}
+
+    def _tensor_changes(self, key: str, info: TensorInfo | None) -> set[str]:
+        name = self.names.get(key)
+        old = self._put_tensor(key, info)
+        renamed = self.names.get(key) != name
+        leaf = self.leaf_node.get(key)
+        touched = {key, leaf or key}
+        touched |= {row.node for row in (old, info) if row is not None and row.node is not None}
+        if renamed:
+            touched |= {saver for saver, _ in self.saved_by.get(key, ())}
+            touched |= set(self.consumers.get(leaf or "", ()))
+        if renamed or (old and old.storage) != (info and info.storage):
+            for row in (old, info):
+                if row is not None and row.storage is not None:
+                    touched |= self._all_on(row.storage)
+        return touched
+
+    def _all_on(self, storage: str) -> set[str]:
+        """Tensors on a storage, and the nodes on whose cards they stand."""
+        touched: set[str] = set()
+        for one in self._storages.get(storage, ()):
+            touched |= {one, self.tensors[one].node or "", self.leaf_node.get(one, "")}
+        return touched
+
+
+def step_indexes(recording: Recording) -> Iterator[tuple[Step, StepIndex, set[str]]]:
+    """Each step with the one :class:`StepIndex`, and the ids that :meth:`StepIndex.advance` gives."""
+    step_index = StepIndex(recording)
+    for step in recording.steps:
+        yield step, step_index, step_index.advance(step)
+
+
+def _count(node: Node | None) -> Counter[str]:
+    if node is None:
+        return Counter()
+    found = Counter({"nodes": 1, "edges": sum(e is not None for e in node.next_functions)})
+    found["leaves"] = int(node.variable is not None)
+    found[f"nodes {node.state}"] += 1
+    found.update(f"saved {slot.state}" for slot in node.saved)
+    return found

@@ -1,0 +1,1 @@
+"""What a cell shows: the widgets of a picture, a player and a report."""

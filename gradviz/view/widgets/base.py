@@ -1,0 +1,101 @@
+"""The widget a cell shows: traits only; what they mean on screen is decided in ``widgets/``."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from gradviz.model.errors import UnknownNodeError
+from gradviz.view.documents.graph import compress, expand
+
+STATIC: Final = Path(__file__).parent / "static"
+
+
+class GraphWidget(anywidget.AnyWidget):
+    """An interactive picture of a graph, as :func:`gradviz.show` returns it.
+
+    Everything the browser needs is in ``wire``, so the picture works on when the kernel is gone.
+
+    Args:
+        **traits: Initial values of the traits below.
+
+    Examples:
+        >>> widget = GraphWidget(wire={"format": 1, "items": [{"id": "n0"}], "text": "outline"})
+        >>> widget.selected = "n0"
+        >>> print(widget)
+        outline
+    """
+
+    _esm = STATIC / "widget.js"
+    _css = STATIC / "widget.css"
+
+    wire = traitlets.Dict().tag(
+        sync=True,
+        to_json=lambda wire, _widget: compress(wire),
+        from_json=lambda sent, _widget: expand(sent),
+    )
+    """What ``gradviz.view.documents.graph`` wrote: picture, outline, legend and details as plain data.
+
+    Compressed only where it is synchronised and saved."""
+    selected = traitlets.Unicode("").tag(sync=True)
+    """Id of the selected node or tensor, ``""`` when nothing is selected."""
+    height = traitlets.Int(0, min=0).tag(sync=True)
+    """Height of the picture in CSS pixels; 0 lets the browser choose."""
+    engine_arrows = traitlets.Bool(False).tag(sync=True)
+    """Whether arrows run as the engine does, along ``next_functions``; else as data flows."""
+    theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
+    """``"auto"`` follows the notebook."""
+
+    @traitlets.validate("selected")
+    def _check_selected(self, proposal: dict[str, Any]) -> str:
+        chosen: str = proposal["value"]
+        known = self._ids()
+        if chosen and chosen not in known:
+            ids = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+            raise UnknownNodeError(
+                f"this graph has no node or tensor {chosen!r} to select; it has: {ids or 'none'}. "
+                'selected = "" selects nothing.'
+            )
+        return chosen
+
+    @traitlets.observe("wire")
+    def _forget_selection(self, _change: object) -> None:
+        if self.selected not in self._ids():
+            self.selected = ""
+
+    def _ids(self) -> list[str]:
+        rows = self.wire.get("outline", {}).get("rows", ())
+        return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
+
+    def __str__(self) -> str:
+        return str(self.wire.get("text", "an empty GraphWidget"))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and for readers without a kernel the picture and the outline.
+
+        ``text/html`` carries the picture as a data image, since it is the only form a notebook
+        that is not trusted shows. Apart from the widget's model id the bundle is the same bytes
+        for the same graph.
+        """
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        data = {**(data or {}), "text/plain": str(self)}
+        if svg := self.wire.get("svg"):
+            data["text/html"] = image_html(svg, self.wire.get("summary", ""))
+            data["image/svg+xml"] = svg
+        return data, metadata
+
+
+def image_html(svg: str, alt: str) -> str:
+    """A picture as data image, the only form that a notebook that is not trusted shows."""
+    encoded = b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    source = f"data:image/svg+xml;base64,{encoded}"
+    return f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'

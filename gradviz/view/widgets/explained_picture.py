@@ -1,0 +1,76 @@
+"""The graph behind an error of a program that was not recorded, with the error explained."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gradviz.model.explanation import Explanation
+from gradviz.model.graph import Graph
+from gradviz.view.documents.graph import compress, graph_document
+from gradviz.view.element import write_lines
+from gradviz.view.explanations.card import explanation_card
+from gradviz.view.export.files import svg_to_png
+from gradviz.view.export.page import page_of
+from gradviz.view.graph.drawing import picture
+from gradviz.view.graph.highlights import highlighted_picture
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.widgets.picture import Picture
+
+
+class ExplainedPicture(Picture):
+    """A picture in which what an explanation points at is marked; its text stands before the
+    outline.
+
+    Args:
+        graph: What to show.
+        explanation: What is explained.
+        options: How to draw it.
+        height: Height in CSS pixels, 0 for automatic.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        explanation: Explanation,
+        options: DrawOptions = DEFAULT,
+        height: int = 0,
+    ) -> None:
+        super().__init__(graph, options, height)
+        self._explanation = explanation
+        wire = graph_document(graph, options, marks=explanation.marks)
+        self.wire = {**wire, "text": f"{explanation_text(explanation)}\n\n{wire['text']}"}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
+        writers: dict[str, Callable[[], bytes]] = {
+            ".svg": lambda: self.wire["svg"].encode(),
+            ".png": self._png,
+            ".html": self._html,
+        }
+        write = writers.get(Path(path).suffix.lower())
+        if write is None:
+            super().save(path)
+        else:
+            Path(path).write_bytes(write())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """As of every picture, with the card below it."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**data, "text/html": data["text/html"] + self._card}, metadata
+
+    @property
+    def _card(self) -> str:
+        return explanation_card(self._explanation)
+
+    def _png(self) -> bytes:
+        drawn = picture(self.graph, self._shown, variables=False)
+        marked = highlighted_picture(drawn, self._explanation.marks, variables=False)
+        return svg_to_png(write_lines(marked))
+
+    def _html(self) -> bytes:
+        traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
+        return page_of({**self.wire, "svg": self.wire["svg"] + self._card}, traits).encode()

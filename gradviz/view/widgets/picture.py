@@ -1,0 +1,71 @@
+"""What ``gradviz.show`` returns: the widget together with the graph it shows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from gradviz.model import Graph
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.widgets.base import GraphWidget
+
+
+class Picture(GraphWidget):
+    """An interactive picture of a graph.
+
+    In a notebook it is a widget; saved, printed or without a kernel it is the same picture as
+    SVG and the same facts as text. ``selected`` holds the id of what was clicked.
+
+    Args:
+        graph: What to show.
+        options: How to draw it.
+        height: Height in CSS pixels, 0 for automatic.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> picture = gradviz.show(x * x)
+        >>> picture.selected = "n0"
+        >>> picture.graph["n0"].name
+        'MulBackward0'
+    """
+
+    def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
+        self._graph = graph
+        self._options = options
+        super().__init__(
+            wire=graph_document(graph, options), engine_arrows=options.engine_arrows, height=height
+        )
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is shown."""
+        return self._graph
+
+    def display_graph(self, graph: Graph) -> None:
+        """Show another graph in the same place, drawn the same way.
+
+        What was selected stays selected if the new graph has it too.
+        """
+        self.wire = graph_document(graph, self._options)
+        self._graph = graph
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file; the ending says what: .svg .png .pdf .dot .json .html.
+
+        The HTML is one file that works without a network and without a kernel. PDF needs the
+        program ``dot`` of Graphviz; the others need nothing.
+
+        Raises:
+            OptionError: If the ending is none of these.
+            GraphvizNotFoundError: For PDF, if there is no ``dot``.
+        """
+        from gradviz.view.export.files import save
+
+        save(self._graph, path, self._shown)
+
+    @property
+    def _shown(self) -> DrawOptions:
+        """How it is drawn, with the arrows that are shown now."""
+        return replace(self._options, engine_arrows=self.engine_arrows)

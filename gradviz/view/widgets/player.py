@@ -1,0 +1,213 @@
+"""What ``gradviz.show`` returns for a recording: a widget that steps through it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from gradviz.model.errors import OptionError
+from gradviz.model.recording import Recording
+from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.filmstrip import MOST, Filmstrip, StripFrame
+from gradviz.view.captions.caption import caption
+from gradviz.view.documents.graph import compress
+from gradviz.view.documents.recording import check_step, recording_document
+from gradviz.view.explanations.card import explanation_card
+from gradviz.view.explanations.fields import explained
+from gradviz.view.export.page import page_of
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.outlines.recording import recording_title
+from gradviz.view.widgets.base import GraphWidget
+
+
+class Player(GraphWidget):
+    """Steps through a recording, forwards and back, with code, graph and tensors side by side.
+
+    In a notebook it is a widget that works on when the kernel is gone; saved, printed or without
+    a kernel it is the picture of one step and the outline of all of them. ``step`` is the step
+    that is shown.
+
+    Args:
+        recording: What to show.
+        options: How to draw it.
+        step: The step shown first, counted from the end if negative; if not given the one at
+            which an error was raised, else the first.
+        stops: Steps that matter, marked on the timeline.
+        height: Height in CSS pixels, 0 for automatic.
+
+    Raises:
+        OptionError: If a step does not exist.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.tensor(2.0, requires_grad=True)
+        >>> with gradviz.record() as recording:
+        ...     out = a * a
+        ...     out.backward()
+        >>> player = Player(recording)
+        >>> player.step = -1
+        >>> player.step == len(recording) - 1
+        True
+    """
+
+    step = traitlets.Int(0).tag(sync=True)
+    """The step that is shown; from Python also counted from the end."""
+    detail = traitlets.Bool(False).tag(sync=True)
+    """Whether what happens inside a node is shown step by step too."""
+    speed = traitlets.Float(1.0, min=0.1, max=20.0).tag(sync=True)
+    """Steps in a second while it plays."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        options: DrawOptions = DEFAULT,
+        step: int | None = None,
+        stops: Iterable[int] | None = None,
+        height: int = 0,
+    ) -> None:
+        self._recording = recording
+        self._options = options
+        marked = _listed(stops)
+        self._animation = Animation(recording, options)
+        wire = recording_document(recording, step, marked, options, animation=self._animation)
+        super().__init__(
+            wire=wire, step=wire["open"], engine_arrows=options.engine_arrows, height=height
+        )
+
+    @property
+    def recording(self) -> Recording:
+        """The recording that is shown."""
+        return self._recording
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file; the ending says what: .html .svg .png .pdf .json.
+
+        The HTML is the whole player in one file that works without a network and without a
+        kernel, the JSON the recording; the others are the picture of the step shown now. PDF
+        needs the program ``dot`` of Graphviz.
+
+        Raises:
+            OptionError: If the ending is none of these.
+            GraphvizNotFoundError: For PDF, if there is no ``dot``.
+        """
+        writers: dict[str, Callable[[], bytes]] = {
+            ".html": self._html,
+            ".svg": self._svg,
+            ".png": self._png,
+            ".pdf": self._pdf,
+            ".json": self._json,
+        }
+        ending = Path(path).suffix.lower()
+        if ending not in writers:
+            raise OptionError(
+                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+                f"a recording can be saved as {', '.join(writers)}"
+            )
+        Path(path).write_bytes(writers[ending]())
+
+    def filmstrip(
+        self, stops: Iterable[int] | None = None, columns: int | None = None
+    ) -> Filmstrip:
+        """Steps side by side, small, each with number and caption: for paper and slides.
+
+        Args:
+            stops: Which steps; if not given those that ``show`` was given, else all lines and
+                all nodes of backward.
+            columns: How many stand side by side; if not given as many as are readable.
+
+        Raises:
+            OptionError: If a step does not exist, or there would be more than 60 pictures.
+        """
+        chosen = [check_step(self._recording, stop, "stops") for stop in _listed(stops)]
+        chosen = chosen or self.wire["stops"] or _telling(self._recording)
+        if len(chosen) > MOST:
+            raise OptionError(
+                f"a filmstrip of {len(chosen)} pictures would be too long to read; "
+                f"choose up to {MOST}: filmstrip(stops=[1, 4, -1])"
+            )
+        wide = max(1, min(len(chosen), 4, int(1200 / max(260.0, self._animation.size[0] * 0.6))))
+        if columns is not None and (type(columns) is not int or not 1 <= columns <= 12):
+            raise OptionError(f"columns={columns!r} must be a number from 1 to 12: columns=3")
+        frames = [StripFrame(step, caption(self._recording, step)) for step in chosen]
+        return Filmstrip(
+            self._animation,
+            frames,
+            columns or wide,
+            recording_title(self._recording),
+            self.engine_arrows,
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """As of a picture; what is explained at the step shown first stands below it."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in data:
+            data["text/html"] += self._cards(self.wire["open"])
+        return data, metadata
+
+    def _cards(self, step: int) -> str:
+        return "".join(map(explanation_card, explained(self._recording).get(step, ())))
+
+    @traitlets.validate("step")
+    def _check_step(self, proposal: dict[str, Any]) -> int:
+        return check_step(self._recording, proposal["value"], "step")
+
+    def _ids(self) -> list[str]:
+        views = self.wire.get("views", ())
+        return list(dict.fromkeys(key for view in views for key in (*view["items"], *view["rows"])))
+
+    def _svg(self) -> bytes:
+        return self._animation.svg(self.step, engine_arrows=self.engine_arrows).encode()
+
+    def _png(self) -> bytes:
+        from gradviz.view.export.files import svg_to_png
+
+        svg = self._animation.svg(self.step, engine_arrows=self.engine_arrows, variables=False)
+        return svg_to_png(svg)
+
+    def _pdf(self) -> bytes:
+        from gradviz.view.export.files import to_pdf
+
+        options = replace(self._options, engine_arrows=self.engine_arrows)
+        return to_pdf(self._recording.graph_at(self.step), options)
+
+    def _json(self) -> bytes:
+        return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
+
+    def _html(self) -> bytes:
+        shown = {"open": self.step, "svg": self._svg().decode()}
+        wire = {**self.wire, **shown, "json": self._json().decode().strip()}
+        traits = {
+            "wire": compress(wire),
+            "step": self.step,
+            "detail": self.detail,
+            "speed": self.speed,
+            "engine_arrows": self.engine_arrows,
+            "selected": self.selected,
+        }
+        # Without scripts the page is the picture and what is explained at its step.
+        still = {**wire, "svg": wire["svg"] + self._cards(self.step)}
+        return page_of(still, traits).encode()
+
+
+def _listed(stops: Iterable[int] | None) -> list[int]:
+    """Stops as a list.
+
+    Raises:
+        OptionError: If they are no list of steps.
+    """
+    if stops is None:
+        return []
+    if isinstance(stops, (str, bytes)) or not isinstance(stops, Iterable):
+        raise OptionError(f"stops={stops!r} must list steps: stops=[1, 4, -1]")
+    return list(stops)
+
+
+def _telling(recording: Recording) -> list[int]:
+    """Lines and nodes, in which everything happens."""
+    kinds = ("line", "node", "error")
+    return [i for i, facts in enumerate(recording.facts) if facts.kind in kinds]

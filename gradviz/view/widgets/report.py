@@ -1,0 +1,168 @@
+"""What audit, memory and compare return: a widget of findings, with tables and a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gradviz.model.errors import OptionError
+from gradviz.model.graph import Graph
+from gradviz.model.report import Cell, Report, Table
+from gradviz.view.documents.graph import compress
+from gradviz.view.documents.report import report_document
+from gradviz.view.export.page import page_of
+from gradviz.view.export.report_html import report_html
+from gradviz.view.export.report_json import report_json, table_csv
+from gradviz.view.export.report_png import report_png
+from gradviz.view.figures.figure import Figures
+from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.widgets.base import GraphWidget
+
+
+class ReportWidget(GraphWidget):
+    """Findings as sentences, tables that can be sorted, and a picture with what matters marked.
+
+    In a notebook it is a widget that works on when the kernel is gone; printed, saved or without
+    a kernel it says the same as text. Iterating gives the rows of the first table as
+    dictionaries, as ``pandas.DataFrame(list(report))`` takes them; ``report[name]`` is what the
+    findings have under a name.
+
+    Args:
+        findings: What is shown.
+        options: How its graph is drawn.
+        height: Height of the picture in CSS pixels, 0 for automatic.
+        figures: More pictures, each with its caption.
+
+    Raises:
+        GraphvizNotFoundError: If no layout engine is installed.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> from gradviz.model.report import Column
+        >>> table = Table("parameters", (Column("name"), Column("norm", "number")), (("w", 2.0),))
+        >>> report = Report(SimpleNamespace(
+        ...     title="audit of loss", sentences=(), tables=(table,), graph=None, marks=()))
+        >>> list(report)
+        [{'name': 'w', 'norm': 2.0}]
+    """
+
+    def __init__(
+        self,
+        findings: Report | Any,
+        options: DrawOptions = DEFAULT,
+        height: int = 0,
+        figures: Figures = (),
+    ) -> None:
+        self._findings = findings
+        self._options = options
+        self._figures = tuple(figures)
+        wire = report_document(findings, options, self._figures)
+        super().__init__(wire=wire, engine_arrows=options.engine_arrows, height=height)
+
+    @property
+    def findings(self) -> Any:
+        """All facts, as plain data."""
+        return self._findings
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables; ``table.dicts()`` has a dictionary per row."""
+        tables: tuple[Table, ...] = self._findings.tables
+        return tables
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph of the picture, ``None`` if there is no picture."""
+        graph: Graph | None = self._findings.graph
+        return graph
+
+    def __iter__(self) -> Iterator[dict[str, Cell]]:
+        return iter(self.tables[0] if self.tables else ())
+
+    def __len__(self) -> int:
+        return len(self.tables[0]) if self.tables else 0
+
+    def __bool__(self) -> bool:
+        """A report is there, whatever it found."""
+        return True
+
+    def __getitem__(self, name: Any) -> Any:
+        """What the findings have under a name.
+
+        Raises:
+            KeyError: If they have nothing under it.
+            TypeError: If they have no names.
+        """
+        find = getattr(type(self._findings), "__getitem__", None)
+        if find is None:
+            raise TypeError(f"{type(self._findings).__name__} has no names; list(report) has rows")
+        return find(self._findings, name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file; the ending says what: .html .svg .png .json .csv.
+
+        The HTML is the whole report in one file that works without a network and without a
+        kernel, the JSON all facts, the CSV the first table; the others are the picture with its
+        marks, or the first figure.
+
+        Raises:
+            OptionError: If the ending is none of these, or there is no picture.
+        """
+        writers: dict[str, Callable[[], bytes]] = {
+            ".html": lambda: _bytes(self._html()),
+            ".svg": lambda: _bytes(self._svg()),
+            ".png": self._png,
+            ".json": lambda: _bytes(report_json(self._findings) + "\n"),
+            ".csv": lambda: _bytes(self._csv()),
+        }
+        ending = Path(path).suffix.lower()
+        if ending not in writers:
+            raise OptionError(
+                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+                f"a report can be saved as {', '.join(writers)}"
+            )
+        Path(path).write_bytes(writers[ending]())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """As of every widget; ``text/html`` has sentences and tables too."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**data, "text/html": report_html(self.wire)}, metadata
+
+    def _ids(self) -> list[str]:
+        picture = self.wire.get("picture") or {"items": (), "outline": {"rows": ()}}
+        return list(
+            dict.fromkeys(e["id"] for e in (*picture["items"], *picture["outline"]["rows"]))
+        )
+
+    def _svg(self) -> str:
+        if not self.wire["svg"]:
+            raise OptionError("this report has no picture; save it as .html, .json or .csv")
+        svg: str = self.wire["svg"]
+        return svg
+
+    def _png(self) -> bytes:
+        self._svg()
+        options = replace(self._options, engine_arrows=self.engine_arrows)
+        return report_png(self._findings, self._figures, options)
+
+    def _csv(self) -> str:
+        if not self.tables:
+            raise OptionError("this report has no table; save it as .html or .json")
+        return table_csv(self.tables[0])
+
+    def _html(self) -> str:
+        traits = {
+            "wire": compress(self.wire),
+            "engine_arrows": self.engine_arrows,
+            "selected": self.selected,
+        }
+        return page_of(
+            {**self.wire, "summary": ""}, traits, still=report_html(self.wire, images=False)
+        )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,424 @@
+"""Every error of autograd names the variable, the node, the version, the line and a cure."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.analysis.explain.raised_errors import errors_in
+from gradviz.capture.recorder import step_writer
+from gradviz.model import Recording
+from gradviz.model.events import Raised
+from gradviz.model.explanation import Explanation
+from tests.analysis.explain.running import anomaly, cured, explained, is_right, line_of, run
+from tests.analysis.explain.scenarios import ALL, WRITTEN, Scenario, named
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
+
+
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """All tensors of the programs are made there."""
+    torch.set_default_device(request.param)
+    yield request.param
+    torch.set_default_device(None)
+
+
+@cache
+def recorded(scenario: Scenario, device: str) -> Explanation:
+    """The explanation of a recorded program, made once for all tests."""
+    return explained(scenario.text)
+
+
+def skip_elsewhere(scenario: Scenario, device: str) -> None:
+    if device != "cpu" and scenario.only_cpu:
+        pytest.skip("speaks of the CPU")
+
+
+def assert_is_explained(scenario: Scenario, found: Explanation) -> None:
+    text = scenario.text
+    assert found.kind == scenario.kind
+    assert found.variables == scenario.variables
+    assert (found.node_name, found.saved) == (scenario.node, scenario.saved)
+    assert (
+        found.saved_version,
+        found.current_version if found.saved else None,
+    ) == scenario.versions
+    assert found.line == line_of(text, "culprit")
+    assert found.noticed is not None
+    assert found.noticed.line == line_of(text, "noticed")
+    assert len(found.already) == len(scenario.already)
+    assert all(map(str.startswith, found.already, scenario.already))
+    assert bool(found.unknown) == scenario.unknown
+    saves = [cause.at.line for cause in found.causes if cause.kind == "save" and cause.at]
+    saved = line_of(text, "saved")
+    assert saves == ([] if saved is None else [saved])
+
+
+@EVERY
+def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert_is_explained(scenario, found)
+    assert found.raised == scenario.raised or device != "cpu"
+    said = str(found)
+    assert all(words in said.replace("\n    ", " ") for words in scenario.words)
+
+
+def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
+    """Who wrote what was saved first, and in which line, by the caption of the error."""
+    assert found.recording is not None
+    assert found.step is not None
+    caption = found.recording.caption(found.step)
+    said = re.search(r"; ([^;]+) in line (\d+)[^;]*? wrote it", caption)
+    return None if said is None else (said[1], int(said[2]))
+
+
+@pytest.mark.parametrize("scenario", [s for s in ALL if s.kind == WRITTEN], ids=str)
+def test_the_caption_names_the_writer_that_the_explanation_names(
+    scenario: Scenario, device: str
+) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    writer = writer_in_caption(found)
+    assert writer is not None
+    assert writer[1] == found.line
+    assert found.cause is not None
+    assert "__setitem__" in writer[0] or writer[0] in str(found)
+
+
+def test_a_write_that_raised_the_counter_of_data_is_named_by_nobody() -> None:
+    text = """
+x = torch.ones(2, requires_grad=True)
+y = x.exp()
+d = y.data
+d.mul_(2)
+d.mul_(2)
+y.add_(1)  # culprit
+y.sum().backward()
+"""
+    found = explained(text)
+    assert found.line == line_of(text, "culprit")
+    assert writer_in_caption(found) == ("add_", found.line)
+
+
+@EVERY
+def test_every_cure_works_and_gives_the_right_gradient(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert len(found.cures) == scenario.cures
+    for place, cure in enumerate(found.cures):
+        if cure.how == "elsewhere":
+            continue
+        variables = run(cured(scenario.text, cure))
+        for left, right in scenario.right[min(place, len(scenario.right) - 1)].items():
+            assert is_right(variables, left, right), (cure, left, variables.get(left))
+
+
+@EVERY
+def test_anomaly_mode_changes_nothing_that_is_said(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    plain = recorded(scenario, device)
+    with anomaly():
+        found = explained(scenario.text)
+    assert found == plain
+
+
+@EVERY
+def test_without_a_recording_nobody_is_blamed_in_error(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = explained(scenario.text, record=False)
+    assert found.kind == scenario.kind
+    assert found.node_name in (None, scenario.node) or scenario.node is None
+    assert found.saved in (None, scenario.saved)
+    assert set(found.variables) <= set(scenario.variables)
+    assert found.noticed is not None
+    assert found.noticed.line == line_of(scenario.text, "noticed") or scenario.inside
+    if found.line is not None:
+        assert found.line == line_of(scenario.text, "culprit")
+    else:
+        assert any("gradviz.record()" in words for words in found.unknown)
+
+
+def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(device: str) -> None:
+    scenario = named("result of exp")
+    with anomaly():
+        found = explained(scenario.text, record=False)
+    culprit, save = found.causes
+    assert (culprit.kind, culprit.at) == ("write", None)
+    assert save.at is not None
+    assert (save.kind, save.at.line) == ("save", line_of(scenario.text, "saved"))
+    (cure,) = found.cures
+    variables = run(cured(scenario.text, cure))
+    assert is_right(variables, "w.grad", scenario.right[0]["w.grad"])
+
+
+def fails() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.add_(1)
+    h.sum().backward()
+
+
+def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_cure() -> None:
+    with gradviz.expect_error() as found:
+        fails()
+    assert found.unknown == ("which line inside fails; gradviz.record(into=fails) would tell",)
+    assert found.cures == ()
+    with gradviz.expect_error(into=fails) as found:
+        fails()
+    assert found.unknown == ()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "h.add_(1)"
+    assert len(found.cures) == 2
+
+
+class Gate(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        g = torch.sigmoid(x)
+        twice = g * 2
+        g += 1
+        return twice * g
+
+
+class Inner(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu_(x)
+
+
+def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
+    net = Gate()
+    with gradviz.expect_error() as found:
+        loss = net(torch.ones(2, requires_grad=True)).sum()
+        loss.backward()
+    assert found.unknown == ("which line inside net; gradviz.record(into=net) would tell",)
+    assert found.cures == ()
+    with gradviz.expect_error(into=net) as found:
+        loss = net(torch.ones(2, requires_grad=True)).sum()
+        loss.backward()
+    assert found.unknown == ()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "g += 1"
+
+
+def test_inplace_is_switched_off_only_where_the_code_shows_that_it_is_on() -> None:
+    made = torch.nn.Sequential(torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
+    mine = torch.nn.Sequential(torch.nn.Sigmoid(), Inner())
+    for both in ([made], [mine]):
+        with gradviz.expect_error() as found:
+            net = both.pop()
+            net(torch.ones(2, requires_grad=True)).sum().backward()
+        assert found.cause is not None
+        assert "wrote it in place" in found.cause.what
+        assert found.cures == ()
+
+
+def test_an_error_of_the_code_itself_is_said_to_be_another() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with contextlib.suppress(ValueError), gradviz.record() as recording:
+        w.exp()
+        raise ValueError("mine")
+    (found,) = recording.explanations
+    assert (found.kind, found.raised) == ("other", "ValueError")
+    assert found.noticed is not None
+    assert found.noticed.text == 'raise ValueError("mine")'
+
+
+def test_errors_that_the_code_catches_are_explained_too() -> None:
+    with gradviz.record() as recording:
+        w = torch.ones(2, requires_grad=True)
+        loss = w.exp().sum()
+        loss.backward()
+        for _ in range(2):
+            with contextlib.suppress(RuntimeError):
+                loss.backward()
+        with contextlib.suppress(RuntimeError):
+            w.add_(1)
+    kinds = [found.kind for found in recording.explanations]
+    assert kinds == ["graph freed", "graph freed", "leaf written"]
+    first, second, third = recording.explanations
+    assert first.line == second.line
+    assert [step.explanation for step in recording.steps if step.explanation] == [
+        first,
+        second,
+        third,
+    ]
+
+
+def test_what_was_written_before_the_recording_is_not_blamed_on_a_line_of_it() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.add_(1)
+    with gradviz.expect_error() as found:
+        h = h * 2
+        h.add_(1)
+        h.sum().backward()
+    assert (found.node_name, found.saved_version, found.current_version) == ("ExpBackward0", 0, 1)
+    assert found.line is None
+    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+
+
+def test_where_steps_were_left_out_nobody_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_writer, "MOST_STEPS", 60)
+    with gradviz.expect_error() as found:
+        w = torch.ones(2, requires_grad=True)
+        opt = torch.optim.SGD([w], lr=0.1)
+        for _ in range(9):
+            loss = w.pow(2).sum()
+            loss.backward(retain_graph=True)
+            opt.step()
+        loss.backward()
+    assert (found.kind, found.node_name, found.variables) == (WRITTEN, "PowBackward0", ("w",))
+    assert found.line is None
+    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+
+
+def test_a_cut_that_a_line_of_very_many_calls_hides_is_not_blamed_on_another() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        loss = sum((w * 1).detach() for _ in range(150)).sum()  # type: ignore[union-attr]
+        loss.backward()
+    assert (found.kind, found.line) == ("no graph", None)
+    assert found.unknown == ("where the graph was cut: the way of the value could not be followed",)
+
+
+def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.sum().backward()
+    with gradviz.expect_error() as found:
+        other = (w * 2).sum()
+        other.backward()
+        h.sum().backward()
+    assert found.node_name == "ExpBackward0"
+    assert found.line is None
+    (words,) = found.unknown
+    assert words.startswith("which backward freed it: it ran before the recording")
+
+
+def test_what_another_thread_has_freed_is_blamed_on_no_line_and_no_backward_is_changed() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        y = (w * w).sum()
+        other = threading.Thread(target=y.backward)
+        other.start()
+        other.join()
+        y.backward()
+    culprit, save = found.causes
+    assert (culprit.kind, culprit.what, culprit.at) == ("backward", "", None)
+    assert save.kind == "save"
+    assert found.line is None
+    assert found.cures == ()
+    assert "but they have been freed" in found.what
+    assert "culprit: not known" in str(found)
+
+
+def test_without_a_recording_no_backward_is_changed() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.expect_error(record=False) as found:
+        h = w.exp()
+        one, two = (h * 2).sum(), (h * 3).sum()
+        one.backward()
+        two.backward()
+    assert found.kind == "graph freed"
+    assert found.line is None
+    assert found.cures == ()
+
+
+def test_a_line_that_sets_several_flags_is_told_for_each_tensor() -> None:
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        b.requires_grad, a.requires_grad = False, False
+        loss = (a * b).sum()
+        loss.backward()
+    assert sorted(found.variables) == ["a", "b", "loss"]
+    assert sorted(cause.what for cause in found.causes) == [
+        "a.requires_grad was set to False",
+        "b.requires_grad was set to False",
+    ]
+
+
+def test_without_the_text_of_the_code_the_call_that_cut_is_known_or_said_to_be_unknown() -> None:
+    for text, line in (
+        ("loss = torch.tensor(w.exp().sum().item())", 4),
+        ("value = w.exp().sum().item()\n    loss = torch.tensor(value)", None),
+    ):
+        code = f"""import gradviz, torch
+w = torch.ones(2, requires_grad=True)
+with gradviz.expect_error() as found:
+    {text}
+    loss.backward()
+"""
+        space: dict[str, Any] = {"__name__": "program"}
+        exec(compile(code, "nowhere.py", "exec"), space)
+        found = space["found"]
+        assert (found.kind, found.line) == ("no graph", line)
+        assert bool(found.unknown) == (line is None)
+        assert found.cures == ()
+
+
+@pytest.mark.parametrize("scenario", [s for s in ALL if s.node], ids=str)
+def test_the_node_is_found_where_the_recorder_could_not_tell_it(
+    scenario: Scenario, device: str
+) -> None:
+    # On a GPU the engine runs nodes in another thread than the one that raises.
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert found.recording is not None
+    step_writer = [
+        replace(
+            step,
+            events=tuple(
+                replace(e, node=None) if isinstance(e, Raised) else e for e in step.events
+            ),
+        )
+        for step in found.recording.facts
+    ]
+    (again,) = errors_in(Recording(step_writer, found.recording.codes))
+    assert again == found
+
+
+def test_the_text_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("numbers differ between devices")
+    parts = [f"== {scenario.name}\n{recorded(scenario, 'cpu')}\n" for scenario in ALL]
+    check_golden("explanations.txt", "\n".join(parts))
+
+
+def test_what_has_no_position_is_said_to_be_unknown() -> None:
+    code = (
+        "import torch, gradviz\n"
+        "w = torch.ones(2, requires_grad=True)\n"
+        "with gradviz.expect_error() as error:\n"
+        "    h = w * w; h.sum().backward()\n"
+        "    h.sum().backward()\n"
+        "print(len(error.cures), *error.unknown)\n"
+    )
+    told = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "program.py"
+        file.write_text(code)
+        for options in ((), ("-X", "no_debug_ranges")):
+            run = subprocess.run(
+                [sys.executable, *options, str(file)], capture_output=True, text=True, check=True
+            )
+            told[options] = run.stdout.strip()
+    assert told[()] != "0"
+    unknown = "0 which expression of line 4 did it: Python tells no position for it"
+    assert told["-X", "no_debug_ranges"] == unknown

@@ -1,0 +1,48 @@
+"""How explanations are put together, whatever they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.analysis import explain
+from gradviz.model import Explanation, Recording
+
+
+def failing() -> Recording:
+    a = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError), gradviz.record() as recording:
+        a.add_(1)
+    return recording
+
+
+def test_a_bug_in_the_analysis_is_told_and_the_recording_can_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def has_a_bug(recording: Recording) -> Iterator[Explanation]:
+        raise KeyError(len(recording))
+
+    recording = failing()
+    monkeypatch.setattr(explain, "errors_in", has_a_bug)
+    with pytest.warns(RuntimeWarning, match="gradviz has a bug"):
+        found = recording.explanations
+    assert found == ()
+    assert "raised RuntimeError" in str(gradviz.show(recording))
+
+
+def test_an_error_that_is_not_autograds_gets_no_card() -> None:
+    with pytest.raises(KeyError), gradviz.record() as recording:
+        {}["x"]  # type: ignore[index]
+    player = gradviz.show(recording)
+    assert not any(view.get("cards") for view in player.wire["views"])
+    assert "KeyError" in str(player)
+
+
+def test_the_same_recording_is_explained_once() -> None:
+    recording = failing()
+    assert recording.explanations is recording.explanations
+    assert recording.explanation is recording.explanations[0]
+    assert recording.steps[-1].explanation is recording.explanation

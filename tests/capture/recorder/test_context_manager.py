@@ -1,0 +1,456 @@
+from __future__ import annotations
+
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gradviz
+from gradviz.capture.recorder import step_writer as steps_module
+from gradviz.model.events import (
+    Accumulated,
+    Event,
+    HookChanged,
+    HookFired,
+    Note,
+    Operation,
+    OptimizerStepped,
+    Raised,
+    Write,
+    ZeroedGrad,
+)
+from gradviz.model.recording import Recording
+
+
+def scalar(value: float) -> Tensor:
+    return torch.tensor(value, requires_grad=True)
+
+
+def events(recording: Recording, kind: type[Event]) -> list[Event]:
+    return [e for step in recording.steps for e in step.events if isinstance(e, kind)]
+
+
+def lines(recording: Recording) -> list[str]:
+    """Text of the line of every line step."""
+    found = []
+    for step in recording.steps:
+        if step.kind == "line" and step.code is not None and step.line is not None:
+            found.append(step.code.text.split("\n")[step.line - step.code.first_line].strip())
+    return found
+
+
+def test_every_line_of_the_block_is_a_step_and_backward_opens_into_its_nodes() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        out = a * 3
+        out.backward()
+    assert lines(recording) == ["out = a * 3", "out.backward()"]
+    kinds = [s.kind for s in recording.steps if s.level < 2]
+    assert kinds == ["start", "line", "backward", "node", "node", "line"]
+    assert [recording.graph[n].name for n in recording.backward_order] == [
+        "MulBackward0",
+        "AccumulateGrad",
+    ]
+
+
+def test_a_statement_over_several_lines_is_one_step() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        b = torch.add(
+            a,
+            a,
+        )
+        b = b * 1
+    assert lines(recording) == ["b = torch.add(", "b = b * 1"]
+
+
+def test_a_loop_gives_a_step_for_every_pass() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        total = a
+        for _ in range(3):
+            total = total * a
+    assert lines(recording).count("total = total * a") == 3
+
+
+def helper(x: Tensor) -> Tensor:
+    inside = x * 2
+    return inside.exp()
+
+
+def test_lines_of_other_functions_are_steps_only_when_asked_for() -> None:
+    a = scalar(0.5)
+    with gradviz.record() as plain:
+        helper(a)
+    with gradviz.record(into=[helper]) as stepped:
+        helper(a)
+    assert lines(plain) == ["helper(a)"]
+    assert lines(stepped) == ["inside = x * 2", "return inside.exp()", "helper(a)"]
+
+
+def test_into_something_without_lines_is_refused() -> None:
+    with pytest.raises(gradviz.RecordingError, match="into= has a int"), gradviz.record(into=[3]):
+        pass
+
+
+def test_the_graph_of_a_step_is_the_snapshot_of_that_moment() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        out = a.exp()
+        out = out * a
+    now = gradviz.snapshot(out, names={"a": a})
+    last = recording.steps[-1].graph
+    assert sorted(n.name for n in last.nodes) == sorted(n.name for n in now.nodes)
+    # The first value of out is known still, though it has lost its name.
+    assert last.counts == now.counts | {"tensors": now.counts["tensors"] + 1}
+    assert last.saved_bytes == now.saved_bytes
+
+
+def test_what_was_there_before_stands_in_the_first_step() -> None:
+    a = scalar(2.0)
+    before = a * a
+    with gradviz.record() as recording:
+        before.backward()
+    start = recording.steps[0]
+    assert {t.name for t in start.tensors} >= {"a", "before"}
+    assert [n.name for n in start.graph.nodes] == ["MulBackward0", "AccumulateGrad"]
+    assert start.saved_bytes == 4
+    assert recording.steps[-1].saved_bytes == 0
+
+
+def test_tensors_that_the_block_does_not_touch_stay_out() -> None:
+    a, other = scalar(2.0), scalar(7.0)
+    with gradviz.record() as recording:
+        out = a + 1
+    assert out.requires_grad
+    assert {t.name for t in recording.graph.tensors} == {"a", "out"}
+    assert other.grad is None
+
+
+def test_an_error_is_the_last_step_and_stands_at_its_line() -> None:
+    a = scalar(2.0)
+    with pytest.raises(RuntimeError), gradviz.record() as recording:  # noqa: PT012
+        out = a * a
+        out.backward()
+        out.backward()
+        a.zero_()
+    last = recording.at_error
+    assert last is not None
+    assert last.index == len(recording) - 1
+    raised = last.events[-1]
+    assert isinstance(raised, Raised)
+    assert raised.type == "RuntimeError"
+    assert recording.graph[raised.node or ""].name == "MulBackward0"
+    assert raised.backward == 2
+    assert last.line is not None
+    assert last.code is not None
+    assert lines(recording)[-1] == "out.backward()"
+    assert lines(recording).count("a.zero_()") == 0
+
+
+def test_an_error_that_the_block_catches_is_told_at_its_line() -> None:
+    vector = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        try:
+            vector.mul(2).backward()
+        except RuntimeError:
+            caught = True
+    assert caught
+    assert recording.at_error is None
+    assert [e.type for e in events(recording, Raised) if isinstance(e, Raised)] == ["RuntimeError"]
+
+
+def test_an_error_after_a_caught_one_does_not_take_over_its_node() -> None:
+    a = scalar(2.0)
+    with pytest.raises(ZeroDivisionError), gradviz.record() as recording:  # noqa: PT012
+        out = a * a
+        out.backward()
+        try:
+            out.backward()
+        except RuntimeError:
+            out = a + 1
+        1 / 0  # noqa: B018
+    caught, last = (e for e in events(recording, Raised) if isinstance(e, Raised))
+    assert (caught.type, caught.backward) == ("RuntimeError", 2)
+    assert caught.node is not None
+    assert (last.type, last.node, last.backward) == ("ZeroDivisionError", None, None)
+
+
+def test_the_traceback_is_that_of_the_plain_program() -> None:
+    def run() -> None:
+        torch.ones(2, requires_grad=True).mul(2).backward()
+
+    def frames(error: BaseException) -> list[str]:
+        return [f.name for f in traceback.extract_tb(error.__traceback__)]
+
+    with pytest.raises(RuntimeError) as plain:
+        run()
+    with pytest.raises(RuntimeError) as recorded, gradviz.record():
+        run()
+    own = len(frames(plain.value)) - frames(plain.value).index("run")
+    assert frames(recorded.value)[-own:] == frames(plain.value)[-own:]
+    assert not [
+        f for f in traceback.format_tb(recorded.value.__traceback__) if "gradviz/capture" in f
+    ]
+
+
+def test_anomaly_mode_notes_the_frames_of_the_plain_program() -> None:
+    def run() -> list[list[str]]:
+        layer = nn.Linear(2, 2)
+        out = nn.functional.mse_loss(layer(torch.ones(2)).relu(), torch.ones(2))
+        node: Any = out.grad_fn
+        found = []
+        while node is not None:
+            found.append(node.metadata["traceback_"])
+            node = next((n for n, _ in node.next_functions if n is not None), None)
+        return found
+
+    def last(frames: list[list[str]]) -> list[list[str]]:
+        """From this function on: what called it differs."""
+        first = [next(i for i, f in enumerate(one) if ", in run\n" in f) for one in frames]
+        return [one[i:] for one, i in zip(frames, first, strict=True)]
+
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        plain = run()
+        with gradviz.record():
+            recorded = run()
+    assert last(recorded) == last(plain)
+
+
+def test_warnings_name_the_line_of_the_user() -> None:
+    a = scalar(2.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with gradviz.record():
+            (a * 2).grad  # noqa: B018
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_a_write_in_place_names_who_wrote_and_both_versions() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        b = a.exp()
+        b.add_(1)
+    (write,) = events(recording, Write)
+    assert isinstance(write, Write)
+    assert (write.by, write.name, write.before, write.after) == ("add_", "b", 0, 1)
+    assert recording.steps[-1].graph["n0"].saved[0].state == "modified"
+
+
+def test_a_write_that_no_version_tells_is_found_by_its_values() -> None:
+    a = torch.ones(3)
+    with gradviz.record() as recording:
+        b = a * 2
+        b.numpy()[0] = 7
+    with gradviz.record(values=False) as unseen:
+        b = a * 2
+        b.numpy()[0] = 8
+    (write,) = events(recording, Write)
+    assert isinstance(write, Write)
+    assert write.before == write.after == 0
+    assert write.name == "b"
+    assert not events(unseen, Write)
+
+
+def test_a_write_through_data_is_told_as_such() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        w.data.add_(1)
+    writes = [e for e in events(recording, Write) if isinstance(e, Write)]
+    assert [(e.by, e.name, e.through) for e in writes] == [("add_", "w", ".data")]
+    assert writes[0].before == writes[0].after == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "name", "call"),
+    [
+        ("detach", "detach", lambda w: w.detach()),
+        (".data", "data", lambda w: w.data),
+        ("left torch", "item", lambda w: w.item()),
+        ("left torch", "tolist", lambda w: w.tolist()),
+        ("not differentiable", "gt", lambda w: w > 0),
+        ("no_grad", "mul", lambda w: torch.no_grad()(lambda: w * 2)()),
+        ("inference mode", "mul", lambda w: torch.inference_mode()(lambda: w * 2)()),
+    ],
+)
+def test_an_operation_that_is_not_recorded_says_why(reason: str, name: str, call: object) -> None:
+    w = scalar(2.0)
+    assert callable(call)
+    with gradviz.record() as recording:
+        call(w)
+    found = [e for e in events(recording, Operation) if isinstance(e, Operation)]
+    assert [(e.name, e.recorded, e.reason) for e in found] == [(name, False, reason)]
+
+
+def test_hooks_are_told_with_what_they_returned() -> None:
+    a = scalar(2.0)
+    with gradviz.record() as recording:
+        a.register_hook(lambda g: g * 10)
+        (a * 3).backward()
+    (fired,) = events(recording, HookFired)
+    assert isinstance(fired, HookFired)
+    assert fired.returned is not None
+    assert fired.returned.values == (30.0,)
+    (added,) = events(recording, Accumulated)
+    assert isinstance(added, Accumulated)
+    assert added.after is not None
+    assert added.after.values == (30.0,)
+    assert lines(recording) == ["a.register_hook(lambda g: g * 10)", "(a * 3).backward()"]
+
+
+def test_an_optimizer_is_one_event_with_who_was_updated_and_who_was_not() -> None:
+    used, unused = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([used, unused], lr=0.1)
+    with gradviz.record() as recording:
+        used.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    (stepped,) = events(recording, OptimizerStepped)
+    (zeroed,) = events(recording, ZeroedGrad)
+    names = {t.id: t.name for t in recording.graph.tensors}
+    assert isinstance(stepped, OptimizerStepped)
+    assert isinstance(zeroed, ZeroedGrad)
+    assert [names[t] for t in stepped.updated] == ["used"]
+    assert [names[t] for t in stepped.skipped] == ["unused"]
+    assert zeroed.set_to_none
+    assert [names[t] for t in zeroed.tensors] == ["used"]
+
+
+def test_a_node_knows_the_line_and_the_module_that_made_it() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    x = torch.ones(1, 2)
+    with gradviz.record() as recording:
+        out = model(x)
+    relu = next(n for n in recording.graph.nodes if n.name == "ReluBackward0")
+    assert relu.module == "model.1"
+    assert relu.source is not None
+    assert relu.source.endswith("out = model(x)")
+    assert out.requires_grad
+
+
+def test_recordings_cannot_be_nested() -> None:
+    with (
+        gradviz.record(),
+        pytest.raises(gradviz.RecordingError, match="cannot be nested"),
+        gradviz.record(),
+    ):
+        pass
+
+
+def test_generators_and_coroutines_are_refused() -> None:
+    def generator() -> Iterator[int]:
+        with gradviz.record():
+            yield 1
+
+    async def coroutine() -> None:
+        with gradviz.record():
+            pass
+
+    with pytest.raises(gradviz.RecordingError, match="is a generator"):
+        next(generator())
+    with pytest.raises(gradviz.RecordingError, match="is a coroutine"):
+        coroutine().send(None)
+
+
+def test_another_thread_runs_unseen_and_undisturbed() -> None:
+    a = scalar(2.0)
+
+    def work() -> None:
+        (a * 5).backward()
+
+    with gradviz.record() as recording:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert a.grad is not None
+    assert a.grad.item() == 5.0
+    assert recording.backward_order == ()
+
+
+def test_a_long_recording_goes_on_coarser_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_module, "MOST_STEPS", 10)
+    a = scalar(1.0)
+    with gradviz.record() as recording:
+        total = a
+        for _ in range(20):
+            total = total * a
+        total.backward()
+    assert len(recording) <= 12
+    assert any("left out" in e.text for e in events(recording, Note) if isinstance(e, Note))
+    last = recording.steps[-1].graph
+    assert last.counts["nodes freed"] == 20
+    assert last.tensor("a").grad is not None
+
+
+def test_progress_is_told_every_hundred_steps() -> None:
+    told: list[int] = []
+    a = scalar(1.0)
+    with gradviz.record(progress=told.append):
+        for _ in range(120):
+            a + 1
+    assert told == [100, 200]
+
+
+def test_values_are_not_read_when_they_are_not_wanted() -> None:
+    a = scalar(2.0)
+    with gradviz.record(values=False) as recording:
+        (a * 3).backward()
+    info = recording.steps[-1].graph.tensor("a")
+    assert info.values is None
+    assert info.grad is not None
+    assert info.grad.values is None
+    assert info.grad.mean is None
+
+
+def test_the_same_program_gives_the_same_recording_and_json_gives_it_back() -> None:
+    def run() -> Recording:
+        a = scalar(2.0)
+        with gradviz.record() as recording:
+            out = (a * a).exp()
+            out.backward()
+        return recording
+
+    one, other = run(), run()
+    assert one == other
+    assert one.to_json() == other.to_json()
+    assert Recording.from_json(one.to_json()) == one
+    assert str(one) == str(other)
+
+
+def test_a_recording_of_the_future_is_refused() -> None:
+    with pytest.raises(ValueError, match="gradviz recording 2"):
+        Recording.from_json('{"format": "gradviz recording 1"}')
+
+
+def test_hooks_of_a_tensor_that_is_written_stay_at_the_node_of_its_old_value() -> None:
+    def looks(gradient: Tensor) -> None:
+        assert gradient.shape == (2,)
+
+    a = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        h = a * 2
+        h.register_hook(looks)
+        h.add_(1)
+        h.sum().backward()
+    told = [e for step in recording.steps for e in step.events]
+    assert not [e for e in told if isinstance(e, HookChanged) and not e.registered]
+    (note,) = (e.text for e in told if isinstance(e, Note))
+    assert note.endswith("looks stays at n0, which made the old value of h")
+    written = next(s for s in recording.steps if any(isinstance(e, Write) for e in s.events))
+    assert written.graph["n0"].hooks_unknown
+
+
+def test_a_block_can_be_used_again() -> None:
+    w = torch.ones(2, requires_grad=True)
+    block, found = gradviz.record(), []
+    for _ in range(2):
+        with block as recording:
+            (w * 2).sum().backward()
+        found.append(recording)
+    assert found[0] is not found[1]
+    assert [len(one.backward_order) for one in found] == [3, 3]

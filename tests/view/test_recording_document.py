@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gradviz.model import OptionError, Recording
+from gradviz.model.recording import Code, StepRecord
+from gradviz.view.animation.animation import Animation
+from gradviz.view.documents.graph import compress, graph_document
+from gradviz.view.documents.recording import opening_step, recording_document
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.inspector import node_sections
+from gradviz.view.outlines.graph import table
+from tests.view.explanations import FREED, SILENT, explained
+from tests.view.recordings import ALL, cuts, loop, product
+
+WIRES = {name: recording_document(recording) for name, recording in ALL.items()}
+
+
+def at_every_step(wire: dict[str, Any], part: str) -> list[dict[str, Any]]:
+    """A part of the document as the browser knows it at each step."""
+    found: list[dict[str, Any]] = []
+    now: dict[str, Any] = {}
+    for view in wire["views"]:
+        now = {k: v for k, v in {**now, **view[part]}.items() if v is not None}
+        found.append(now)
+    return found
+
+
+@pytest.mark.parametrize("name", ["product", "second", "hooked", "cuts", "explained"])
+def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
+    wire = WIRES.get(name) or recording_document(explained(SILENT, FREED))
+    text = json.dumps(wire, indent=1, ensure_ascii=False)
+    check_golden(f"recording/{name}.json", text + "\n")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_items_are_those_of_the_graph_of_the_step(name: str) -> None:
+    recording = ALL[name]
+    for step, items in zip(recording.steps, at_every_step(WIRES[name], "items"), strict=True):
+        expected = {item["id"]: item for item in graph_document(step.graph)["items"]}
+        leaves = {n.variable for n in recording.graph.nodes}
+        for key, item in items.items():
+            if key in expected:
+                assert item == expected[key]
+            else:
+                assert item["kind"] == "leaf"
+        assert {key for key in expected if key not in leaves} <= set(items)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_items_refer_to_items(name: str) -> None:
+    for items in at_every_step(WIRES[name], "items"):
+        for item in items.values():
+            assert {*item["next"], *item["prev"]} <= set(items)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
+    recording = ALL[name]
+    for step, rows in zip(recording.steps, at_every_step(WIRES[name], "rows"), strict=True):
+        expected = {row.id: list(row.cells) for row in table(step.graph).rows}
+        for key, cells in rows.items():
+            if key in expected:
+                assert cells == expected[key]
+            else:
+                assert cells[2] == "in no graph now"
+    assert WIRES[name]["outline_columns"] == list(table(recording.graph).columns)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
+    for step, rows in zip(ALL[name].steps, at_every_step(WIRES[name], "tensors"), strict=True):
+        assert set(rows) == {info.id for info in step.tensors}
+        for info in step.tensors:
+            told = dict(zip(WIRES[name]["tensor_columns"], rows[info.id], strict=True))
+            assert told["requires_grad"] == str(info.requires_grad)
+            assert told["retains_grad"] == str(info.retains_grad)
+            assert told["version"] == str(info.version)
+            assert (told[".grad"] == "None") == (info.grad is None)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_looks_and_picture_are_those_of_the_stage(name: str) -> None:
+    wire, animation = WIRES[name], Animation(ALL[name])
+    for step, looks in enumerate(at_every_step(wire, "at")):
+        body = "\n".join(
+            wire["elements"][key][number] or f'<g id="{key}" class="gv-absent"></g>'
+            for key, number in looks.items()
+        )
+        assert f"</style>\n{body}\n</svg>" in animation.svg(step)
+    assert wire["svg"] == animation.svg(wire["open"])
+
+
+def test_a_view_holds_only_what_differs() -> None:
+    for wire in WIRES.values():
+        for part in ("at", "items", "rows", "tensors"):
+            now: dict[str, Any] = {}
+            for view in wire["views"]:
+                assert [k for k, v in view[part].items() if now.get(k) == v] == []
+                now.update(view[part])
+
+
+def test_captions_are_the_sentence_in_pieces() -> None:
+    for wire in WIRES.values():
+        for view in wire["views"]:
+            pieces = [p if isinstance(p, str) else p["text"] for p in view["caption"]]
+            assert "".join(pieces) == view["sentence"]
+
+
+def test_terms_name_something_that_the_page_has() -> None:
+    for name, wire in WIRES.items():
+        known = {node.id for node in ALL[name].graph.nodes}
+        known |= {info.id for info in ALL[name].graph.tensors}
+        for view in wire["views"]:
+            for piece in view["caption"]:
+                if not isinstance(piece, str):
+                    assert piece["id"] in known or re.fullmatch(r"line:0:\d", piece["id"])
+
+
+@pytest.mark.parametrize(
+    ("recording", "step", "opening"),
+    [
+        (product(), None, 1),
+        (product(), 4, 4),
+        (product(), -1, 22),
+        (ALL["second"], None, 25),
+        (ALL["second"], 0, 0),
+        (loop(), None, 1),
+    ],
+)
+def test_opens_at_the_error_else_at_the_first_step(
+    recording: Recording, step: int | None, opening: int
+) -> None:
+    assert opening_step(recording, step) == opening
+
+
+@pytest.mark.parametrize("step", [23, -24, 1.0, "1", True])
+def test_a_step_that_does_not_exist_is_refused(step: Any) -> None:
+    with pytest.raises(OptionError, match=r"step: this recording has no step .*run from 0 to 22"):
+        recording_document(product(), step)
+    with pytest.raises(OptionError, match=r"stops: .*stops=\[1, -1\] counts from the end"):
+        recording_document(product(), stops=[step])
+
+
+def test_stops_are_in_order_and_each_once() -> None:
+    assert recording_document(product(), stops=[-1, 4, 22, 6])["stops"] == [4, 6, 22]
+
+
+def test_ticks_mark_what_happens_inside_backward() -> None:
+    ticks = [view["tick"] for view in WIRES["hooked"]["views"]]
+    assert ticks.count("backward") == 1
+    assert ticks.count("hook") == 1
+    assert ticks.count("accumulate") == 4
+    assert ticks.count("free") == 1
+    assert WIRES["second"]["views"][-1]["tick"] == "error"
+
+
+def test_lines_know_what_they_made_and_what_runs_next() -> None:
+    wire = WIRES["product"]
+    assert wire["links"]["lines"]["0:4"] == ["n0", "n1", "n2", "t3"]
+    following = [view["next_line"] for view in wire["views"]]
+    assert following[:6] == [1, 2, 3, 4, 5, 6]
+    assert following[6:21] == [6] * 15
+    assert following[21:] == [None, None]
+
+
+def test_code_travels_as_lines() -> None:
+    facts = product().facts
+    wire = recording_document(Recording(facts, [Code("a\tb", 7, "if x:\n\ty = 1\n")], "cpu"))
+    assert wire["codes"] == [{"name": "a\\tb", "first": 7, "lines": ["if x:", "    y = 1"]}]
+
+
+def test_the_recording_itself_travels_while_the_document_is_small() -> None:
+    assert Recording.from_json(WIRES["product"]["json"]) == product()
+    assert "json" not in recording_document(product(), room=1000)
+
+
+def test_what_travels_is_small() -> None:
+    for wire in WIRES.values():
+        assert len(json.dumps(compress(wire))) < 20_000
+
+
+def test_legend_has_the_marks_of_all_steps() -> None:
+    classes = {entry["class"] for entry in WIRES["hooked"]["legend"]}
+    assert {"gv-freed", "gv-held", "gv-now", "gv-next", "gv-done", "gv-flow", "gv-hook"} <= classes
+    assert "gv-cut" in {entry["class"] for entry in WIRES["cuts"]["legend"]}
+    assert "gv-cut" not in classes
+
+
+def test_a_waiting_leaf_is_an_item_under_the_id_of_its_card() -> None:
+    items = at_every_step(WIRES["cuts"], "items")
+    assert items[1]["n1"]["aria"].endswith("in no graph now")
+    assert items[2]["n1"]["details"] != items[1]["n1"]["details"]
+    assert "n0" not in items[7]
+    assert items[7]["n1"]["label"] == "w"
+
+
+def test_details_follow_the_step() -> None:
+    recording = product()
+    items = at_every_step(WIRES["product"], "items")
+    for step in (4, 14):
+        sections = node_sections(
+            recording.graph_at(step)["n0"], GraphIndex.of(recording.graph_at(step)), tags=False
+        )
+        assert [s["heading"] for s in items[step]["n0"]["details"]] == [s.heading for s in sections]
+        assert items[step]["n0"]["details"][-1]["rows"] == [list(r) for r in sections[-1].rows]
+
+
+def test_a_recording_of_nothing_is_a_document_too() -> None:
+    start: StepRecord = cuts().facts[0]
+    wire = recording_document(Recording([start]))
+    assert wire["open"] == 0
+    assert wire["elements"] == {}
+    assert wire["views"][0]["sentence"] == "before the first line"

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from gradviz.model.report import Column, Table
+from gradviz.view.outlines.report import report_text, table_text
+from gradviz.view.text import cells
+from tests.view.graphs import HOSTILE
+from tests.view.reports import MadeUp, hostile, many
+
+EXPECTED = """\
+audit of loss: 1 of 4 parameters gets no gradient
+frozen gets no gradient: requires_grad is False.
+a, b and c are reached.
+
+Parameters
+parameter  reached  norm      kept  why
+a          yes       3.0      24 B
+b          yes       2.0  48.8 KiB
+c          yes       1.0      24 B
+frozen     no                       requires_grad is False"""
+
+
+def test_findings_print_as_sentences_and_aligned_tables() -> None:
+    assert str(MadeUp()) == EXPECTED
+
+
+def test_a_long_table_ends_in_what_is_left_out() -> None:
+    lines = report_text(many(52)).splitlines()
+    assert lines[-2:] == ["node 39  39", "… and 12 more rows"]
+    assert report_text(many(40)).splitlines()[-1] == "node 39  39"
+    assert report_text(many(41)).splitlines()[-1] == "… and 1 more row"
+
+
+def test_a_table_without_rows_says_so() -> None:
+    assert table_text(Table("Cuts", (Column("call"),), ())) == "Cuts\nno rows"
+
+
+def test_columns_are_aligned_by_what_is_seen_and_long_cells_are_shortened() -> None:
+    rows = (("重み", 1), ("w", 22), ("model.layers.0.attention." * 3, 3))
+    lines = table_text(Table("", (Column("name"), Column("n", "number")), rows)).splitlines()
+    assert {cells(line) for line in lines} == {40 + 2 + 2}
+    assert "…" in lines[-1]
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_hostile_words_stay_in_their_line(word: str) -> None:
+    text = report_text(hostile(word))
+    assert len(text.split("\n")) == 7
+    assert not set(text) & set("\x00\x1b\r\u202e\u2028\ud800")
