@@ -62,7 +62,7 @@ TORCHVIZ: dict[str, Look] = {"make_dot": make_dot, "make_dot saved": make_dot_sa
 
 
 def make_safe(output: Tensor) -> None:
-    """Let a deep graph that somebody walked be freed without a crash (gradviz.capture.deep_graphs)."""
+    """Let a deep graph that somebody walked be freed without a crash (capture/deep_graphs)."""
     structure(output)
 
 

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import gradviz
-from gradviz import magic
+from gradviz.magic import cell_magic
 
 ROOT = Path(__file__).parents[1]
 
@@ -80,7 +80,7 @@ class Shell:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Shell]:
     monkeypatch.setattr(StandIn, "made", [], raising=False)
-    monkeypatch.setattr(magic, "new_recorder", StandIn)
+    monkeypatch.setattr(cell_magic, "new_recorder", StandIn)
     monkeypatch.setattr("gradviz.api.show", lambda recording, **look: Player(recording, look))
     made = Shell(StandIn.made, tmp_path)
     monkeypatch.setattr(InteractiveShell, "_instance", made.ip)
@@ -116,7 +116,7 @@ def test_an_error_is_that_of_the_cell_and_the_player_follows(shell: Shell, capsy
     assert "----> 3 x / 0" in text
     assert "      1 '%%gradviz'" in text
     assert text[-2] == "the player"
-    assert not any("magic.py" in line for line in text)
+    assert not any("gradviz/magic" in line for line in text)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_wrong_option_is_an_error_and_the_cell_is_not_run(shell: Shell, line: 
 
 def test_options_reach_recorder_and_player(shell: Shell, monkeypatch: Any) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(magic, "display", seen.append)
+    monkeypatch.setattr(cell_magic, "display", seen.append)
     shell.run("def f(): pass\nclass m: step = f")
     shell.run(
         "%%gradviz --into f --into m.step --no-values --anomaly --step 2 --stops 1,4"
@@ -489,13 +489,13 @@ def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(
         shown.append(data["text/plain"])
         return Handle()
 
-    monkeypatch.setattr(magic, "display", display)
-    progress = magic.ProgressLine()
+    monkeypatch.setattr(cell_magic, "display", display)
+    progress = cell_magic.ProgressLine()
     for steps in (100, 200, 300, 400):
         progress(steps)
     progress.end(1234)
     assert shown == ["recording … 300 steps", "recording … 400 steps", "recorded 1,234 steps"]
-    short = magic.ProgressLine()
+    short = cell_magic.ProgressLine()
     short(100)
     short.end(120)
     assert len(shown) == 3

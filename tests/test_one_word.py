@@ -131,8 +131,11 @@ def test_details_say_label_and_words(name: str) -> None:
 @everywhere
 def test_outline_and_table_say_short_forms(name: str) -> None:
     graph = graph_of(name)
-    text, rows = outline.outline(graph), outline.table(graph).rows
-    listed = {row.id: dict(zip(outline.COLUMNS, row.cells, strict=True)) for row in rows}
+    text, table = outline.outline(graph), outline.table(graph)
+    listed = {
+        key: dict(zip(outline.COLUMNS, map(str, row), strict=True))
+        for key, row in zip(table.ids, table.rows, strict=True)
+    }
     for info, facts in tensors_of(graph):
         start = " ".join((facts["name"].words, *facts.short(*outline.TENSOR_KEYS)))
         line = " · ".join((start, *facts.long(*FLAGS), *facts.short("grad")))
@@ -256,9 +259,9 @@ def test_each_thing_has_all_facts_of_its_kind() -> None:
 
 
 RENDERERS = [
-    *(f"view/{name}.py" for name in ("cards", "details", "outline", "sentences", "wire")),
-    *("view/outlines/recording.py", "view/animation/step_items.py"),
-    *(f"analysis/comparing/{name}.py" for name in ("facts", "saved")),
+    *(f"view/{name}.py" for name in ("graph/cards", "inspector", "outlines/graph", "aria")),
+    *("view/documents/graph.py", "view/outlines/recording.py", "view/animation/step_items.py"),
+    *(f"analysis/diff/{name}.py" for name in ("facts", "saved")),
 ]
 
 

@@ -19,6 +19,7 @@ from gradviz.model.calls import RecordedCall
 from gradviz.model.events import HIDES_CALLS, Note
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import UNKNOWN, EventPlace, History
+from gradviz.model.ids import number_of
 from gradviz.model.reachability import reachable
 
 _MOST: Final = 10_000
@@ -64,7 +65,7 @@ class Origins:
 
 def _order(cut: Cut) -> tuple[bool, EventPlace, list[int]]:
     is_flag = cut.reason == "requires_grad"
-    return is_flag, cut.place, [int(key[1:]) for key in cut.tensors if is_flag]
+    return is_flag, cut.place, [number_of(key) for key in cut.tensors if is_flag]
 
 
 @dataclass(slots=True)

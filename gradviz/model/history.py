@@ -85,8 +85,8 @@ class WriteEvent:
 class History(Rows):
     """Everything a recording knows, indexed once; ``recording.history`` is the one of a recording.
 
-    Steps are places in ``recording.steps``; a :data:`EventPlace` is more exact and names an event of a
-    step. What is asked for is found when it is first asked for, and kept.
+    Steps are places in ``recording.steps``; an :data:`EventPlace` is more exact and names an event
+    of a step. What is asked for is found when it is first asked for, and kept.
 
     Args:
         recording: What is looked into.

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gradviz.model.ids import by_number
 from gradviz.model.records import Node, Number, TensorInfo
 
 if TYPE_CHECKING:
@@ -109,12 +110,12 @@ class Rows:
     @cached_property
     def node_ids(self) -> tuple[str, ...]:
         """Ids of all nodes, by number."""
-        return tuple(sorted(self._nodes, key=_number))
+        return by_number(self._nodes)
 
     @cached_property
     def tensor_ids(self) -> tuple[str, ...]:
         """Ids of all tensors, by number."""
-        return tuple(sorted(self._tensors, key=_number))
+        return by_number(self._tensors)
 
     def nodes(self, step: int) -> Iterator[Node]:
         """All nodes known up to a step, those that died among them."""
@@ -176,7 +177,7 @@ class Rows:
         for step, key, old, new in sorted(renamings, key=lambda one: one[0]):
             for name in () if old == new else filter(None, (old, new)):
                 others = {*(found[name].at(step) or ()), key} - ({key} if name == old else set())
-                found[name].add(step, tuple(sorted(others, key=_number)))
+                found[name].add(step, by_number(others))
         return dict(found)
 
     def name(self, key: str | None, step: int) -> str | None:
@@ -256,7 +257,3 @@ class Rows:
             for key in {entry[0] for entry in node.next_functions if entry is not None}:
                 found[key].append(node)
         return found
-
-
-def _number(key: str) -> int:
-    return int(key[1:])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
+from gradviz.model.ids import by_number
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
 from gradviz.view.text import clean
@@ -48,8 +49,8 @@ class LookUp(Mapping[str, tuple[Row, ...]]):
 class GraphIndex:
     """Nodes and tensors by id, by node and by storage, kept up to date as rows are put.
 
-    :meth:`of` has all rows of a graph; :class:`gradviz.view.step_index.Moment` goes from step to step
-    of a recording.
+    :meth:`of` has all rows of a graph; :class:`~gradviz.view.step_index.StepIndex` goes from step
+    to step of a recording.
 
     Args:
         graph: The graph that is described; nothing of it is put yet.
@@ -252,16 +253,6 @@ class GraphIndex:
         names = dict.fromkeys(by_place.get(root) or self.node_name(root[0]) for root in roots)
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")
-
-
-def number_of(key: str) -> int:
-    """The number in an id."""
-    return int(key[1:])
-
-
-def by_number(keys: Collection[str]) -> tuple[str, ...]:
-    """Ids in the order of their numbers."""
-    return tuple(keys) if len(keys) < 2 else tuple(sorted(keys, key=number_of))
 
 
 def targets_of(node: Node | None) -> set[str]:

@@ -178,7 +178,7 @@ _ARROW_RULES: Final = """\
 """
 """The class of the picture says which of the two arrow heads of a link is seen."""
 
-_STAGE_RULES: Final = """
+_STEP_RULES: Final = """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
 .gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
@@ -265,9 +265,9 @@ def css(*, variables: bool = True, engine_arrows: bool = False, steps: bool = Fa
         engine_arrows: Only used without variables: which of the two arrow heads is drawn.
         steps: Whether it is for the steps of a recording.
     """
-    stage = _STAGE_RULES.lstrip() if steps else ""
+    of_steps = _STEP_RULES.lstrip() if steps else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
-        return coloured(f"{_RULES}{stage}{unseen}{{display:none}}".strip(), variables=False)[0]
-    rules, used = coloured(f"{_RULES}{_ARROW_RULES}{stage}".strip())
+        return coloured(f"{_RULES}{of_steps}{unseen}{{display:none}}".strip(), variables=False)[0]
+    rules, used = coloured(f"{_RULES}{_ARROW_RULES}{of_steps}".strip())
     return f"{rules}\n{for_media(name for name in LIGHT if name in used)}"

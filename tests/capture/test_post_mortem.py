@@ -17,7 +17,7 @@ from gradviz.model import Recording
 from gradviz.model.events import Note, Raised, Refused
 
 
-def aftermath(function: Callable[[], object]) -> Recording:
+def post_mortem(function: Callable[[], object]) -> Recording:
     try:
         function()
     except RuntimeError as error:
@@ -33,7 +33,7 @@ def write_and_run() -> None:
 
 
 def test_it_has_one_moment_and_says_that_nothing_was_recorded() -> None:
-    recording = aftermath(write_and_run)
+    recording = post_mortem(write_and_run)
     assert (recording.kind, recording.label) == ("post-mortem", "aftermath")
     assert [step.kind for step in recording.steps] == ["start", "error"]
     last = recording.steps[-1].events
@@ -42,7 +42,7 @@ def test_it_has_one_moment_and_says_that_nothing_was_recorded() -> None:
 
 
 def test_it_reads_graph_versions_and_names_as_they_are_when_the_error_was_raised() -> None:
-    graph = aftermath(write_and_run).steps[-1].graph
+    graph = post_mortem(write_and_run).steps[-1].graph
     exp = next(node for node in graph.nodes if node.name == "ExpBackward0")
     (slot,) = exp.saved
     assert (slot.state, slot.saved_version, slot.current_version) == ("modified", 0, 1)
@@ -50,7 +50,7 @@ def test_it_reads_graph_versions_and_names_as_they_are_when_the_error_was_raised
 
 
 def test_it_knows_the_line_of_the_users_code_and_not_one_inside_torch() -> None:
-    recording = aftermath(write_and_run)
+    recording = post_mortem(write_and_run)
     step = recording.steps[-1]
     assert step.code is not None
     assert step.line is not None
@@ -60,7 +60,7 @@ def test_it_knows_the_line_of_the_users_code_and_not_one_inside_torch() -> None:
 
 
 def test_a_root_without_a_name_is_found_in_the_frames_of_torch() -> None:
-    recording = aftermath(write_and_run)
+    recording = post_mortem(write_and_run)
     (refused,) = (e for e in recording.steps[-1].events if isinstance(e, Refused))
     assert refused.name == "backward"
     root = recording.steps[-1].graph.tensor(refused.inputs[0].tensor or "")
@@ -72,7 +72,7 @@ def test_an_error_outside_any_graph_has_its_tensors() -> None:
         counts = torch.ones(2, dtype=torch.int64)
         counts.requires_grad_()
 
-    graph = aftermath(number).steps[-1].graph
+    graph = post_mortem(number).steps[-1].graph
     assert [info.name for info in graph.tensors] == ["counts"]
     assert len(graph) == 0
 
@@ -109,13 +109,13 @@ def test_reading_it_changes_and_keeps_nothing() -> None:
 
 
 def test_the_same_program_gives_the_same_bytes() -> None:
-    assert aftermath(write_and_run).to_json() == aftermath(write_and_run).to_json()
+    assert post_mortem(write_and_run).to_json() == post_mortem(write_and_run).to_json()
 
 
 def test_lines_that_made_the_nodes_are_known_in_anomaly_mode() -> None:
     anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
     with pytest.warns(UserWarning, match="Error detected"), anomaly:
-        graph = aftermath(write_and_run).steps[-1].graph
+        graph = post_mortem(write_and_run).steps[-1].graph
     exp = next(node for node in graph.nodes if node.name == "ExpBackward0")
     assert exp.source is not None
     assert exp.source.endswith("h = a.exp()")
@@ -124,7 +124,7 @@ def test_lines_that_made_the_nodes_are_known_in_anomaly_mode() -> None:
 def test_code_of_a_cell_or_script_is_known_too(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import torch\n\na = torch.ones(2, requires_grad=True)\na.add_(1)\n")
-    recording = aftermath(lambda: runpy.run_path(str(script)))
+    recording = post_mortem(lambda: runpy.run_path(str(script)))
     step = recording.steps[-1]
     assert step.line == 4
     assert step.code is not None
@@ -144,7 +144,7 @@ def test_an_error_in_a_hook_belongs_to_the_line_that_called_backward() -> None:
         y.register_hook(refuses)
         y.sum().backward()
 
-    recording = aftermath(fails)
+    recording = post_mortem(fails)
     step = recording.steps[-1]
     assert step.code is not None
     assert step.line is not None

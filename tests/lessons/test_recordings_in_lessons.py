@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradviz.magic import read_options
+from gradviz.magic.options import read_options
 from gradviz.view.widgets.player import Player
 from tests.lessons.lesson_files import LESSONS, code_cells, stored
 from tests.lessons.lesson_shell import Ran, lesson_shell

@@ -1,4 +1,4 @@
-"""Recordings made by hand, so that the tests of stage, captions and player need no torch."""
+"""Recordings made by hand, so that the tests of animation, captions and player need no torch."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ EVERYWHERE = [
 ]
 
 
-def stage_of(name: str, direction: Any = "TB") -> Animation:
+def animation_of(name: str, direction: Any = "TB") -> Animation:
     return STAGES[name] if direction == "TB" else Animation(ALL[name], DrawOptions(direction))
 
 
@@ -106,7 +106,7 @@ def test_what_does_not_exist_at_a_step_is_not_there(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "direction"), EVERYWHERE)
 def test_no_box_moves_and_none_overlap(name: str, direction: str) -> None:
-    animation = stage_of(name, direction)
+    animation = animation_of(name, direction)
     places: dict[str, set[tuple[str, str | None, str | None]]] = {}
     for step in range(len(ALL[name])):
         boxes = []
@@ -127,7 +127,7 @@ def test_no_box_moves_and_none_overlap(name: str, direction: str) -> None:
 
 @pytest.mark.parametrize(("name", "direction"), EVERYWHERE)
 def test_gradients_stand_clear_of_cards_and_of_each_other(name: str, direction: str) -> None:
-    animation = stage_of(name, direction)
+    animation = animation_of(name, direction)
     for step in range(len(ALL[name])):
         boxes, labels = [], []
         for item in ET.fromstring(animation.svg(step)):

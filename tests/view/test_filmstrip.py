@@ -39,7 +39,7 @@ def test_pictures_are_those_of_the_player_without_ids(name: str) -> None:
     assert " id=" not in svg
     inside = svg.split("</style>")[1]
     player.step = -1
-    whole = player._stage.svg(player.step).split("</style>")[1]
+    whole = player._animation.svg(player.step).split("</style>")[1]
     without = re.sub(r' id="gv-[^"]*"', "", whole).replace("\n", "").removesuffix("</svg>")
     assert without in inside.replace("\n", "")
 

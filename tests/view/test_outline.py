@@ -70,7 +70,7 @@ def test_of_a_very_large_graph_the_first_nodes_are_listed() -> None:
 
 def test_table_has_a_row_for_each_node_and_tensor() -> None:
     found = table(every_mark())
-    assert [row.id for row in found.rows] == [
+    assert list(found.ids) == [
         *("n0", "n1", "n2", "t1", "n3", "t4", "n4"),
         *("t2", "t3"),
     ]

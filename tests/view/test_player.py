@@ -76,7 +76,7 @@ def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() ->
     bundle = bundle_of(player)
     assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == recording_outline(product()) == str(player)
-    assert bundle["image/svg+xml"] == player._stage.svg(1)
+    assert bundle["image/svg+xml"] == player._animation.svg(1)
     encoded = re.search(r"base64,([^\"]*)", bundle["text/html"])
     assert encoded is not None
     assert base64.b64decode(encoded[1]).decode() == bundle["image/svg+xml"]
@@ -125,7 +125,7 @@ def test_pictures_are_saved_of_the_step_that_is_shown(tmp_path: Path) -> None:
     player.engine_arrows = True
     player.save(tmp_path / "step.svg")
     svg = (tmp_path / "step.svg").read_text("utf-8")
-    assert svg == player._stage.svg(14, engine_arrows=True)
+    assert svg == player._animation.svg(14, engine_arrows=True)
     assert "gradviz-svg gv-engine" in svg
     player.save(tmp_path / "step.png")
     assert (tmp_path / "step.png").read_bytes().startswith(b"\x89PNG")
@@ -148,7 +148,7 @@ def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path)
     wire = expand(state["wire"])
     assert wire["views"] == player.wire["views"]
     assert Recording.from_json(wire["json"]) == ALL["hooked"]
-    assert player._stage.svg(16) in page
+    assert player._animation.svg(16) in page
     assert len(page) < 400_000
 
 
@@ -172,7 +172,7 @@ def test_names_are_no_markup_anywhere(name: str, tmp_path: Path) -> None:
     script.step("line", 1, *graph.nodes, *graph.tensors, roots=graph.roots)
     player = Player(script.end())
     bundle = bundle_of(player)
-    looks = [look for looks in player._stage.written.values() for look in looks]
+    looks = [look for looks in player._animation.written.values() for look in looks]
     for text in (*looks, bundle["image/svg+xml"], bundle["text/html"]):
         assert "<script" not in text
         assert "<b>" not in text

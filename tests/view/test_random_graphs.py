@@ -96,10 +96,9 @@ def test_everything_about_a_graph_is_the_same_twice(graph: Graph) -> None:
 @given(graphs())
 def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) -> None:
     found = table(graph)
-    assert all(len(row.cells) == len(found.columns) for row in found.rows)
-    ids = [row.id for row in found.rows]
-    assert len(ids) == len(set(ids))
-    assert {node.id for node in graph.nodes} <= set(ids)
+    assert all(len(row) == len(found.columns) for row in found.rows)
+    assert len(found.rows) == len(found.ids) == len(set(found.ids))
+    assert {node.id for node in graph.nodes} <= set(found.ids)
 
 
 def _placed(graph: Graph, direction: Any) -> tuple[list[CardFrame], Any]:

@@ -104,7 +104,7 @@ def test_the_moment_never_falls_behind(recording: Recording) -> None:
 @settings(deadline=None, max_examples=30)
 @given(recordings())
 def test_what_is_kept_from_step_to_step_is_what_would_be_made_anew(recording: Recording) -> None:
-    """A stage of the step alone, between the same neighbours, has the same words on its cards."""
+    """An animation of the step alone, between the same neighbours, has the same words on cards."""
     animation = Animation(recording)
     wire = recording_document(recording, animation=animation)
     alone = [

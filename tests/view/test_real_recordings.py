@@ -1,4 +1,4 @@
-"""Stage, captions and wire of what the recorder really gives."""
+"""Animation, captions and document of what the recorder really gives."""
 
 from __future__ import annotations
 

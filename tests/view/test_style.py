@@ -79,9 +79,9 @@ def test_every_class_that_is_drawn_is_styled_or_explained() -> None:
 
 
 def steps() -> str:
-    stages = [Animation(recording) for recording in ALL.values()]
+    animations = [Animation(recording) for recording in ALL.values()]
     return "".join(
-        look for animation in stages for looks in animation.written.values() for look in looks
+        look for animation in animations for looks in animation.written.values() for look in looks
     )
 
 

@@ -10,6 +10,7 @@ from gradviz.analysis.diff.pairing import NodePairs
 from gradviz.model.diff import Difference
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
+from gradviz.model.ids import number_of
 from gradviz.model.reachability import in_order
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 
@@ -44,7 +45,7 @@ class _Merging:
             d for d in differences if d.before_id and d.subject in ("edge", "saved tensor")
         ]
         self.places: dict[str, str] = {}
-        number = 1 + max((int(key[1:]) for key in pairs.new.nodes), default=-1)
+        number = 1 + max((number_of(key) for key in pairs.new.nodes), default=-1)
         ghosts = [key for key in pairs.old.nodes if key not in pairs.after]
         self._nodes = {key: f"n{number + i}" for i, key in enumerate(ghosts)}
         self._leaves, self._tensors = self._ghost_tensors()
@@ -52,7 +53,7 @@ class _Merging:
     def _ghost_tensors(self) -> tuple[dict[str, str], dict[str, str]]:
         """Ids for leaves of nodes that are gone, and for other tensors that are gone."""
         pairs = self._pairs
-        number = 1 + max((int(key[1:]) for key in pairs.new.tensors), default=-1)
+        number = 1 + max((number_of(key) for key in pairs.new.tensors), default=-1)
         leaves = [v for key in self._nodes if (v := pairs.old.nodes[key].variable)]
         others = [
             info.id

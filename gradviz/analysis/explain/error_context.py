@@ -8,7 +8,7 @@ from typing import Final
 
 from gradviz.analysis.explain.code.sites import Site, site_of
 from gradviz.analysis.explain.code.statements import Statement, statement_of
-from gradviz.analysis.explain.words import summary
+from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
@@ -148,7 +148,7 @@ class ErrorContext:
         found = []
         for key, (first, last) in changed.items():
             how = ", kept by retain_grad" if last.retained else ""
-            before, after = summary(first.before), summary(last.after)
+            before, after = gradient_words(first.before), gradient_words(last.after)
             found.append(say("{}.grad was {} and is {}{}", self.term(key), before, after, how))
         return tuple(found)
 

@@ -1,9 +1,9 @@
 """The table of faults: one row per thing that can be explained.
 
 To explain one more: a row here, a detector that yields what a recording shows of it, and a program
-in ``tests/analysis/explain/scenarios.py`` (``silent_scenarios.py`` where torch raises nothing). Rows are
-tried in their order; of an error, the first whose pattern fits and whose detector finds something
-is taken.
+in ``tests/analysis/explain/scenarios.py`` (``silent_scenarios.py`` where torch raises nothing).
+Rows are tried in their order; of an error, the first whose pattern fits and whose detector finds
+something is taken.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gradviz.analysis.explain.errors import (
     bad_call,
     custom_function,
     freed_saved_read,
+    graph_freed,
     inplace_refused,
     no_graph,
     saved_modified,
 )
-from gradviz.analysis.explain.errors import graph_freed as freed
 from gradviz.analysis.explain.fault import Fault, Finding
 from gradviz.analysis.explain.silent import (
     broadcast,
@@ -101,7 +101,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             ("RuntimeError", r"backward through the graph a second time"),
             ("RuntimeError", r"saved (tensors|variables).*already been freed"),
         ),
-        find=freed.graph_freed,
+        find=graph_freed.graph_freed,
         what={
             "": "{node} needs {saved}, but backward {number}{where} has freed {them}",
             "backward not known": "{node} needs {saved}, but {they_have} been freed",
@@ -116,7 +116,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             "candidate": ("refused", "it may be the node that refused"),
         },
         culprit="backward",
-        fixes=(freed.fixes,),
+        fixes=(graph_freed.fixes,),
     ),
     _LEAF_WRITTEN,
     replace(

@@ -25,7 +25,7 @@ def memory_of(
 
     Args:
         graph: What is counted.
-        belongs: By id of a storage, what modules have on it; see ``gradviz.capture.module_storages``.
+        belongs: By id of a storage, what modules have on it; see ``capture.module_storages``.
         allocated: What the allocator of a GPU reports.
 
     Examples:

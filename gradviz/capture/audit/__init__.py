@@ -1,1 +1,1 @@
-"""What an audit reads from live objects: parameters, losses, the optimizer, tensors around the graph."""
+"""What an audit reads: parameters, losses, the optimizer, tensors around the graph."""

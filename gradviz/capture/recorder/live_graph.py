@@ -19,6 +19,7 @@ from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.capture.traversal import no_collection, read_walked, walk
 from gradviz.model import Node, SavedTensor, TensorInfo
 from gradviz.model.events import Event, FlagChanged, HookChanged, Note
+from gradviz.model.ids import by_number, number_of
 from gradviz.model.recording import RowChanges
 
 Place = Callable[[Any], "tuple[str | None, str | None, bool]"]
@@ -127,8 +128,8 @@ class LiveGraph:
         roots = None if self.roots == self._told_roots else self.roots
         self._told_roots = self.roots
         found = RowChanges(
-            tuple((k, self.nodes.get(k)) for k in sorted(self._changed_nodes, key=_number)),
-            tuple((k, self.tensors.get(k)) for k in sorted(self._changed_tensors, key=_number)),
+            tuple((k, self.nodes.get(k)) for k in by_number(self._changed_nodes)),
+            tuple((k, self.tensors.get(k)) for k in by_number(self._changed_tensors)),
             roots,
         )
         self._changed_nodes.clear()
@@ -277,7 +278,7 @@ class LiveGraph:
                     id=entry.id,
                     # A leaf that the walk has found has a name too if it is in sight.
                     name=entry.name_now,
-                    node=None if info.node is None else node_ids[int(info.node[1:])],
+                    node=None if info.node is None else node_ids[number_of(info.node)],
                 )
             )
         return node_rows, tensor_rows
@@ -289,7 +290,7 @@ class LiveGraph:
         tensor_ids: dict[str, str],
         live: Any,
     ) -> Node:
-        key = node_ids[int(node.id[1:])]
+        key = node_ids[number_of(node.id)]
         if key not in self._places:
             self._places[key] = self._place(live)
         source, module, is_new = self._places[key]
@@ -297,7 +298,8 @@ class LiveGraph:
             node,
             id=key,
             next_functions=tuple(
-                None if e is None else (node_ids[int(e[0][1:])], e[1]) for e in node.next_functions
+                None if e is None else (node_ids[number_of(e[0])], e[1])
+                for e in node.next_functions
             ),
             saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
             variable=None if node.variable is None else tensor_ids[node.variable],
@@ -318,7 +320,7 @@ class LiveGraph:
         for info in self.tensors.values():
             if info.node is not None:
                 outputs.setdefault(info.node, info.output_nr)
-        return tuple((key, outputs.get(key, 0)) for key in sorted(self._unused, key=_number))
+        return tuple((key, outputs.get(key, 0)) for key in by_number(self._unused))
 
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
@@ -367,7 +369,7 @@ class LiveGraph:
             node = self.registry.leaf_node_of(key)
             if node is None or node not in self.nodes:
                 self.set_tensor(key, None)
-        gone_nodes += sorted(unused, key=_number)
+        gone_nodes += by_number(unused)
         if gone_nodes:
             self._forget_places(set(gone_nodes))
         return gone_tensors, tuple(gone_nodes)
@@ -448,7 +450,3 @@ def _drained(numbers: list[int]) -> list[int]:
     while numbers:
         found.append(numbers.pop())
     return sorted(found)
-
-
-def _number(key: str) -> int:
-    return int(key[1:])

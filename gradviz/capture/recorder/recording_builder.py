@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradviz.capture.recorder.live_graph import HeldBytes, LiveGraph
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model import Node, Recording
+from gradviz.model.ids import number_of
 from gradviz.model.recording import Code, RecordingKind, RowChanges, StepRecord
 
 
@@ -53,4 +54,4 @@ def _with_bytes(writer: Sequence[StepRecord]) -> list[StepRecord]:
 
 
 def _number(row: tuple[str, object]) -> int:
-    return int(row[0][1:])
+    return number_of(row[0])

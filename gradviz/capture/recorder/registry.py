@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
+from gradviz.model.ids import number_of
 
 
 @dataclass(slots=True)
@@ -195,7 +196,7 @@ class Registry:
 
     def leaf_node_of(self, tensor_id: str) -> str | None:
         """Id of the AccumulateGrad of a leaf, if there ever was one."""
-        number = self._leaf_nodes.get(int(tensor_id[1:]))
+        number = self._leaf_nodes.get(number_of(tensor_id))
         return None if number is None else f"n{number}"
 
     def _new_node(self) -> int:

@@ -1,4 +1,4 @@
-"""Facts that tensors, nodes and saved tensors have in common: shape, dtype, device, storage, hooks."""
+"""Facts that several kinds of things have: shape, dtype, device, storage, hooks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _HOOKS: Final = {
 
 
 def shape_fact(sizes: tuple[int, ...] | None) -> Fact:
+    """The shape, ``None`` if it is not known."""
     words = shape(sizes)
     if sizes is None:
         return Fact("shape", None, words)
@@ -33,6 +34,7 @@ def dtype_fact(dtype: str | None, around: Surroundings) -> Fact:
 
 
 def device_fact(device: str | None, around: Surroundings) -> Fact:
+    """The device, without words where all tensors are on one."""
     if device is None or around.has_one_device:
         return Fact("device", device)
     words = around.tidy(device)
@@ -40,6 +42,7 @@ def device_fact(device: str | None, around: Surroundings) -> Fact:
 
 
 def storage_fact(storage: str | None, nbytes: int | None) -> Fact:
+    """The storage and its size in bytes."""
     if storage is None:
         return Fact("storage")
     amount = "" if nbytes is None else f" of {size(nbytes)}"
@@ -62,8 +65,10 @@ def hook_fact(hook: Hook, tidy: Callable[[str], str] = str) -> Fact:
 
 
 def hook_facts(hooks: Sequence[Hook], around: Surroundings) -> tuple[Fact, ...]:
+    """One fact per hook."""
     return tuple(hook_fact(hook, around.tidy) for hook in hooks)
 
 
 def listed_facts(facts: Sequence[Fact]) -> str:
+    """The long forms, one after the other."""
     return ", ".join(fact.long for fact in facts)

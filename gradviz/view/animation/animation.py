@@ -13,14 +13,14 @@ from typing import Final
 
 from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
-from gradviz.view.animation import elements as stage_marks
+from gradviz.view.animation import step_svg
 from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
 from gradviz.view.animation.shared_places import share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems
 from gradviz.view.animation.unplaced import LinkKey, LinkLook, UnplacedDrawing, Variants, lives_of
 from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanations.fields import explained
-from gradviz.view.graph import elements as marks
+from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
@@ -83,7 +83,7 @@ class Animation:
         """The complete picture of one step, the same bytes for the same recording."""
         sheet = write(style(self.css(variables, engine_arrows)))
         drawn = (
-            self.written[key][number] or write(stage_marks.absent(key))
+            self.written[key][number] or write(step_svg.absent(key))
             for key, number in self.at(step).items()
         )
         picture = svg(self.size, self.summaries[step], engine_arrows, ())
@@ -122,7 +122,7 @@ class Animation:
     def drawn(self, step: int) -> Iterator[Element]:
         """Every element as it looks at a step."""
         for key, number in self.at(step).items():
-            yield self.elements[key][number] or stage_marks.absent(key)
+            yield self.elements[key][number] or step_svg.absent(key)
 
     def _there(self, step: int) -> dict[str, Element]:
         """Everything that is there at a step."""
@@ -196,7 +196,7 @@ class Animation:
             return EMPTY, {}
         looks = (look for variants in self._links.values() for look in variants.looks)
         flows = [look.flow for look in looks if look.flow is not None]
-        gap = stage_marks.rank_gap(flows, self.direction)
+        gap = step_svg.rank_gap(flows, self.direction)
         layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
         return layout, dict(zip(links, layout.paths, strict=True))
 
@@ -205,7 +205,7 @@ class Animation:
             yield f"gv-{link_key.key}", (*(self._wire(link_key, look) for look in link.looks), None)
         for key, variants in self._cards.items():
             place = self._layout.places[self._place[key]]
-            drawn = (marks.card(self._frames[c], place, self.direction) for c in variants.looks)
+            drawn = (card_svg.card(self._frames[c], place, self.direction) for c in variants.looks)
             if key == "more":
                 drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
             yield f"gv-{key}", (*drawn, None)
@@ -217,15 +217,15 @@ class Animation:
         label = None
         if look.flow is not None:
             place = self._layout.places[link.head]
-            label = stage_marks.gradient(look.flow, head, place, link_key.port, self.direction)
+            label = step_svg.gradient(look.flow, head, place, link_key.port, self.direction)
         arrived = "gv-flowed" if look.flow and look.flow.arrived else "gv-flow"
-        return marks.link(
+        return card_svg.link(
             self._paths[link],
             link_key.source,
             link_key.target,
             link_key.slot,
-            marks.reach(tail, link_key.output, False, self.direction),
-            marks.reach(head, link_key.port, True, self.direction),
+            card_svg.reach(tail, link_key.output, False, self.direction),
+            card_svg.reach(head, link_key.port, True, self.direction),
             own_id=f"gv-{link_key.key}",
             css=arrived if look.flow else "",
             label=label,

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from gradviz.model.facts import TensorKey
 from gradviz.model.highlights import Highlight
+from gradviz.model.ids import number_of
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import TensorInfo
 from gradviz.view.aria import of_tensor
@@ -169,4 +170,4 @@ def _cells(key: str, step_index: StepIndex) -> list[str] | None:
 
 
 def _sorted(keys: Iterable[str]) -> list[str]:
-    return sorted(keys, key=lambda key: (key[0], int(key[1:])))
+    return sorted(keys, key=lambda key: (key[0], number_of(key)))

@@ -1,4 +1,4 @@
-"""Who is on stage when: the cards and links of every step, made anew only where they change."""
+"""The cards and links of every step, not yet placed; made anew only where they change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node
-from gradviz.view import aria as sentences
+from gradviz.view import aria
 from gradviz.view.animation.backward_progress import (
     BackwardProgress,
     EdgeGradient,
@@ -16,8 +16,7 @@ from gradviz.view.animation.backward_progress import (
 )
 from gradviz.view.animation.shared_places import Life
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
-from gradviz.view.graph import cards
-from gradviz.view.graph import cut_stubs as cutting
+from gradviz.view.graph import cards, cut_stubs
 from gradviz.view.graph.card_parts import Card, Port
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
@@ -120,7 +119,7 @@ class UnplacedDrawing:
             if not self.links:
                 self._string(step_index, entries)
             self.step_items.append(self._writer.step_items(step, step_index, touched))
-            for cut in cutting.cuts(step.events, step_index):
+            for cut in cut_stubs.cuts(step.events, step_index):
                 home = self._home(cut.tensor, step_index)
                 self._cuts.setdefault(home, {})[cut] = None
                 touched.add(home)
@@ -139,7 +138,7 @@ class UnplacedDrawing:
             for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
                 look = self._look(link_key, step_index, place)
                 self.links[link_key].put(step.index, look)
-            self.summaries.append(sentences.of_graph(step_index))
+            self.summaries.append(aria.of_graph(step_index))
             before = place
 
     def _string(self, step_index: StepIndex, entries: dict[tuple[str, str], int]) -> None:
@@ -184,7 +183,7 @@ class UnplacedDrawing:
             css=f"{made.css} gv-{status}" if status else made.css,
             status=status,
             aria=f"{made.aria}, {status}" if status else made.aria,
-            blocks=(*made.blocks, *cutting.blocks(alive)),
+            blocks=(*made.blocks, *cut_stubs.blocks(alive)),
             inputs=self.inputs.get(key, ()),
         )
 

@@ -19,8 +19,7 @@ from gradviz.model.events import (
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording, Step, StepRecord
 from gradviz.model.sentence import Sentence, joined, listed, say
-from gradviz.view.captions import backward
-from gradviz.view.captions import line as lines
+from gradviz.view.captions import backward, lines
 from gradviz.view.captions.state import CaptionState, line, source_of
 from gradviz.view.explanations.fields import WRONG, explained
 from gradviz.view.text import cleaned, shorten

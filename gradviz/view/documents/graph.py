@@ -66,8 +66,11 @@ def graph_document(
         "items": list(_items(graph_index)),
         "legend": legend(classes_of(drawn.inside)),
         "outline": {
-            "columns": list(listed.columns),
-            "rows": [{"id": row.id, "cells": list(row.cells)} for row in listed.rows],
+            "columns": [column.name for column in listed.columns],
+            "rows": [
+                {"id": key, "cells": list(cells)}
+                for key, cells in zip(listed.ids, listed.rows, strict=True)
+            ],
         },
         "text": outline_of(graph_index.first(LISTED)),
         "summary": aria.of_graph(graph_index),

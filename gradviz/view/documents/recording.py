@@ -55,7 +55,7 @@ def recording_document(
         stops: Steps that the author marked.
         options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
-        animation: The stage, if it has been built.
+        animation: All steps as one picture, if that has been made.
 
     Raises:
         OptionError: If there is no such step.

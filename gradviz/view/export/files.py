@@ -17,7 +17,7 @@ from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
 
-FONTS: Final = Path(__file__).parent / "fonts"
+FONTS: Final = Path(__file__).parents[1] / "fonts"
 SCALE: Final = 2.0
 """Pixels of a PNG per pixel of the SVG."""
 PIXELS: Final = 60_000_000

@@ -13,7 +13,7 @@ from gradviz.view.documents.graph import graph_document
 from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.text import xml
 
-STATIC: Final = Path(__file__).parent / "static"
+STATIC: Final = Path(__file__).parents[1] / "static"
 
 # What stands still is in the page itself: without scripts, or when they fail, it stays.
 _PAGE: Final = Template("""\

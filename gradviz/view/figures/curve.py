@@ -172,7 +172,8 @@ def _mark(css: str, words: str, x: float, y: float, top: float) -> Iterator[Elem
 def _said(found: Curve) -> str:
     peak, last = found.points[found.peak], found.points[-1]
     return (
-        f"Bytes kept for backward over {formatting.plural(len(found.points), 'step')}: most at step "
+        "Bytes kept for backward over "
+        f"{formatting.plural(len(found.points), 'step')}: most at step "
         f"{peak.step}{_at(peak)}, {formatting.size(peak.held)}; after the last step "
         f"{formatting.size(last.held)}."
     )

@@ -16,8 +16,7 @@ from gradviz.model.facts import (
     argument_of,
 )
 from gradviz.model.records import Node, TensorInfo
-from gradviz.view import aria as sentences
-from gradviz.view import formatting, inspector
+from gradviz.view import aria, formatting, inspector
 from gradviz.view.graph.card_parts import Block, Card, Line, Port
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
@@ -62,7 +61,7 @@ def node_card(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Car
         css=f"{css} {NODE_CSS[node.state]}",
         blocks=tuple(blocks),
         title=_title(node, graph_index),
-        aria=sentences.of_node(node, graph_index),
+        aria=aria.of_node(node, graph_index),
         inputs=inputs_of(node),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
@@ -81,8 +80,8 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]
             Block("title", (Line(shorten(facts["name"].words, 30), "gv-title", SIZES["title"]),)),
             Block("text", (_muted(", ".join(state)), *_facts(facts, parts))),
         ),
-        title=sentences.of_tensor(info, graph_index),
-        aria=sentences.of_tensor(info, graph_index),
+        title=aria.of_tensor(info, graph_index),
+        aria=aria.of_tensor(info, graph_index),
     )
 
 
@@ -98,8 +97,8 @@ def waiting_leaf_card(
         id=node_id,
         css="gv-node gv-leaf gv-waiting",
         blocks=(title, replace(text, lines=lines)),
-        title=sentences.of_tensor(variable, graph_index),
-        aria=f"{sentences.of_tensor(variable, graph_index)}, {state}",
+        title=aria.of_tensor(variable, graph_index),
+        aria=f"{aria.of_tensor(variable, graph_index)}, {state}",
         outputs=outputs_of(node_id, (), graph_index),
         chip="leaf" if variable.is_leaf else "",
         tensor=variable.id,
@@ -212,7 +211,7 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Bl
         (first, *lines),
         css="gv-tag",
         data_id=info.id,
-        title=sentences.of_tensor(info, graph_index),
+        title=aria.of_tensor(info, graph_index),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from gradviz.model.graph import Graph
 from gradviz.view import aria
 from gradviz.view.element import Element, style, svg, write_lines
-from gradviz.view.graph import cards, elements
+from gradviz.view.graph import card_svg, cards
 from gradviz.view.graph.card_parts import Card, Port
 from gradviz.view.graph.geometry import CardFrame, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
@@ -72,7 +72,7 @@ def picture(
     *,
     variables: bool = True,
 ) -> Element:
-    """The same as elements, to be marked before it is written; ``graph_index`` is that of the graph."""
+    """The same as elements, so that highlights can be added before it is written."""
     scene = compose(graph, options.parts, graph_index)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
@@ -82,7 +82,7 @@ def picture(
     layout = lay_out(boxes, links, direction, options.engine)
     sheet = css(variables=variables, engine_arrows=arrows)
     cards_drawn = (
-        elements.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
+        card_svg.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
     )
     return svg(
         (layout.width, layout.height),
@@ -146,11 +146,11 @@ def _wires(
     for wire, path in zip(scene.wires, layout.paths, strict=True):
         head = frames[wire.link.head]
         tail = frames[wire.link.tail]
-        yield elements.link(
+        yield card_svg.link(
             path,
             wire.source,
             wire.target,
             wire.slot if wire.is_edge else None,
-            elements.reach(tail, wire.link.tail_port, False, direction),
-            elements.reach(head, wire.link.head_port, True, direction),
+            card_svg.reach(tail, wire.link.tail_port, False, direction),
+            card_svg.reach(head, wire.link.head_port, True, direction),
         )

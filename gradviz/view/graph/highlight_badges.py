@@ -7,7 +7,7 @@ from typing import Final
 
 from gradviz.model.highlights import HighlightKind
 from gradviz.view.element import Element, all_of
-from gradviz.view.graph.elements import LinkCurve
+from gradviz.view.graph.card_svg import LinkCurve
 from gradviz.view.graph.geometry import PILL
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.layout import Point

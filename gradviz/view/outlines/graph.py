@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.facts import FLAGS, NodeFacts, SlotFacts, TensorKey
 from gradviz.model.graph import Graph
 from gradviz.model.records import Node, TensorInfo
+from gradviz.model.report import Column, Table
 from gradviz.view import aria, formatting
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
@@ -18,22 +18,6 @@ LIMIT: Final = 2000
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "device", "version", "values")
 COLUMNS: Final = ("id", "name", "state", "shape", "leads to", "saved", "facts")
-
-
-@dataclass(frozen=True, slots=True)
-class OutlineRow:
-    """One node or tensor of the table."""
-
-    id: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OutlineTable:
-    """The outline as a table."""
-
-    columns: tuple[str, ...]
-    rows: tuple[OutlineRow, ...]
 
 
 def outline(graph: Graph) -> str:
@@ -67,28 +51,27 @@ def outline_of(graph_index: GraphIndex) -> str:
     return "\n".join(lines)
 
 
-def table(graph: Graph, limit: int = 400) -> OutlineTable:
+def table(graph: Graph, limit: int = 400) -> Table:
     """The same facts as rows of a table, one per node and per tensor outside the graph.
 
     Examples:
         >>> from gradviz.model import Graph, Node
-        >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).rows[0].id
-        'n0'
+        >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).ids
+        ('n0',)
     """
     return table_of(GraphIndex.of(graph, limit))
 
 
-def table_of(graph_index: GraphIndex) -> OutlineTable:
+def table_of(graph_index: GraphIndex) -> Table:
     """The same of a graph whose look-ups are made already."""
-    rows: list[OutlineRow] = []
+    rows: dict[str, tuple[str, ...]] = {}
     for node in graph_index.nodes:
-        rows.append(OutlineRow(node.id, node_cells(node, graph_index)))
-        rows += [
-            OutlineRow(tag.id, tensor_cells(tag, graph_index))
-            for tag in graph_index.tags.get(node.id, ())
-        ]
-    rows += [OutlineRow(info.id, tensor_cells(info, graph_index)) for info in graph_index.outside]
-    return OutlineTable(COLUMNS, tuple(rows))
+        rows[node.id] = node_cells(node, graph_index)
+        tags = graph_index.tags.get(node.id, ())
+        rows |= {tag.id: tensor_cells(tag, graph_index) for tag in tags}
+    rows |= {info.id: tensor_cells(info, graph_index) for info in graph_index.outside}
+    columns = tuple(Column(name) for name in COLUMNS)
+    return Table("", columns, tuple(rows.values()), tuple(rows))
 
 
 def _node_lines(node: Node, graph_index: GraphIndex) -> Iterator[str]:

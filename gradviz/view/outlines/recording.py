@@ -17,6 +17,7 @@ from gradviz.model.facts import (
     slot_facts,
     tensor_facts,
 )
+from gradviz.model.ids import number_of
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
@@ -106,7 +107,7 @@ def _in_order(recording: Recording) -> list[Step]:
     block: list[Step] = []
 
     def close() -> None:
-        blocks.sort(key=lambda steps: -int((steps[-1].node or "n0")[1:]))
+        blocks.sort(key=lambda steps: -number_of(steps[-1].node or "n0"))
         found.extend(step for steps in blocks for step in steps)
         found.extend(block)
         blocks.clear()

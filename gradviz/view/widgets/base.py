@@ -13,7 +13,7 @@ import traitlets
 from gradviz.model.errors import UnknownNodeError
 from gradviz.view.documents.graph import compress, expand
 
-STATIC: Final = Path(__file__).parent / "static"
+STATIC: Final = Path(__file__).parents[1] / "static"
 
 
 class GraphWidget(anywidget.AnyWidget):
@@ -39,7 +39,7 @@ class GraphWidget(anywidget.AnyWidget):
         to_json=lambda wire, _widget: compress(wire),
         from_json=lambda sent, _widget: expand(sent),
     )
-    """What ``gradviz.view.documents.graph`` wrote: picture, outline, legend and details as plain data.
+    """What ``view.documents`` wrote: picture, outline, legend and details as plain data.
 
     Compressed only where it is synchronised and saved."""
     selected = traitlets.Unicode("").tag(sync=True)

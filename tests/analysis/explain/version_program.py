@@ -1,7 +1,7 @@
 """One program whose graph two releases of torch leave.
 
-``python -m tests.analysis.explain.version_program FOLDER`` writes it with the torch that runs it, as
-``torch-2.10.json``; the files in ``tests/golden/versions`` were written so.
+``python -m tests.analysis.explain.version_program FOLDER`` writes it with the torch that runs
+it, as ``torch-2.10.json``; the files in ``tests/golden/versions`` were written so.
 """
 
 from __future__ import annotations

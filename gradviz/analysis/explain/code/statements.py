@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from gradviz.model.explanation import CodeLine
-from gradviz.model.history import EventPlace as HistoryPlace
-from gradviz.model.history import History
+from gradviz.model.history import EventPlace, History
 from gradviz.model.recording import Code, Recording
 
 TextPlace: TypeAlias = "tuple[int, int]"
@@ -112,7 +111,7 @@ class Span(ast.AST):
         self.end_lineno, self.end_col_offset = end
 
 
-def statement_of(history: History, when: CodeLine | HistoryPlace | int | None) -> Statement | None:
+def statement_of(history: History, when: CodeLine | EventPlace | int | None) -> Statement | None:
     """The one statement that begins at a line, or at that of a step.
 
     Returns:
@@ -122,7 +121,7 @@ def statement_of(history: History, when: CodeLine | HistoryPlace | int | None) -
     return found[0] if len(found) == 1 else None
 
 
-def statements_at(history: History, when: CodeLine | HistoryPlace | int | None) -> list[Statement]:
+def statements_at(history: History, when: CodeLine | EventPlace | int | None) -> list[Statement]:
     """All statements that begin at a line, or at that of a step, in the order of the text."""
     line = when if isinstance(when, CodeLine) else history.line(when)
     code = code_of(history.recording, line)

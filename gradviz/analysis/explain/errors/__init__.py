@@ -1,1 +1,1 @@
-"""Errors that torch raises: one detector per family, which finds in the recording what led to it."""
+"""Errors that torch raises: one detector per family finds what led to them."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from gradviz.analysis.explain.code.statements import Statement
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model import reachability
+from gradviz.model.ids import by_number
 from gradviz.model.records import Node
 
 
@@ -36,7 +37,7 @@ def lines_that_made(
     """
     found: dict[int, Statement] = {}
     fits = True
-    for key in sorted(nodes, key=lambda k: int(k[1:])):
+    for key in by_number(nodes):
         node = context.history.node(key, context.step)
         if node is None or node.variable is not None:
             continue

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gradviz.analysis.explain.code.sites import site_of
 from gradviz.analysis.explain.code.statements import Statement, is_expression, names_read
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.words import shape
 from gradviz.model.events import Refused
+from gradviz.model.formatting import shape
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, Term
 

@@ -16,9 +16,8 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import refused_calls
 from gradviz.analysis.explain.fixes.stay_on_graph import cures_of
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
-from gradviz.analysis.explain.words import shape
 from gradviz.model.explanation import Cause, Cure
-from gradviz.model.formatting import plural
+from gradviz.model.formatting import plural, shape
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, Term, say
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.torch_messages import versions_in
-from gradviz.analysis.explain.words import is_result
+from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.records import Node, SavedTensor
 
 

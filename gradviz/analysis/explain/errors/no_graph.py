@@ -11,10 +11,11 @@ from gradviz.analysis.explain.code.python_values import PythonValues
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import stay_on_graph as fixes_cut
+from gradviz.analysis.explain.fixes import stay_on_graph
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
 from gradviz.model.explanation import Cause, CodeLine, Cure
+from gradviz.model.ids import by_number
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
 
@@ -24,29 +25,29 @@ class NoGraph(Finding):
     """A root without a graph, and the way back from it."""
 
     context: ErrorContext
-    trail: Origins
+    way: Origins
     origins: tuple[TensorInfo, ...]
 
 
 def no_graph(context: ErrorContext) -> Iterator[NoGraph]:
     """Which root has no graph, and which line cut it off."""
     root = root_at(index_in(context.raised.message) or 0, context)
-    trail = way_back(root, context)
-    first = trail.cuts[0] if trail.cuts else None
-    origins = list(_origins(trail, context)) if first is None else []
-    names = [*root.names, *_cut_names(trail, context), *(i.name for i in origins)]
-    cut_off = dict(_cut_off(trail, context))
+    way = way_back(root, context)
+    first = way.cuts[0] if way.cuts else None
+    origins = list(_origins(way, context)) if first is None else []
+    names = [*root.names, *_cut_names(way, context), *(i.name for i in origins)]
+    cut_off = dict(_cut_off(way, context))
     yield NoGraph(
         history=context.history,
         step=context.step,
-        words={"root": root.words, "why": _why(first, trail)},
+        words={"root": root.words, "why": _why(first, way)},
         variables=tuple(names),
-        causes=tuple(_causes(trail, origins, context)),
+        causes=tuple(_causes(way, origins, context)),
         targets={"cut": list(cut_off)},
         target_words=cut_off,
-        unknown=tuple(_unknown(root, trail, origins, context)),
+        unknown=tuple(_unknown(root, way, origins, context)),
         context=context,
-        trail=trail,
+        way=way,
         origins=tuple(origins),
     )
 
@@ -59,21 +60,21 @@ def way_back(root: BackwardRoot, context: ErrorContext, requires: bool = False) 
     return flow.back(root.keys, requires)
 
 
-def _why(first: Cut | None, trail: Origins) -> str:
+def _why(first: Cut | None, way: Origins) -> str:
     if first is not None:
         return REASONS[first.reason].why
-    if trail.is_lost:
+    if way.is_lost:
         return "backward goes along grad_fn, and there is none"
     return "an operation is recorded only if one of its inputs requires grad, and none did"
 
 
-def _cut_names(trail: Origins, context: ErrorContext) -> Iterator[str | None]:
-    return (context.name(key) for cut in trail.cuts for key in cut.tensors)
+def _cut_names(way: Origins, context: ErrorContext) -> Iterator[str | None]:
+    return (context.name(key) for cut in way.cuts for key in cut.tensors)
 
 
-def _origins(trail: Origins, context: ErrorContext) -> Iterator[TensorInfo]:
+def _origins(way: Origins, context: ErrorContext) -> Iterator[TensorInfo]:
     """Tensors with names that it was computed from."""
-    for key in sorted(trail.origins, key=lambda k: int(k[1:])):
+    for key in by_number(way.origins):
         info = context.history.tensor(key, context.step) if key.startswith("t") else None
         if info is not None and context.name(key) and info.dtype.startswith(("float", "bf", "co")):
             yield info
@@ -82,10 +83,10 @@ def _origins(trail: Origins, context: ErrorContext) -> Iterator[TensorInfo]:
 # --- words -----------------------------------------------------------------------------------
 
 
-def _causes(trail: Origins, origins: list[TensorInfo], context: ErrorContext) -> Iterator[Cause]:
-    for cut in trail.cuts[:3]:
+def _causes(way: Origins, origins: list[TensorInfo], context: ErrorContext) -> Iterator[Cause]:
+    for cut in way.cuts[:3]:
         yield Cause("cut", words_of(cut, context), cut.at)
-    if not trail.cuts and len(origins) == 1 and not trail.is_lost:
+    if not way.cuts and len(origins) == 1 and not way.is_lost:
         made = _made(origins[0], context)
         if made is not None:
             name = context.term(origins[0].id)
@@ -104,22 +105,22 @@ def _made(info: TensorInfo, context: ErrorContext) -> CodeLine | None:
 
 
 def _unknown(
-    root: BackwardRoot, trail: Origins, origins: list[TensorInfo], context: ErrorContext
+    root: BackwardRoot, way: Origins, origins: list[TensorInfo], context: ErrorContext
 ) -> Iterator[Sentence]:
     if not context.is_recorded:
         yield Sentence("where the graph was cut; gradviz.record() around the code would tell")
-    elif trail.cuts:
+    elif way.cuts:
         return
-    elif trail.is_lost or not root.keys:
+    elif way.is_lost or not root.keys:
         yield Sentence("where the graph was cut: the way of the value could not be followed")
     elif len(origins) > 1:
         names = listed([context.term(info.id) for info in origins])
         yield say("which of {} should require grad: none of them does", names)
 
 
-def _cut_off(trail: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]:
+def _cut_off(way: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]:
     """What lost its way to the root, and by which call."""
-    for cut in reversed(trail.cuts):
+    for cut in reversed(way.cuts):
         words = say("{} in {}", words_of(cut, context), context.at(cut.at))
         for key in (cut.node,) if cut.node is not None else cut.tensors:
             yield key, words
@@ -130,10 +131,10 @@ def _cut_off(trail: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]
 
 def fixes(found: NoGraph) -> Iterator[Cure]:
     """Stay in the graph where it was cut, or let what it was computed from require grad."""
-    trail, origins, context = found.trail, found.origins, found.context
-    yield from fixes_cut.cures_of(trail.cuts, context)
-    if not trail.cuts and not trail.is_lost and len(origins) == 1:
+    way, origins, context = found.way, found.origins, found.context
+    yield from stay_on_graph.cures_of(way.cuts, context)
+    if not way.cuts and not way.is_lost and len(origins) == 1:
         name = context.term(origins[0].id)
-        cure = fixes_cut.require_grad(name, _made(origins[0], context), context)
+        cure = stay_on_graph.require_grad(name, _made(origins[0], context), context)
         if cure is not None:
             yield cure

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gradviz.analysis.explain.code.statements import is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.words import shape
 from gradviz.model.events import Operation
 from gradviz.model.explanation import CodeLine
+from gradviz.model.formatting import shape
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, Term
 

@@ -11,8 +11,9 @@ from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modifie
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.saved_modified import cures_of
 from gradviz.analysis.explain.torch_messages import versions_in
-from gradviz.analysis.explain.words import is_result, operation_of, shape
+from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.explanation import Cause, Cure
+from gradviz.model.formatting import shape
 from gradviz.model.records import SavedTensor
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save

@@ -13,7 +13,7 @@ from gradviz.analysis.explain.code.statements import (
     statement_of,
 )
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
-from gradviz.analysis.explain.words import is_result
+from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cure
 from gradviz.model.history import EventPlace, History

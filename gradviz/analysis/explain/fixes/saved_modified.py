@@ -30,7 +30,7 @@ from gradviz.analysis.explain.fixes.out_of_place import (
     target_of,
 )
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
-from gradviz.analysis.explain.words import is_result, operation_of
+from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Cure
 from gradviz.model.sentence import Sentence, Term, listed, say

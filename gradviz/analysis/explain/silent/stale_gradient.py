@@ -10,7 +10,7 @@ from gradviz.analysis.explain.code.statements import expression_of, is_expressio
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.silent.sentences import few_of
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps
-from gradviz.analysis.explain.words import summary
+from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import Accumulated
 from gradviz.model.explanation import Cause, Cure
 from gradviz.model.history import EventPlace, History
@@ -82,7 +82,7 @@ def _stale(
     if all(is_empty(info.grad) for info in infos):
         old = f"by momentum or weight decay: {its} .grad is 0, and not None"
     elif len(infos) == 1:
-        old += f" {summary(first.grad)}"
+        old += f" {gradient_words(first.grad)}"
     frozen = say("requires_grad of {} is False since then; .grad stays", names)
     causes = [Cause("other", frozen, line)]
     came = [

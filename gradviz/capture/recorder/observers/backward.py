@@ -42,6 +42,7 @@ from gradviz.model.events import (
     NodeReady,
     Note,
 )
+from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
 from gradviz.model.records import NodeState
 
@@ -175,15 +176,15 @@ class BackwardEvents(Observer):
             self._writer.add(dead)
         for event in self._live_graph.read(roots):
             self._writer.add(event)
-        world = self._live_graph.registry
+        registry = self._live_graph.registry
         with autograd.unseen():
             nodes, _ = _reachable([node for node, _ in roots])
             self._ran = 0
-            inputs = tuple(world.know(t).id for t in call.inputs if is_tensor(t))
+            inputs = tuple(registry.know(t).id for t in call.inputs if is_tensor(t))
             self._writer.add(
                 BackwardStarted(
                     number,
-                    tuple((f"n{world.node_number(node)}", nr) for node, nr in roots),
+                    tuple((f"n{registry.node_number(node)}", nr) for node, nr in roots),
                     tuple(map(self._summary, call.gradients)),
                     call.retain_graph,
                     call.create_graph,
@@ -202,7 +203,7 @@ class BackwardEvents(Observer):
                 self._ran = 0 if call.inputs else len(nodes)
             else:
                 for node in nodes:
-                    key = f"n{world.node_number(node)}"
+                    key = f"n{registry.node_number(node)}"
                     self._live[key] = node
                     handles += self._hooks(node, key, number)
         self._step("backward", 1, number=number)
@@ -327,7 +328,7 @@ class BackwardEvents(Observer):
         kept_any = any(s.state in _THERE for s in row.saved)
         before = self._live_graph.saved_bytes
         self._live_graph.set_node(key, replace(row, saved=now, state=_state(now)))
-        kept = [int(slot.storage[1:]) for slot in row.saved if slot.storage is not None]
+        kept = [number_of(slot.storage) for slot in row.saved if slot.storage is not None]
         self._writer.measure_freed(kept)
         if not kept_any:  # a custom Function is marked freed though it saved nothing (F4.02)
             return None

@@ -23,6 +23,7 @@ from gradviz.model.events import (
     Write,
     ZeroedGrad,
 )
+from gradviz.model.ids import number_of
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
 from gradviz.view import formatting
@@ -48,7 +49,7 @@ def made(state: CaptionState) -> Iterator[Sentence]:
     for requires in (True, False):
         news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
         if news:
-            is_one, state = len(news) == 1, "new, no grad required"
+            is_one, state_word = len(news) == 1, "new, no grad required"
             if requires:
                 state_word = (
                     "a new leaf that requires grad" if is_one else "new leaves that require grad"
@@ -165,7 +166,7 @@ def _result(nodes: list[Node], state: CaptionState) -> Sentence:
     infos = [info for info in rows if info and info.node in made and info.name]
     if not infos:
         return Sentence()
-    last = min(infos, key=lambda info: int(info.id[1:]))
+    last = min(infos, key=lambda info: number_of(info.id))
     return say("; {} is the output of {}", state.tensor(last.id), state.node(last.node or ""))
 
 

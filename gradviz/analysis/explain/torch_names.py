@@ -1,21 +1,12 @@
-"""Small words of explanations."""
+"""What the names of nodes and saved tensors tell, and a gradient in a few words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from gradviz.model.records import Node, Number, SavedTensor, ValueSummary
-
-
-def number(value: Number) -> str:
-    """A value as Python writes it, floats with four digits."""
-    if not isinstance(value, float):
-        return str(value)
-    text = f"{value:.4g}"
-    return text if any(sign in text for sign in ".en") else text + ".0"
+from gradviz.model.formatting import number, shape
+from gradviz.model.records import Node, SavedTensor, ValueSummary
 
 
-def summary(found: ValueSummary | None) -> str:
+def gradient_words(found: ValueSummary | None) -> str:
     """A gradient in a few words."""
     if found is None:
         return "None"
@@ -24,11 +15,6 @@ def summary(found: ValueSummary | None) -> str:
     if not found.shape and len(found.values) == 1:
         return number(found.values[0])
     return f"[{', '.join(map(number, found.values))}]"
-
-
-def shape(sizes: Sequence[int]) -> str:
-    """A shape as a tuple."""
-    return str(tuple(sizes))
 
 
 def operation_of(node: Node | str) -> str:

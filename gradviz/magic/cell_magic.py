@@ -1,0 +1,198 @@
+"""The cell magic in one shell: it begins a recording, ends it, and shows the player."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from IPython.core.error import UsageError
+from IPython.display import display
+
+from gradviz.magic.cell_text import FirstLine, FirstStatement, text_of
+from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
+from gradviz.model import GradvizError
+
+LONG: Final = 300
+"""Steps from which on a recording says how far it has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A recording that goes on."""
+
+    recorder: Any
+    options: MagicOptions
+    cell: Any
+    progress: ProgressLine
+
+
+class ProgressLine:
+    """Says how far a long recording has come; what stays is the number of its steps."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def __call__(self, steps: int) -> None:
+        """So many steps have been recorded."""
+        if steps < LONG:
+            return
+        text = _plain(f"recording … {steps:,} steps")
+        if self._handle is None:
+            in_output: Any = display
+            self._handle = in_output(text, raw=True, display_id=True)
+        else:
+            self._handle.update(text, raw=True)
+
+    def end(self, steps: int) -> None:
+        """The recording has ended."""
+        if self._handle is not None:
+            self._handle.update(_plain(f"recorded {steps:,} steps"), raw=True)
+
+
+def _plain(text: str) -> dict[str, str]:
+    return {"text/plain": text}
+
+
+class CellMagic:
+    """``%%gradviz`` in one shell.
+
+    Args:
+        shell: The ``InteractiveShell`` it is loaded into.
+        number: Its place among all that are loaded.
+    """
+
+    def __init__(self, shell: Any, number: int) -> None:
+        self.shell = shell
+        self._first = FirstLine(), FirstStatement(number)
+        self._cells: list[Any] = []
+        """Cells that run now; a cell that runs another stands before it."""
+        self._running: _Running | None = None
+
+    def load(self) -> None:
+        """Register with the shell."""
+        line, statement = self._first
+        self.shell.input_transformers_cleanup.append(line)
+        self.shell.ast_transformers.append(statement)
+        self.shell.events.register("pre_run_cell", self._cell_begins)
+        self.shell.events.register("post_run_cell", self._cell_ends)
+        self.shell.register_magic_function(self._as_function(), "cell", NAME)
+
+    def unload(self) -> None:
+        """Take back what :meth:`load` did."""
+        line, statement = self._first
+        self.shell.input_transformers_cleanup.remove(line)
+        self.shell.ast_transformers.remove(statement)
+        self.shell.events.unregister("pre_run_cell", self._cell_begins)
+        self.shell.events.unregister("post_run_cell", self._cell_ends)
+        self.shell.magics_manager.magics["cell"].pop(NAME, None)
+
+    def begin(self, options: MagicOptions, frame: FrameType) -> None:
+        """Begin to record the cell whose code runs in ``frame``.
+
+        Raises:
+            UsageError: If there is nothing called as ``--into`` says.
+            RecordingError: If a recording cannot be started here.
+        """
+        if not self._cells:  # run silently: there is no output to show a player in
+            return
+        cell = self._cells[-1]
+        into = [self._find(name) for name in options.into]
+        # Without its number: nbval runs cells that are not counted, and compares what they show.
+        progress = ProgressLine()
+        recorder = new_recorder(into, options.values, options.anomaly, "cell", progress)
+        file = frame.f_code.co_filename
+        recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
+        self._running = _Running(recorder, options, cell, progress)
+
+    def _find(self, name: str) -> object:
+        first, *rest = name.split(".")
+        try:
+            found: object = self.shell.user_ns[first]
+            for attribute in rest:
+                found = getattr(found, attribute)
+        except (KeyError, AttributeError):
+            raise UsageError(
+                f"{MARK}: there is no {name!r} to step into. A function or module must be there "
+                "before the cell begins: define it in a cell above. The cell was not run."
+            ) from None
+        if not callable(found) and not isinstance(found, ModuleType):
+            raise UsageError(
+                f"{MARK}: --into {name} is a {type(found).__name__}, which has no lines to step "
+                "through; name a function or a module. The cell was not run."
+            )
+        return found
+
+    def _cell_begins(self, info: Any) -> None:
+        self._cells.append(info)
+
+    def _cell_ends(self, result: Any) -> None:
+        ended = self._ended(result)
+        running = self._running
+        if running is None or ended is not running.cell:
+            return
+        self._running = None
+        try:
+            recording = running.recorder.stop(None if result is None else _error_of(result))
+        except GradvizError as problem:
+            _complain(problem)
+            return
+        running.progress.end(len(recording))
+        if running.options.name is not None:
+            self.shell.user_ns[running.options.name] = recording
+        _show(recording, running.options.look)
+
+    def _ended(self, result: Any) -> Any:
+        """The cell that has ended; not every cell that ends was seen to begin."""
+        for place in reversed(range(len(self._cells))):
+            if result is None or result.info.raw_cell == self._cells[place].raw_cell:
+                return self._cells.pop(place)
+        return None
+
+    def _as_function(self) -> Callable[[str, str], None]:
+        def gradviz(line: str, cell: str) -> None:
+            options = read_options(line)
+            if options.help:
+                sys.stdout.write(parser().format_help())
+                return
+            if not cell.strip():
+                raise UsageError(f"{MARK} is a cell magic, but the cell body is empty.")
+            # Called by name, or by another magic: this cell inside the one that runs now.
+            self.shell.run_cell(f"{MARK} {line}\n{cell}").raise_error()
+
+        gradviz.__doc__ = parser().format_help()
+        return gradviz
+
+
+def _error_of(result: Any) -> BaseException | None:
+    inside: BaseException | None = result.error_in_exec
+    before: BaseException | None = result.error_before_exec
+    return before if inside is None else inside
+
+
+def new_recorder(
+    into: list[object], values: bool, anomaly: bool, label: str, progress: Callable[[int], None]
+) -> Any:
+    """What records; torch is not loaded before it is needed."""
+    from gradviz.capture.recorder import Recorder
+
+    return Recorder(into=into, values=values, anomaly=anomaly, label=label, progress=progress)
+
+
+def _show(recording: Any, look: dict[str, Any]) -> None:
+    from gradviz.api import show
+
+    try:
+        player = show(recording, **look)
+    except GradvizError as problem:
+        _complain(problem)
+        player = show(recording)
+    in_output: Any = display
+    in_output(player)
+
+
+def _complain(problem: GradvizError) -> None:
+    sys.stderr.write(f"{MARK}: {problem}\n")

@@ -1,0 +1,125 @@
+"""What stands behind ``%%gradviz`` on its line."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass, field
+from functools import lru_cache
+from keyword import iskeyword
+from typing import Any, Final, NoReturn
+
+from IPython.core.error import UsageError
+
+from gradviz.view.graph.card_parts import PARTS
+
+NAME: Final = "gradviz"
+MARK: Final = f"%%{NAME}"
+
+
+@dataclass(frozen=True, slots=True)
+class MagicOptions:
+    """What stands behind ``%%gradviz`` on its line."""
+
+    into: tuple[str, ...] = ()
+    values: bool = True
+    anomaly: bool = False
+    look: dict[str, Any] = field(default_factory=dict)
+    """Options of the player, those that were given."""
+    name: str | None = None
+    help: bool = False
+
+
+def read_options(line: str) -> MagicOptions:
+    """The options of a line.
+
+    Raises:
+        UsageError: If it cannot be understood.
+
+    Examples:
+        >>> read_options("--into model --step 3").look
+        {'step': 3}
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        parser().error(str(error))
+    found = parser().parse_args(words)
+    look = {key: getattr(found, key) for key in ("step", "stops", "hide", "height")}
+    return MagicOptions(
+        tuple(found.into),
+        not found.no_values,
+        found.anomaly,
+        {key: value for key, value in look.items() if value is not None},
+        found.name,
+        found.help,
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        names = (action.option_strings[0] for action in self._actions)
+        raise UsageError(
+            f"{MARK}: {message}. The cell was not run. Options are {', '.join(names)}; "
+            f"{MARK} --help says what they do."
+        )
+
+
+@lru_cache(maxsize=1)
+def parser() -> _Parser:
+    """The parser of the line; it raises ``UsageError`` and never ends the process."""
+    parser = _Parser(
+        MARK,
+        description="Record this cell while it runs and show the player below its output.",
+        epilog="The cell runs exactly as it does without this line.",
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--into",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also step through the lines of this function or module, for example model or "
+        "train.step; can be given several times",
+    )
+    parser.add_argument("--no-values", action="store_true", help="read no numbers of tensors")
+    parser.add_argument(
+        "--anomaly", action="store_true", help="run the cell in torch's anomaly mode"
+    )
+    parser.add_argument("--step", type=int, metavar="N", help="step that is shown first")
+    parser.add_argument(
+        "--stops", type=_numbers, metavar="N,N", help="steps to stop at, for example 3,5"
+    )
+    parser.add_argument(
+        "--hide",
+        action="append",
+        metavar="PART",
+        choices=PARTS,
+        help="part of the picture to leave out, for example values; can be given several times",
+    )
+    parser.add_argument("--height", type=_pixels, metavar="PX", help="height of the player")
+    parser.add_argument(
+        "--name", type=_name, metavar="VARIABLE", help="variable that gets the recording"
+    )
+    parser.add_argument("--help", action="store_true", help="show this help; the cell is not run")
+    return parser
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be numbers of steps: 3,5") from None
+
+
+def _pixels(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of pixels: 400")
+    return int(text)
+
+
+def _name(text: str) -> str:
+    if not text.isidentifier() or iskeyword(text):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of a variable")
+    return text
