@@ -1,8 +1,9 @@
 """The only room that touches torch's private attributes: one function per fact.
 
-Numbers such as F3.04 name the experiment that shows a fact. What differs between torch versions
-ends here. Every function only reads, except two whose docstrings say what they do:
-:func:`accumulator_of` and :func:`keep_with_node`.
+Numbers such as F3.04 name a fact about torch; the table in docs/torch_facts.md says it in words and
+names the test that shows it. What differs between torch versions ends here. Every function only
+reads, except two whose docstrings say what they do: :func:`accumulator_of` and
+:func:`keep_with_node`.
 """
 
 from gradviz.capture.autograd.attributes import as_number, as_text, attributes_of
