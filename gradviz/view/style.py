@@ -7,9 +7,11 @@ Colours are CSS variables with light defaults, so that a widget on a dark page o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from string import Template
 from typing import Final
 
@@ -18,64 +20,16 @@ PNG_FONT: Final = "Gradviz Mono"
 """The font in ``fonts/``, for programs that find no fonts of their own."""
 SIZES: Final = {"title": 13.0, "text": 11.0, "small": 10.0}
 
-LIGHT: Final = {
-    "ink": "#1c2128",
-    "muted": "#57606a",
-    "card": "#ffffff",
-    "line": "#8c959f",
-    "head": "#f1f4f8",
-    "edge": "#768390",
-    "held": "#0072b2",
-    "held-fill": "#eaf3fa",
-    "modified": "#b84300",
-    "modified-fill": "#fdeee4",
-    "freed": "#6e7781",
-    "packed": "#9a3f73",
-    "packed-fill": "#faeef5",
-    "leaf": "#007a5a",
-    "leaf-fill": "#e8f5f0",
-    "tag": "#8a6100",
-    "tag-fill": "#fdf4de",
-    "root": "#30363d",
-    "root-ink": "#ffffff",
-    "now": "#5b3fd6",
-    "now-fill": "#efecfc",
-    "cut": "#a3324a",
-    "cut-fill": "#fbeef0",
-}
-"""Colour of each variable ``--gv-NAME`` on a light page."""
-
-DARK: Final = {
-    "ink": "#e6edf3",
-    "muted": "#a2abb5",
-    "card": "#1d2229",
-    "line": "#7d8590",
-    "head": "#282e37",
-    "edge": "#8b949e",
-    "held": "#56b4e9",
-    "held-fill": "#16303f",
-    "modified": "#ff9a5c",
-    "modified-fill": "#43251a",
-    "freed": "#9aa4ae",
-    "packed": "#e79cc6",
-    "packed-fill": "#3a2432",
-    "leaf": "#3fc79a",
-    "leaf-fill": "#15352b",
-    "tag": "#e9b949",
-    "tag-fill": "#3a3018",
-    "root": "#e6edf3",
-    "root-ink": "#1c2128",
-    "now": "#b6a6ff",
-    "now-fill": "#2c2748",
-    "cut": "#ff9db0",
-    "cut-fill": "#40232a",
-}
-"""The same for a dark page; the widget's stylesheet puts them on its root."""
-
-FORCED: Final = dict.fromkeys(LIGHT, "CanvasText") | dict.fromkeys(
-    (name for name in LIGHT if name in ("card", "head", "root-ink") or name.endswith("-fill")),
-    "Canvas",
+_PALETTE: Final[dict[str, dict[str, str]]] = json.loads(
+    Path(__file__).with_name("palette.json").read_text("utf-8")
 )
+"""The one table of colours; ``widgets/build.mjs`` makes the widget's style sheet from it."""
+LIGHT: Final = {name: colours["light"] for name, colours in _PALETTE.items()}
+"""Colour of each variable ``--gv-NAME`` on a light page, and in print."""
+DARK: Final = {name: colours["dark"] for name, colours in _PALETTE.items()}
+"""The same for a dark page."""
+FORCED: Final = {name: colours["forced"] for name, colours in _PALETTE.items()}
+"""The same where the system forces colours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,29 @@ def test_the_outline_has_the_same_facts_and_selects(bare: Bare, wire: Any) -> No
     assert widget.get("selected") == "t2"
 
 
+def test_a_row_that_the_focus_reaches_is_in_sight_below_the_heads(bare: Bare, wire: Any) -> None:
+    rows = [f"n{number}" for number in range(24)]
+    listed = [{"id": row, "cells": [row, "MulBackward0"]} for row in rows]
+    widget = bare.mount({**wire, "outline": {"columns": ["id", "name"], "rows": listed}})
+    widget.root.get_by_role("tab", name="Outline").click()
+    table = widget.root.locator(".gradviz-outline")
+    assert table.evaluate("e => e.scrollHeight > e.clientHeight + 40")
+    widget.button(rows[0]).focus()
+    bare.page.keyboard.press("End")
+    for row in reversed(rows):
+        assert widget.focused == row
+        above, below = table.evaluate(
+            """e => {
+              const [frame, head, row] = [e, e.querySelector("thead th"), document.activeElement
+                .closest("tr")].map((one) => one.getBoundingClientRect());
+              return [row.top - head.bottom, frame.bottom - row.bottom];
+            }"""
+        )
+        assert above >= -1
+        assert below >= -1
+        bare.page.keyboard.press("ArrowUp")
+
+
 def test_switching_to_the_outline_does_not_move_the_page(bare: Bare, wire: Any) -> None:
     widget = bare.mount(wire)
     height = widget.root.bounding_box()

@@ -172,6 +172,15 @@ def test_lines_know_what_they_made_and_what_runs_next() -> None:
     assert following[21:] == [None, None]
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_leaves_have_the_tensors_of_their_cards(name: str) -> None:
+    looks = (look for looks in Animation(ALL[name]).elements.values() for look in looks if look)
+    cards = {(look.text("data-id"), look.text("data-tensor")) for look in looks}
+    told = {(n, t) for n, tensors in WIRES[name]["links"]["leaves"].items() for t in tensors}
+    assert told == {(node, tensor) for node, tensor in cards if node and tensor}
+    assert told
+
+
 def test_code_travels_as_lines() -> None:
     facts = product().facts
     wire = recording_document(Recording(facts, [Code("a\tb", 7, "if x:\n\ty = 1\n")], "cpu"))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
 from tests.view.graphs import chain, every_mark, product_and_sum
 from tests.view.recordings import ALL
 
-WIDGET_CSS = Path(__file__).parents[2] / "widgets" / "src" / "widget.css"
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
 
 
@@ -89,10 +87,3 @@ def test_every_mark_of_the_table_can_be_drawn() -> None:
     svg = draw(every_mark()) + draw(chain(401)) + steps()
     classes = [mark.drawn or mark.css for mark in MARKS.values()]
     assert [name for name in classes if not re.search(rf'class="[^"]*\b{name}\b', svg)] == []
-
-
-@pytest.mark.skipif(not WIDGET_CSS.exists(), reason="the sources of the front end are not here")
-@pytest.mark.parametrize(("theme", "place"), [(LIGHT, 0), (DARK, 1)], ids=["light", "dark"])
-def test_widget_has_the_same_colours(theme: dict[str, str], place: int) -> None:
-    found = re.findall(r"--gv-([a-z-]+): (#[0-9a-f]{6})", WIDGET_CSS.read_text("utf-8"))
-    assert dict(found[place * len(theme) : (place + 1) * len(theme)]) == theme

@@ -154,17 +154,15 @@ def test_a_picture_that_is_not_compressed_is_taken_too() -> None:
     assert widget.wire == WIRE
 
 
-def test_the_stylesheet_has_the_colours_of_the_style_table() -> None:
-    sheet = (ROOT / "widgets" / "src" / "widget.css").read_text("utf-8")
-    light, dark = (
-        dict(re.findall(r"--gv-([a-z-]+): (#\w+);", block[0]))
-        for block in (
-            re.findall(r"^\.gradviz-root \{(.*?)^\}", sheet, re.M | re.S),
-            re.findall(r'^\.gradviz-root\[data-theme="dark"\] \{(.*?)^\}', sheet, re.M | re.S),
-        )
-    )
-    assert light == style.LIGHT
-    assert dark == style.DARK
+@pytest.mark.parametrize(
+    ("rule", "colours"),
+    [(".gradviz-root", style.LIGHT), (".gradviz-root[data-theme=dark]", style.DARK)],
+    ids=["light", "dark"],
+)
+def test_the_stylesheet_has_the_colours_of_the_palette(rule: str, colours: dict[str, str]) -> None:
+    sheet = (STATIC / "widget.css").read_text("utf-8")
+    [block] = re.findall(rf"(?:^|}}){re.escape(rule)}{{([^}}]*--gv-[^}}]*)}}", sheet)
+    assert dict(re.findall(r"--gv-([a-z-]+): ?(#\w+)", block)) == colours
 
 
 def test_the_built_module_imports_and_fetches_nothing_and_can_be_inlined() -> None:

@@ -1,31 +1,32 @@
 // Puts the panels together. Each panel takes the context and reads the store; this file alone
 // knows all of them.
-import { makeCaption } from "./caption";
-import { makeCards, makeWayDown } from "./card";
-import { makeCode } from "./code";
-import type { Context } from "./context";
-import { html } from "./dom";
-import { makeFind } from "./find";
-import { makeGraph } from "./graph";
-import { makeHelp } from "./help";
-import { makeInspector } from "./inspector";
-import { listenForKeys } from "./keys";
-import { makeLegend } from "./legend";
-import { makeOutline } from "./outline";
-import { makePlaying } from "./play";
-import { makePlayer } from "./player";
-import { makeReport } from "./report";
-import { isReport } from "./report_wire";
-import { makeSaveMenu } from "./save";
-import { Steps } from "./steps";
-import type { Store } from "./store";
-import { makeTabs } from "./tabs";
-import { makeTensors } from "./tensors";
-import { followTheme } from "./theme";
-import { makeToolbar } from "./toolbar";
-import { Tooltip } from "./tooltip";
 
-/** Fills `root` with the whole interface. Throws when the wire cannot be shown. */
+import { isReport } from "./documents/report";
+import { makeCards, makeWhyButton } from "./explanation/card";
+import { makeSaveMenu } from "./export/save_menu";
+import { makeGraph } from "./graph/graph_panel";
+import { makeToolbar } from "./graph/toolbar";
+import { listenForKeys } from "./keys";
+import { html } from "./lib/dom";
+import { makeTabs } from "./lib/tabs";
+import { followTheme } from "./lib/theme";
+import { Tooltip } from "./lib/tooltip";
+import type { Panel, Store } from "./model/store";
+import type { PanelContext } from "./panel_context";
+import { makeFind } from "./panels/find";
+import { makeHelp } from "./panels/help";
+import { makeInspector } from "./panels/inspector";
+import { makeLegend } from "./panels/legend";
+import { makeOutline } from "./panels/outline";
+import { makeCaption } from "./player/caption";
+import { makeCode } from "./player/code";
+import { makeControls } from "./player/controls";
+import { makePlayback } from "./player/playback";
+import { StepCursor } from "./player/step_cursor";
+import { makeTensors } from "./player/tensors";
+import { makeReport } from "./report/report";
+
+/** Fills `root` with the whole interface. Throws when the document cannot be shown. */
 export function mountApp(
   root: HTMLElement,
   store: Store,
@@ -37,7 +38,7 @@ export function mountApp(
     live.textContent = sentence;
   };
   const tooltip = new Tooltip(root, signal);
-  const context: Context = { store, signal, prefix, tooltip, announce };
+  const context: PanelContext = { store, signal, prefix, tooltip, announce };
 
   const update = followTheme(
     () => store.get("theme"),
@@ -53,28 +54,36 @@ export function mountApp(
   const find = makeFind(context);
   const menu = makeSaveMenu(context);
   const help = makeHelp(context);
-  const tabs = makeTabs(context, { graph: graph.element, outline });
+  const tabs = makeTabs<Panel>(
+    { label: "View", prefix, panelClass: "gradviz-panel" },
+    [
+      { id: "graph", label: "Graph", content: graph.element },
+      { id: "outline", label: "Outline", content: outline },
+    ],
+    (id) => store.set("panel", id),
+  );
+  store.watch(["panel"], () => tabs.show(store.get("panel")));
   const toolbar = makeToolbar(context, graph.viewport, [menu.button, help.button]);
   const bar = html("div", { class: "gradviz-bar" }, tabs.bar, find.element, toolbar, menu.element);
-  const steps = new Steps(store);
-  const playing = makePlaying(context, steps);
-  const code = makeCode(context, steps);
+  const cursor = new StepCursor(store);
+  const playback = makePlayback(context, cursor);
+  const code = makeCode(context, cursor);
   const main = html("div", { class: "gradviz-main" }, code, ...tabs.panels, inspector);
-  const cards = makeCards(context, steps);
+  const cards = makeCards(context, cursor);
   root.append(
-    makePlayer(context, steps, playing),
-    makeCaption(context, steps, makeWayDown(context, steps, cards)),
+    makeControls(context, cursor, playback),
+    makeCaption(context, cursor, makeWhyButton(context, cursor, cards)),
     makeReport(context),
     bar,
     main,
     cards,
-    makeTensors(context, steps),
+    makeTensors(context, cursor),
     makeLegend(context),
     help.element,
     tooltip.element,
     live,
   );
-  listenForKeys(root, context, graph, find, help, steps, playing);
+  listenForKeys(root, context, graph, find, help, cursor, playback);
   store.watch(["timeline"], () => {
     root.classList.toggle("has-steps", store.get("timeline") !== undefined);
     root.classList.toggle("has-code", !code.hidden);
@@ -89,7 +98,7 @@ export function mountApp(
   let before: string | undefined;
   store.watch(["selected", "wire"], () => {
     const selected = store.get("selected");
-    const item = store.get("facts").items.find(({ id }) => id === selected);
+    const item = store.get("content").items.find(({ id }) => id === selected);
     // Python may select in a picture that is still on its way.
     if (selected !== "" && item === undefined) return;
     if (before !== undefined && before !== selected) {

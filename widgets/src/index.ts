@@ -1,9 +1,9 @@
 // The module that anywidget loads. `render` runs once per view.
 import { mountApp } from "./app";
-import { html, uniquePrefix } from "./dom";
-import { ExpandedModel } from "./expanded";
 import { showFallback } from "./fallback";
-import { type Model, Store } from "./store";
+import { html, uniquePrefix } from "./lib/dom";
+import { InflatedModel } from "./model/inflated_model";
+import { type Model, Store } from "./model/store";
 
 interface RenderProps {
   readonly model: Model;
@@ -15,7 +15,7 @@ function render({ model, el, signal }: RenderProps): () => void {
   const view = new AbortController();
   const end = () => view.abort();
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
-  const expanded = new ExpandedModel(model, view.signal);
+  const expanded = new InflatedModel(model, view.signal);
   expanded.whenReady(() => mount(expanded, el, view.signal));
   return end;
 }

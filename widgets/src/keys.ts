@@ -1,11 +1,12 @@
 // Keys that act from the whole widget, and single letters that act while the graph has the focus.
-import type { Context } from "./context";
-import { take } from "./dom";
-import type { Find } from "./find";
-import type { Graph } from "./graph";
-import type { Help } from "./help";
-import type { Playing } from "./play";
-import type { Steps } from "./steps";
+
+import type { GraphPanel } from "./graph/graph_panel";
+import { claim } from "./lib/dom";
+import type { PanelContext } from "./panel_context";
+import type { Find } from "./panels/find";
+import type { Help } from "./panels/help";
+import type { Playback } from "./player/playback";
+import type { StepCursor } from "./player/step_cursor";
 
 /** Where left and right are not taken by something else, they step. */
 const STEPPING =
@@ -13,12 +14,12 @@ const STEPPING =
 
 export function listenForKeys(
   root: HTMLElement,
-  context: Context,
-  graph: Graph,
+  context: PanelContext,
+  graph: GraphPanel,
   find: Find,
   help: Help,
-  steps: Steps,
-  playing: Playing,
+  cursor: StepCursor,
+  playback: Playback,
 ): void {
   const { store } = context;
   const { viewport } = graph;
@@ -41,8 +42,8 @@ export function listenForKeys(
     ArrowLeft: () => viewport.pan("left"),
     ArrowRight: () => viewport.pan("right"),
   };
-  const back = () => steps.take(steps.place - 1);
-  const forward = () => steps.take(steps.place + 1);
+  const back = () => cursor.go(cursor.place - 1);
+  const forward = () => cursor.go(cursor.place + 1);
   const anywhere: Record<string, () => void> = {
     "[": back,
     ",": back,
@@ -52,10 +53,10 @@ export function listenForKeys(
   const stepping: Record<string, () => void> = {
     ArrowLeft: back,
     ArrowRight: forward,
-    Home: () => steps.take(0),
-    End: () => steps.take(steps.last),
+    Home: () => cursor.go(0),
+    End: () => cursor.go(cursor.last),
   };
-  const play = () => (playing.allowed() ? playing.toggle() : forward());
+  const play = () => (playback.allowed() ? playback.toggle() : forward());
 
   /** What a key does on a recording, beside what it does on every graph. */
   function stepOf(key: string, target: Element): (() => void) | undefined {
@@ -80,14 +81,14 @@ export function listenForKeys(
               : letters[event.key]
             : undefined));
     if (act) {
-      take(event);
+      claim(event);
       act();
     } else if (event.key === "Escape" && store.get("selected")) {
-      take(event);
+      claim(event);
       if (target.closest(".gradviz-inspector") && store.get("panel") === "graph") graph.focus();
       store.set("selected", "");
     } else if (event.key === "Escape" && context.tooltip.closedBy !== event) {
-      take(event);
+      claim(event);
       leave(root);
     }
   });

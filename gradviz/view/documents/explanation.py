@@ -1,6 +1,6 @@
 """What the browser gets of an explanation: its card, as plain data.
 
-``widgets/src/card_wire.ts`` describes the same fields for the front end.
+``widgets/src/documents/explanation.ts`` describes the same fields for the front end.
 """
 
 from __future__ import annotations

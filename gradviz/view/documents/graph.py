@@ -47,7 +47,7 @@ def graph_document(
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
-        The document; ``widgets/src/wire.ts`` describes its fields. ``"json"``, the graph as
+        The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the graph as
         :meth:`Graph.to_json` writes it, is only there when the document stays small.
 
     Examples:

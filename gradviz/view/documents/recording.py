@@ -1,6 +1,6 @@
 """What the browser gets of a recording: one JSON document, in which a step is what changes.
 
-``widgets/src/wire.ts`` describes the same fields for the front end.
+``widgets/src/documents/recording.ts`` describes the same fields for the front end.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def recording_document(
         "views": list(_views(recording, animation)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
-        "links": {"lines": _made_at(recording)},
+        "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
         "legend": [*highlight_legend(animation.drawn_marks), *legend(used)],
     }
     text = _json(recording)
@@ -160,6 +160,17 @@ def _made_at(recording: Recording) -> dict[str, list[str]]:
         if step.line is not None and step.kind != "start":
             found.setdefault(f"{step.code}:{step.line}", []).append(key)
     return found
+
+
+def _leaves(recording: Recording) -> dict[str, list[str]]:
+    """The tensors of each leaf's node, with which it shares a card."""
+    history, last = recording.history, len(recording) - 1
+    rows = {key: history.node_rows(key, last)[::-1] for key in history.node_ids}
+    found = {
+        key: list(dict.fromkeys(row.variable for row in seen if row.variable))
+        for key, seen in rows.items()
+    }
+    return {key: tensors for key, tensors in found.items() if tensors}
 
 
 def _lines(text: str) -> list[str]:

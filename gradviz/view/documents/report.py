@@ -1,6 +1,6 @@
 """What the browser gets of a report: sentences, tables, figures, and the picture with its marks.
 
-``widgets/src/report_wire.ts`` describes the same fields for the front end.
+``widgets/src/documents/report.ts`` describes the same fields for the front end.
 """
 
 from __future__ import annotations

@@ -1,0 +1,87 @@
+// The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
+// tests/golden/wire/*.json binds both sides.
+import { type Check, listOf, pair, recordOf, text } from "./validators";
+
+export type ItemKind = "node" | "leaf" | "tensor";
+
+export interface DetailSection {
+  readonly heading: string;
+  readonly rows: readonly (readonly [string, string])[];
+}
+
+/** A node or a tensor that can be selected. */
+export interface Item {
+  readonly id: string;
+  readonly kind: ItemKind;
+  readonly label: string;
+  /** One sentence for a screen reader. */
+  readonly aria: string;
+  /** Lower-case text that find looks in. */
+  readonly find: string;
+  /** Neighbours towards the leaves, in the order of next_functions. */
+  readonly next: readonly string[];
+  /** Neighbours towards the root. */
+  readonly prev: readonly string[];
+  readonly details: readonly DetailSection[];
+}
+
+export interface LegendEntry {
+  readonly class: string;
+  readonly label: string;
+}
+
+export interface Outline {
+  readonly columns: readonly string[];
+  readonly rows: readonly { readonly id: string; readonly cells: readonly string[] }[];
+}
+
+/** What there is in a graph at one moment. */
+export interface GraphContent {
+  readonly title: string;
+  readonly summary: string;
+  readonly items: readonly Item[];
+  readonly outline: Outline;
+}
+
+/** What documents of every kind have. */
+export interface BaseDocument {
+  readonly format: 1;
+  readonly title: string;
+  readonly svg: string;
+  readonly legend: readonly LegendEntry[];
+  readonly text: string;
+  readonly summary: string;
+  /** What Graph.from_json or Recording.from_json reads; absent when it would be large. */
+  readonly json?: string;
+}
+
+export interface GraphDocument extends BaseDocument, GraphContent {}
+
+export const item = recordOf({
+  id: text,
+  kind: text,
+  label: text,
+  aria: text,
+  find: text,
+  next: listOf(text),
+  prev: listOf(text),
+  details: listOf(recordOf({ heading: text, rows: listOf(pair) })),
+});
+
+export const baseFields: Record<string, Check> = {
+  title: text,
+  svg: text,
+  text,
+  summary: text,
+  legend: listOf(recordOf({ class: text, label: text })),
+  json: (value) => value === undefined || text(value),
+};
+
+/** Fields of {@link GraphContent} beside title and summary. */
+export const contentFields: Record<string, Check> = {
+  items: listOf(item),
+  outline: recordOf({
+    columns: listOf(text),
+    rows: listOf(recordOf({ id: text, cells: listOf(text) })),
+  }),
+};

@@ -1,0 +1,98 @@
+// The JSON that gradviz/view/documents/recording.py writes: the first step whole, of every later one
+// what differs from the step before.
+import { card, type ExplanationCard } from "./explanation";
+import { type BaseDocument, type Item, item } from "./graph";
+import { type Sentence, sentence } from "./sentence";
+import { type Check, listOf, mapOf, orNull, recordOf, text, whole } from "./validators";
+
+export interface Source {
+  readonly name: string;
+  /** Number of the first line. */
+  readonly first: number;
+  readonly lines: readonly string[];
+}
+
+export interface StepView {
+  readonly kind: string;
+  /** 0: a line; 1: a node inside backward; 2: what happens inside a node. */
+  readonly level: number;
+  readonly line: number | null;
+  /** Place in `codes` of the source that `line` belongs to. */
+  readonly code: number;
+  readonly next_line: number | null;
+  readonly node: string | null;
+  readonly caption: Sentence;
+  readonly sentence: string;
+  readonly tick: string;
+  /** More marks of the timeline: "culprit", "warning". Absent where there are none. */
+  readonly ticks?: readonly string[];
+  /** Explanations of what was noticed at this step. Absent where there are none. */
+  readonly cards?: readonly ExplanationCard[];
+  /** Element -> which of its variants stands there from this step on. */
+  readonly at: Readonly<Record<string, number>>;
+  readonly saved: number;
+  readonly memory: number | null;
+  readonly backward: number | null;
+  readonly items: Readonly<Record<string, Item | null>>;
+  readonly tensors: Readonly<Record<string, readonly string[] | null>>;
+  readonly rows: Readonly<Record<string, readonly string[] | null>>;
+  readonly summary: string;
+}
+
+export interface RecordingDocument extends BaseDocument {
+  readonly kind: "recording";
+  /** Step shown first when nothing else is asked for. */
+  readonly open: number;
+  /** Steps the author marked. */
+  readonly stops: readonly number[];
+  readonly codes: readonly Source[];
+  /** Id of an element of the picture -> everything it can be; "" is not there. */
+  readonly elements: Readonly<Record<string, readonly string[]>>;
+  readonly views: readonly StepView[];
+  readonly tensor_columns: readonly string[];
+  readonly outline_columns: readonly string[];
+  readonly links: {
+    /** "code:line" -> ids of nodes and tensors made there. */
+    readonly lines: Readonly<Record<string, readonly string[]>>;
+    /** A leaf's node -> its tensors, which are on its card. */
+    readonly leaves: Readonly<Record<string, readonly string[]>>;
+  };
+}
+
+const cells = orNull(listOf(text));
+const view = recordOf({
+  kind: text,
+  level: whole,
+  line: orNull(whole),
+  code: whole,
+  next_line: orNull(whole),
+  node: orNull(text),
+  caption: sentence,
+  sentence: text,
+  tick: text,
+  at: mapOf(whole),
+  saved: whole,
+  memory: orNull(whole),
+  backward: orNull(whole),
+  items: mapOf(orNull(item)),
+  tensors: mapOf(cells),
+  rows: mapOf(cells),
+  summary: text,
+  ticks: (value) => value === undefined || listOf(text)(value),
+  cards: (value) => value === undefined || listOf(card)(value),
+});
+
+export const recordingFields: Record<string, Check> = {
+  open: whole,
+  stops: listOf(whole),
+  codes: listOf(recordOf({ name: text, first: whole, lines: listOf(text) })),
+  elements: mapOf(listOf(text)),
+  views: (value) => listOf(view)(value) && (value as unknown[]).length > 0,
+  tensor_columns: listOf(text),
+  outline_columns: listOf(text),
+  links: recordOf({ lines: mapOf(listOf(text)), leaves: mapOf(listOf(text)) }),
+};
+
+export function isRecording(document: object): document is RecordingDocument {
+  return "kind" in document && document.kind === "recording";
+}

@@ -1,0 +1,212 @@
+// Why torch refused at this step, or why a gradient is wrong: what, why, the facts, the cures; and
+// at the step of the culprit the way back.
+
+import type { CardCure, CardField, ExplanationCard } from "../documents/explanation";
+import { makeButton } from "../lib/button";
+import { focusable, html } from "../lib/dom";
+import { icon } from "../lib/icons";
+import { tokensOf } from "../lib/python_tokens";
+import type { PanelContext } from "../panel_context";
+import { linkTerms, richText } from "../player/rich_text";
+import type { StepCursor } from "../player/step_cursor";
+
+export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElement {
+  const { store } = context;
+  const element = html("div", { class: "gradviz-cards" });
+  /** Whether cards show more than their headline, at every step. */
+  let open = true;
+  let shown = "";
+
+  store.watch(["at", "timeline", "detail"], () => {
+    const here = cursor.cards;
+    const caused = cursor.causedHere.filter(({ card }) => !here.includes(card));
+    element.hidden = !here.length && !caused.length;
+    const now = `${store.get("at")} ${store.get("detail")}`;
+    const hadFocus = element.contains(document.activeElement);
+    if (now === shown && element.hasChildNodes()) return;
+    shown = now;
+    element.replaceChildren(
+      ...here.map((card, i) => makeCard(context, cursor, card, i, open, (on) => (open = on))),
+      ...caused.map(({ card, step }) => makeEffectLink(context, cursor, card, step)),
+    );
+    if (hadFocus) goOn(element);
+  });
+  linkTerms(context, element, cursor);
+  return element;
+}
+
+/** The way from the sentence to the cards, which stand below so that the graph never moves. */
+export function makeWhyButton(
+  context: PanelContext,
+  cursor: StepCursor,
+  cards: HTMLElement,
+): HTMLElement {
+  const run = () => {
+    cards.scrollIntoView?.({ block: "nearest" });
+    cards.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
+  };
+  const hint = "To the explanation below: why, who did it, and what to write instead";
+  const button = makeButton(context, { label: "Why?", icon: "down", hint, run });
+  button.append("Why?");
+  button.classList.add("gradviz-why");
+  context.store.watch(["at", "timeline", "detail"], () => {
+    const hadFocus = document.activeElement === button;
+    button.hidden = !cursor.cards.length;
+    if (hadFocus && button.hidden) button.closest<HTMLElement>(".gradviz-caption")?.focus();
+  });
+  return button;
+}
+
+/** Where the focus goes when its card is no more: to the way back, else to the sentence. */
+function goOn(element: HTMLElement): void {
+  const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");
+  (element.querySelector<HTMLElement>(".gradviz-card-go") ?? sentence)?.focus();
+}
+
+function makeCard(
+  context: PanelContext,
+  cursor: StepCursor,
+  card: ExplanationCard,
+  number: number,
+  open: boolean,
+  opened: (on: boolean) => void,
+): HTMLElement {
+  const id = `${context.prefix}-card-${number}`;
+  const body = html(
+    "div",
+    { class: "gradviz-card-body", id: `${id}-body`, hidden: !open },
+    makeReasons(context, card),
+    html("dl", { class: "gradviz-card-facts" }, ...card.fields.map(makeField)),
+  );
+  const fold = makeButton(context, {
+    label: "Explanation",
+    icon: "down",
+    hint: "Show or hide the explanation",
+    run: () => {
+      body.hidden = !body.hidden;
+      fold.setAttribute("aria-expanded", String(!body.hidden));
+      opened(!body.hidden);
+    },
+  });
+  fold.classList.add("gradviz-fold");
+  fold.setAttribute("aria-expanded", String(open));
+  fold.setAttribute("aria-controls", body.id);
+  const head = html(
+    "div",
+    { class: "gradviz-card-head" },
+    fold,
+    icon(card.tone === "error" ? "refused" : "error"),
+    html(
+      "p",
+      { class: "gradviz-card-title", id },
+      html("strong", {}, card.title),
+      ` · ${card.kind}`,
+    ),
+    makeCopyButton(context, card.text, "Copy the explanation as text"),
+  );
+  const line = card.culprit_line ? `: line ${card.culprit_line.line}` : "";
+  const { culprit_step } = card;
+  if (culprit_step !== null && !cursor.causedHere.some((caused) => caused.card === card)) {
+    const hint = "To the step at which it ran";
+    head.append(makeGo(context, `Go to the culprit${line}`, hint, () => cursor.jump(culprit_step)));
+  }
+  const props = { class: `gradviz-card is-${card.tone}`, role: "group", "aria-labelledby": id };
+  return html("div", props, head, body);
+}
+
+function makeEffectLink(
+  context: PanelContext,
+  cursor: StepCursor,
+  card: ExplanationCard,
+  step: number,
+): HTMLElement {
+  const what = card.tone === "error" ? "the error" : "where it takes effect";
+  const words = `This line is the culprit of: ${card.title} · ${card.kind}`;
+  const head = html(
+    "div",
+    { class: "gradviz-card-head" },
+    html("span", { class: "gradviz-culprit" }, "! culprit"),
+    html("p", { class: "gradviz-card-title" }, words),
+    makeGo(context, `Go to ${what}`, "To the step with the explanation", () => cursor.jump(step)),
+  );
+  return html("div", { class: `gradviz-card is-${card.tone}` }, head);
+}
+
+function makeGo(
+  context: PanelContext,
+  label: string,
+  hint: string,
+  run: () => void,
+): HTMLButtonElement {
+  const button = makeButton(context, { label, hint, run });
+  button.append(label);
+  button.classList.add("gradviz-card-go");
+  return button;
+}
+
+function makeReasons(context: PanelContext, card: ExplanationCard): HTMLElement {
+  const reasons = html("div");
+  reasons.append(html("p", { class: "gradviz-card-what" }, ...richText(card.what)));
+  if (card.why.length) reasons.append(html("p", {}, ...richText(card.why)));
+  card.cures.forEach((cure, i) => {
+    const name = card.cures.length > 1 ? `Cure ${i + 1}` : "Cure";
+    reasons.append(makeCure(context, cure, name));
+  });
+  return reasons;
+}
+
+function makeCure(context: PanelContext, cure: CardCure, name: string): HTMLElement {
+  const does = html("p", {}, html("strong", {}, `${name}: `), cure.does);
+  const element = html("div", { class: "gradviz-cure" }, does);
+  cure.changes.forEach(({ where, code }, i) => {
+    const place = richText(where);
+    if (where.length) element.append(html("p", { class: "is-quiet" }, ...place, code ? ":" : ""));
+    if (!code) return;
+    const block = focusable(html("pre", { "aria-label": `${name} as code`, role: "group" }), 0);
+    block.append(html("code", {}, ...coloured(code)));
+    const part = cure.changes.length > 1 ? `, change ${i + 1}` : "";
+    const copy = makeCopyButton(context, code, `Copy ${name.toLowerCase()}${part}`, block);
+    element.append(html("div", { class: "gradviz-code-block" }, block, copy));
+  });
+  return element;
+}
+
+function coloured(code: string): (Node | string)[] {
+  const lines = code
+    .split("\n")
+    .map((line) =>
+      tokensOf(line).map(({ kind, text }) =>
+        kind ? html("span", { class: `gradviz-py-${kind}` }, text) : text,
+      ),
+    );
+  return lines.flatMap((line, i) => (i ? ["\n", ...line] : line));
+}
+
+function makeCopyButton(
+  context: PanelContext,
+  text: string,
+  label: string,
+  source?: HTMLElement,
+): HTMLButtonElement {
+  const run = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      context.announce("copied");
+    } catch {
+      // Without the right to write to the clipboard the reader can still copy by hand.
+      if (source) getSelection()?.selectAllChildren(source);
+      context.announce(
+        source ? "not allowed to copy; the code is selected" : "not allowed to copy",
+      );
+    }
+  };
+  return makeButton(context, { label, icon: "copy", run: () => void run() });
+}
+
+function makeField(field: CardField): HTMLElement {
+  const values = field.values.map((segments, i) => {
+    const code = i === 0 && field.code ? [" ", html("code", {}, field.code)] : [];
+    return html("dd", {}, ...richText(segments), ...code);
+  });
+  return html("div", {}, html("dt", {}, field.name), ...values);
+}

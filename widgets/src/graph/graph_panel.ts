@@ -1,0 +1,205 @@
+// The picture: shows it, follows the steps, highlights what is selected, found and pointed at,
+// moves the focus.
+
+import type { GraphContent, Item } from "../documents/graph";
+import { isReport } from "../documents/report";
+import { claim, html, SVG } from "../lib/dom";
+import { relatedTo, subjectsOf } from "../model/related";
+import { findItems } from "../model/search";
+import type { PanelContext } from "../panel_context";
+import type { Box } from "./camera";
+import { flowOf, moveOf, neighbour } from "./navigation";
+import { nearestTitle, type Picture, parsePicture } from "./picture";
+import { addRing, SvgIndex } from "./svg_index";
+import { Viewport } from "./viewport";
+
+export interface GraphPanel {
+  readonly element: HTMLElement;
+  readonly viewport: Viewport;
+  focus(): void;
+}
+
+export function makeGraph(context: PanelContext): GraphPanel {
+  const { store, prefix, tooltip } = context;
+  const viewport = new Viewport(context);
+  const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
+  hint.textContent = "Arrow keys follow the edges, Enter selects, question mark lists all keys.";
+  const element = html("div", { class: "gradviz-graph" }, viewport.element, hint);
+
+  const index = new SvgIndex();
+  let picture: Picture;
+  /** Element -> the variant that stands there. */
+  let variants = new Map<string, number>();
+  let content: GraphContent | undefined;
+  let boxes: Map<string, Box> | undefined;
+  let trail: string[] = [];
+
+  /** Where the focus enters: what was visited last of what is there. */
+  const current = () =>
+    trail.findLast((id) => index.cards.has(id)) ?? [...index.cards.keys()][0] ?? "";
+  const setStop = () => {
+    const stop = current();
+    for (const [id, card] of index.cards) card.setAttribute("tabindex", id === stop ? "0" : "-1");
+  };
+  const visit = (id: string) => {
+    trail = [...trail.filter((known) => known !== id), id].slice(-50);
+    setStop();
+  };
+
+  const measure = () => {
+    boxes ??= new Map([...index.cards].map(([id, shape]) => [id, viewport.boxOf(shape)]));
+    return boxes;
+  };
+
+  store.watch(["wire"], () => {
+    const wire = store.get("wire");
+    // A report without a graph shows its figures elsewhere.
+    const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : wire.svg;
+    const hadFocus = element.contains(document.activeElement);
+    picture = parsePicture(svg, prefix);
+    variants = new Map();
+    content = undefined;
+    trail = [];
+    refresh();
+    const marked = isReport(wire) ? wire.marked : [];
+    viewport.show(picture.svg, () => {
+      const first = marked.map((id) => index.ownerOf(id)).find((shape) => shape !== undefined);
+      return goal() ?? first ?? index.cards.get(current());
+    });
+    if (hadFocus) index.cards.get(current())?.focus();
+  });
+  store.watch(["content"], refresh);
+
+  /** Makes the picture that of the current step. */
+  function refresh(): void {
+    if (content === store.get("content")) return;
+    content = store.get("content");
+    const focused = index.at(document.activeElement);
+    const timeline = store.get("timeline");
+    for (const [key, variant] of timeline?.state(store.get("at")).at ?? []) {
+      if (variants.get(key) === variant) continue;
+      variants.set(key, variant);
+      picture.patch(key, timeline?.recording.elements[key]?.[variant] ?? "");
+    }
+    if (timeline) picture.svg.setAttribute("aria-label", content.summary);
+    index.read(picture.svg, content.items);
+    boxes = undefined;
+    tooltip.hide();
+    setStop();
+    // What had the focus may be no more, or be drawn anew.
+    const heir = focused ? index.cards.get(current()) : undefined;
+    if (heir && heir !== document.activeElement) heir.focus();
+    else if (heir) addRing(heir);
+  }
+
+  /** What a step is about, or what is selected: the window goes there. */
+  function goal(): SVGGElement | undefined {
+    const timeline = store.get("timeline");
+    if (!timeline) return index.ownerOf(store.get("selected"));
+    const about = subjectsOf(timeline, store.get("at")).map((id) => index.ownerOf(id));
+    return about.find((shape) => shape !== undefined);
+  }
+
+  let stepped = false;
+  store.watch(["at"], () => {
+    const shape = goal();
+    if (stepped && store.get("timeline") && shape) viewport.follow(viewport.boxOf(shape));
+    stepped = true;
+  });
+  store.watch(["wire", "engine_arrows"], () => {
+    picture.svg.classList.toggle("gv-engine", store.get("engine_arrows"));
+  });
+  store.watch(["height"], () => {
+    const height = store.get("height");
+    element.style.setProperty("--height", `${height}px`);
+    element.classList.toggle("is-fixed", height > 0);
+  });
+  store.watch(["content", "query"], () => {
+    const found = findItems(index.items, store.get("query"));
+    const ids = found.map(({ id }) => id);
+    index.highlight("is-match", ids);
+  });
+  store.watch(["content", "lit"], () => {
+    index.highlight("is-lit", relatedTo(store.get("timeline"), store.get("lit")));
+  });
+  store.watch(["content", "selected"], () => {
+    const selected = store.get("selected");
+    index.highlight("is-selected", [selected]);
+    for (const edge of picture.svg.querySelectorAll("[data-source]")) {
+      const ends = ["source", "target", "tensor"].map((end) => edge.getAttribute(`data-${end}`));
+      edge.classList.toggle("is-near", selected !== "" && ends.includes(selected));
+    }
+  });
+  store.watch(["wire", "selected"], () => {
+    const shape = index.ownerOf(store.get("selected"));
+    if (!shape) return;
+    visit(shape.dataset.id ?? "");
+    viewport.reveal(viewport.boxOf(shape));
+  });
+  viewport.onShow = () => index.addRings();
+
+  element.addEventListener("click", (event) => {
+    if (!(event.target instanceof Element) || !event.target.closest("svg.gradviz-svg")) {
+      if (event.target !== viewport.element) return;
+    }
+    store.set("selected", index.at(event.target));
+  });
+  element.addEventListener("pointerover", (event) => {
+    store.set("lit", index.at(event.target));
+    const titled = nearestTitle(event.target, picture);
+    tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
+  });
+  element.addEventListener("pointerleave", () => {
+    store.set("lit", "");
+    tooltip.point(undefined, "");
+  });
+  element.addEventListener("focusin", (event) => {
+    const id = index.at(event.target);
+    const shape = index.cards.get(id);
+    if (!shape) return;
+    visit(id);
+    addRing(shape);
+    if (!shape.matches(":focus-visible")) return;
+    viewport.reveal(viewport.boxOf(shape));
+    shape.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+    store.set("lit", id);
+    tooltip.show(shape, picture.titles.get(shape) ?? "");
+  });
+  element.addEventListener("focusout", () => {
+    tooltip.hide();
+    store.set("lit", "");
+  });
+
+  element.addEventListener("keydown", (event) => {
+    const item = index.item(index.at(event.target));
+    if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "Enter" || event.key === " ") {
+      claim(event);
+      const around = [item.id, ...index.tagsOn(item.id)];
+      store.set("selected", around[around.indexOf(store.get("selected")) + 1] ?? item.id);
+      return;
+    }
+    const goal = goalOf(event, item);
+    if (goal === undefined) return;
+    claim(event);
+    index.cards.get(goal)?.focus({ preventScroll: true });
+  });
+
+  /** The id a key leads to, "" when it leads nowhere, undefined when the key is not ours. */
+  function goalOf(event: KeyboardEvent, item: Item): string | undefined {
+    const ids = [...index.cards.keys()];
+    if (event.key === "Home") return ids[0] ?? "";
+    if (event.key === "End") return ids.at(-1) ?? "";
+    const flow = flowOf(index.items, measure());
+    const move = moveOf(event.key, flow);
+    if (!move || event.shiftKey) return undefined;
+    const goal = neighbour(item, move, flow, measure(), trail.slice(0, -1));
+    if (goal === undefined && move === "next")
+      context.announce("nothing further towards the inputs");
+    if (goal === undefined && move === "prev")
+      context.announce("nothing further towards the output");
+    return goal ?? "";
+  }
+
+  return { element, viewport, focus: () => index.cards.get(current())?.focus() };
+}

@@ -1,0 +1,119 @@
+// From the SVG text of a document to an element that is safe to show: known elements, no script,
+// no reference, ids of this view only.
+import { SVG } from "../lib/dom";
+
+const ELEMENTS = new Set(
+  "g path polygon polyline line rect circle ellipse text tspan title desc style".split(" "),
+);
+const ATTRIBUTES =
+  /^(id|class|role|transform|viewBox|width|height|d|points|x|y|x1|x2|y1|y2|dx|dy|cx|cy|r|rx|ry|style|lengthAdjust|textLength|preserveAspectRatio|opacity|paint-order|xml:space|(aria|data|fill|stroke|text|font|dominant|letter|shape|vector)(-[a-z-]+)?)$/;
+// Anything through which CSS could load something or hide what it says.
+const LOADS = /url\(|image|@import|@font-face|@namespace|src\(|expression|\\/i;
+
+export interface Picture {
+  readonly svg: SVGSVGElement;
+  /** Full texts, taken out of <title>: the browser's own tooltip cannot be dismissed. */
+  readonly titles: WeakMap<Element, string>;
+  /** Makes an element with this id what the markup says; it keeps its place and its focus. */
+  patch(key: string, markup: string): void;
+}
+
+/** The legend has the colours of the picture, so they act in the whole widget. */
+const ROOT = ".gradviz-root";
+
+/** Throws when the text is not an SVG. `scope` is where its style sheet acts. */
+export function parsePicture(source: string, prefix: string, scope = ROOT): Picture {
+  const svg = parse(source, prefix, scope);
+  const titles = new WeakMap<Element, string>();
+  takeTitles(svg, titles);
+  const parts = new Map([...svg.children].map((part) => [part.id, part]));
+  const known = new Map<string, Element>();
+  const patch = (key: string, markup: string) => {
+    const target = parts.get(`${prefix}-${key}`);
+    if (!target) return;
+    const text = markup || `<g id="${key}" class="gv-absent"/>`;
+    const made =
+      known.get(text) ?? parse(`<svg xmlns="${SVG}">${text}</svg>`, prefix, scope).children[0];
+    if (!made || made.id !== target.id)
+      throw new Error(`the part ${key} of the picture is damaged`);
+    known.set(text, made);
+    replace(target, made.cloneNode(true) as Element);
+    takeTitles(target, titles);
+  };
+  return { svg, titles, patch };
+}
+
+/** What only this view has put on an element. */
+const OWN = /^(tabindex|data-lm-suppress-shortcuts)$/;
+
+function replace(target: Element, made: Element): void {
+  for (const { name } of [...target.attributes]) {
+    if (!made.hasAttribute(name) && !OWN.test(name)) target.removeAttribute(name);
+  }
+  for (const { name, value } of made.attributes) target.setAttribute(name, value);
+  target.replaceChildren(...made.childNodes);
+}
+
+/** What in the picture is pointed at and has a full text. */
+export function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
+  let found = target instanceof Element ? target : null;
+  while (found && !picture.titles.has(found)) found = found.parentElement;
+  return found && found !== picture.svg ? found : undefined;
+}
+
+function takeTitles(within: Element, titles: WeakMap<Element, string>): void {
+  titles.delete(within);
+  for (const title of [...within.querySelectorAll("title")]) {
+    if (title.parentElement) titles.set(title.parentElement, title.textContent ?? "");
+    title.remove();
+  }
+}
+
+function parse(source: string, prefix: string, scope: string): SVGSVGElement {
+  const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
+  const root = parsed.documentElement;
+  if (
+    root.namespaceURI !== SVG ||
+    root.localName !== "svg" ||
+    parsed.querySelector("parsererror")
+  ) {
+    throw new Error("the picture is not a readable SVG");
+  }
+  // Before it becomes part of this page: an <img> starts to load, and to run its onerror, as soon
+  // as a live document owns it.
+  clean(root, prefix, scope);
+  return document.importNode(root, true) as Element as SVGSVGElement;
+}
+
+function clean(element: Element, prefix: string, scope: string): void {
+  for (const attribute of [...element.attributes]) {
+    const { name, value } = attribute;
+    const words = /^(aria-|data-|id$|class$)/.test(name);
+    if (!ATTRIBUTES.test(name) || (!words && LOADS.test(value))) {
+      element.removeAttributeNode(attribute);
+    }
+  }
+  if (element.id) element.id = `${prefix}-${element.id}`;
+  for (const child of [...element.childNodes]) {
+    if (child.nodeType === Node.TEXT_NODE) continue;
+    const known = child instanceof Element && child.namespaceURI === SVG;
+    if (!known || !ELEMENTS.has(child.localName)) child.remove();
+    else if (child.localName === "style")
+      child.textContent = scopeCss(child.textContent ?? "", scope);
+    else clean(child, prefix, scope);
+  }
+}
+
+/** CSS that acts inside `scope` only; nothing at all when it could load or break out. */
+export function scopeCss(css: string, scope = ROOT): string {
+  const plain = css.replace(/\/\*[\s\S]*?\*\//g, "");
+  let depth = 0;
+  for (const sign of plain) {
+    if (sign === "{") depth += 1;
+    if (sign === "}") depth -= 1;
+    if (depth < 0) return "";
+  }
+  const braceInText = /(["'])[^"']*[{}][^"']*\1/.test(plain);
+  if (depth !== 0 || braceInText || LOADS.test(plain) || plain.includes("<")) return "";
+  return `${scope}{${plain}}`;
+}

@@ -1,0 +1,103 @@
+// Which elements of the picture stand for which id, and the highlights on them.
+
+import type { Item } from "../documents/graph";
+import { focusable, setProps, svg } from "../lib/dom";
+
+export class SvgIndex {
+  /** What takes the focus: a card for each item, except tags, which lie on cards. */
+  cards: ReadonlyMap<string, SVGGElement> = new Map();
+  #items: ReadonlyMap<string, Item> = new Map();
+  /** Everything that stands for an id, in the order of drawing. */
+  #holders = new Map<string, SVGGElement[]>();
+  /** Tag on a card -> the card. */
+  #owners = new Map<string, string>();
+  readonly #highlighted = new Map<string, SVGGElement[]>();
+
+  /** Reads a picture, after it is new or has changed. */
+  read(picture: Element, items: readonly Item[]): void {
+    const before = new Set(this.cards.values());
+    const cards = new Map<string, SVGGElement>();
+    this.#items = new Map(items.map((item) => [item.id, item]));
+    this.#holders = new Map();
+    this.#owners = new Map();
+    for (const holder of picture.querySelectorAll<SVGGElement>("[data-id]")) {
+      const { id = "", tensor } = holder.dataset;
+      for (const name of tensor ? [id, tensor] : [id]) {
+        this.#holders.set(name, [...(this.#holders.get(name) ?? []), holder]);
+      }
+      // An element with role="img" may hold nothing that takes focus, so a tag in a card does not.
+      const card = holder.parentElement?.closest<SVGGElement>("[role=img][data-id]");
+      if (card && this.#items.has(id)) this.#owners.set(id, card.dataset.id ?? "");
+    }
+    for (const { id } of items) {
+      const shape = this.#holders.get(id)?.[0];
+      if (!shape || this.#owners.has(id)) continue;
+      before.delete(shape);
+      cards.set(id, shape.hasAttribute("tabindex") ? shape : focusable(shape, -1));
+    }
+    for (const gone of before)
+      setProps(gone, { tabindex: false, "data-lm-suppress-shortcuts": false });
+    this.cards = cards;
+  }
+
+  item(id: string): Item | undefined {
+    return this.#items.get(id);
+  }
+
+  get items(): readonly Item[] {
+    return [...this.#items.values()];
+  }
+
+  /** The id of the innermost item that an element of the picture belongs to, "" if to none. */
+  at(target: EventTarget | null): string {
+    let found = target instanceof Element ? target.closest("[data-id]") : null;
+    while (found && !this.#items.has(found.getAttribute("data-id") ?? "")) {
+      found = found.parentElement?.closest("[data-id]") ?? null;
+    }
+    return found?.getAttribute("data-id") ?? "";
+  }
+
+  /** The card that an item is, or lies on. */
+  ownerOf(id: string): SVGGElement | undefined {
+    return this.cards.get(id) ?? this.cards.get(this.#owners.get(id) ?? "");
+  }
+
+  tagsOn(id: string): readonly string[] {
+    return [...this.#owners.keys()].filter((tag) => this.#owners.get(tag) === id);
+  }
+
+  /** Gives a class to what stands for these ids, and to nothing else. */
+  highlight(name: string, ids: Iterable<string>): void {
+    for (const holder of this.#highlighted.get(name) ?? []) holder.classList.remove(name);
+    const now = [...ids].flatMap((id) => this.#holders.get(id) ?? []);
+    this.#highlighted.set(name, now);
+    for (const holder of now) {
+      addRing(holder);
+      holder.classList.add(name);
+    }
+  }
+
+  /** For when the picture has a size at last. */
+  addRings(): void {
+    for (const holder of [...this.#highlighted.values()].flat()) addRing(holder);
+  }
+}
+
+/** The outline that shows focus and highlights; it takes part in no measure of its own card. */
+export function addRing(shape: SVGGElement): void {
+  if (!shape.getBBox || shape.querySelector(":scope > .gradviz-ring")) return;
+  const { x, y, width, height } = shape.getBBox();
+  if (!width) return;
+  const grow = 4;
+  shape.append(
+    svg("rect", {
+      class: "gradviz-ring",
+      style: "fill:none", // before any rule the picture has for its own rects
+      x: x - grow,
+      y: y - grow,
+      width: width + 2 * grow,
+      height: height + 2 * grow,
+      rx: 9,
+    }),
+  );
+}

@@ -1,0 +1,69 @@
+// The toolbar: one tab stop, arrow keys inside (ARIA Authoring Practices, toolbar pattern).
+
+import { makeButton, type Tool } from "../lib/button";
+import { html } from "../lib/dom";
+import { roveTabindex } from "../lib/roving";
+import type { PanelContext } from "../panel_context";
+import type { Viewport } from "./viewport";
+
+export function makeToolbar(
+  context: PanelContext,
+  viewport: Viewport,
+  extra: readonly Node[],
+): HTMLElement {
+  const { store, prefix, announce } = context;
+  const button = (tool: Tool) => makeButton(context, tool);
+  const percent = button({
+    label: "Zoom to 100 %",
+    hint: "Zoom to 100 % (1)",
+    run: () => viewport.actualSize(),
+  });
+  percent.classList.add("gradviz-percent");
+  viewport.onZoom = (k) => {
+    const shown = `${Math.round(k * 100)} %`;
+    percent.textContent = shown;
+    percent.setAttribute("aria-label", `${shown}, zoom to 100 %`);
+  };
+  const engine = button({
+    label: "Engine arrows",
+    words: "engine arrows",
+    icon: "engine",
+    hint: "Arrows as the engine follows them: next_functions, from the output to the leaves",
+    run: () => {
+      store.set("engine_arrows", !store.get("engine_arrows"));
+      announce(
+        store.get("engine_arrows") ? "arrows follow next_functions" : "arrows follow the data",
+      );
+    },
+  });
+  store.watch(["engine_arrows"], () => {
+    engine.setAttribute("aria-pressed", String(store.get("engine_arrows")));
+  });
+  const zoom = html(
+    "div",
+    { class: "gradviz-group", role: "group", "aria-label": "Zoom" },
+    button({
+      label: "Zoom out",
+      icon: "minus",
+      hint: "Zoom out (−)",
+      run: () => viewport.zoom(1 / 1.25),
+    }),
+    percent,
+    button({ label: "Zoom in", icon: "plus", hint: "Zoom in (+)", run: () => viewport.zoom(1.25) }),
+    button({
+      label: "Fit",
+      icon: "fit",
+      hint: "Show the whole graph (0)",
+      run: () => viewport.fit(),
+    }),
+  );
+  const props = {
+    class: "gradviz-toolbar",
+    role: "toolbar",
+    "aria-label": "Graph tools",
+    id: `${prefix}-tools`,
+  };
+  const bar = html("div", props, zoom, engine, ...extra);
+  roveTabindex(bar);
+  return bar;
+}

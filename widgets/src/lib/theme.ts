@@ -1,0 +1,43 @@
+// Light or dark: the trait decides, else the notebook around us, else the system.
+export type Theme = "auto" | "light" | "dark";
+type Shade = "light" | "dark";
+
+/** What the page says about itself, undefined when it says nothing. */
+export function pageTheme(page: Document): Shade | undefined {
+  const { body, documentElement } = page;
+  const lab = body.dataset.jpThemeLight;
+  if (lab !== undefined) return lab === "false" ? "dark" : "light";
+  const code = body.dataset.vscodeThemeKind ?? body.className;
+  if (/vscode-(dark|high-contrast(?!-light))/.test(code)) return "dark";
+  if (/vscode-/.test(code)) return "light";
+  const colab = documentElement.getAttribute("theme") ?? documentElement.dataset.theme;
+  return colab === "dark" || colab === "light" ? colab : undefined;
+}
+
+/** Keeps `apply` informed until the signal ends. */
+export function followTheme(
+  chosen: () => Theme,
+  apply: (shade: Shade) => void,
+  signal: AbortSignal,
+): () => void {
+  const system = window.matchMedia?.("(prefers-color-scheme: dark)");
+  const update = () => {
+    const theme = chosen();
+    const auto = () => pageTheme(document) ?? (system?.matches ? "dark" : "light");
+    apply(theme === "auto" ? auto() : theme);
+  };
+  const observer = new MutationObserver(update);
+  const attributeFilter = [
+    "class",
+    "theme",
+    "data-theme",
+    "data-jp-theme-light",
+    "data-vscode-theme-kind",
+  ];
+  for (const place of [document.body, document.documentElement]) {
+    observer.observe(place, { attributes: true, attributeFilter });
+  }
+  system?.addEventListener?.("change", update, { signal });
+  signal.addEventListener("abort", () => observer.disconnect());
+  return update;
+}

@@ -1,0 +1,69 @@
+// The model of one view with its document inflated, which takes time: `change:wire` is told once the
+// new document can be read, and until then the one before it stays.
+
+import { inflateDocument } from "../documents/parse";
+import type { Model } from "./store";
+
+export class InflatedModel implements Model {
+  readonly #model: Model;
+  readonly #listeners = new Set<() => void>();
+  /** The document, an Error if it cannot be read; undefined until the first one. */
+  #wire: unknown;
+  /** Counts changes: of two pictures on their way only the newer one is shown. */
+  #turn = 0;
+
+  constructor(model: Model, signal: AbortSignal) {
+    this.#model = model;
+    const changed = () => this.#inflate();
+    model.on("change:wire", changed);
+    signal.addEventListener("abort", () => {
+      model.off?.("change:wire", changed);
+      this.#turn += 1;
+    });
+    this.#inflate();
+  }
+
+  /** Calls the listener as soon as there is a picture, or a reason why there is none. */
+  whenReady(listener: () => void): void {
+    const once = () => {
+      this.off("change:wire", once);
+      listener();
+    };
+    if (this.#wire === undefined) this.on("change:wire", once);
+    else listener();
+  }
+
+  get(name: string): unknown {
+    return name === "wire" ? this.#wire : this.#model.get(name);
+  }
+
+  set(name: string, value: unknown): void {
+    this.#model.set(name, value);
+  }
+
+  save_changes(): void {
+    this.#model.save_changes();
+  }
+
+  on(event: string, listener: () => void): void {
+    if (event === "change:wire") this.#listeners.add(listener);
+    else this.#model.on(event, listener);
+  }
+
+  off(event: string, listener: () => void): void {
+    if (event === "change:wire") this.#listeners.delete(listener);
+    else this.#model.off?.(event, listener);
+  }
+
+  #inflate(): void {
+    const turn = ++this.#turn;
+    const arrived = (wire: unknown) => {
+      if (turn !== this.#turn) return;
+      this.#wire = wire ?? null;
+      for (const listener of [...this.#listeners]) listener();
+    };
+    const wire = inflateDocument(this.#model.get("wire"));
+    if (wire instanceof Promise) void wire.catch((error: unknown) => error).then(arrived);
+    else arrived(wire);
+  }
+}

@@ -1,0 +1,29 @@
+// Which ids belong together: what a step is about, what is highlighted with what.
+import { lineId, type Timeline } from "./timeline";
+
+/** What a step is about, the most telling first: the node that ran, or what the line has made. */
+export function subjectsOf(timeline: Timeline, index: number): readonly string[] {
+  const view = timeline.view(index);
+  if (view.node !== null) return [view.node];
+  if (view.kind === "start") return [];
+  const told = view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
+  const nodes = told.filter((id) => id.startsWith("n"));
+  const others = told.filter((id) => id.startsWith("t")).map((id) => timeline.itemOf(id) ?? id);
+  // A line in a loop has made more with every turn: the newest is what it has just made.
+  const made = timeline.recording.links.lines[lineId(view).slice(5)] ?? [];
+  return nodes.length || others.length ? [...nodes, ...others] : [...made].reverse();
+}
+
+/** Ids that are highlighted together with one: a line with all that was made in it, a leaf's tensor. */
+export function relatedTo(timeline: Timeline | undefined, lit: string): ReadonlySet<string> {
+  const light = new Set(lit ? [lit] : []);
+  if (!timeline || !lit) return light;
+  const { lines } = timeline.recording.links;
+  if (lit.startsWith("line:")) for (const id of lines[lit.slice(5)] ?? []) light.add(id);
+  else for (const id of timeline.partnersOf(lit)) light.add(id);
+  if (lit.startsWith("line:")) return light;
+  for (const [line, ids] of Object.entries(lines)) {
+    if (ids.some((id) => light.has(id))) light.add(`line:${line}`);
+  }
+  return light;
+}

@@ -1,0 +1,180 @@
+// StoreState: the traits shared with Python, what only this view knows, and what follows from both.
+// Panels read and watch the store and never talk to each other.
+
+import type { GraphContent } from "../documents/graph";
+import { type AnyDocument, parseDocument } from "../documents/parse";
+import { isRecording } from "../documents/recording";
+import { isReport } from "../documents/report";
+import type { Theme } from "../lib/theme";
+import { Timeline } from "./timeline";
+
+/** What anywidget hands to render; also implemented by the page that gradviz exports. */
+export interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  on(event: string, listener: () => void): void;
+  off?(event: string, listener: () => void): void;
+}
+
+/** Names are those of the Python traits. */
+export interface Traits {
+  readonly wire: AnyDocument;
+  readonly selected: string;
+  readonly height: number;
+  readonly engine_arrows: boolean;
+  readonly theme: Theme;
+  /** Step of a recording as Python counts; -1 for the one the recording opens at. */
+  readonly step: number;
+  /** Whether sub-steps are shown. */
+  readonly detail: boolean;
+  /** Steps a second while playing. */
+  readonly speed: number;
+}
+
+export type Panel = "graph" | "outline";
+
+export interface Local {
+  readonly panel: Panel;
+  /** What find looks for. */
+  readonly query: string;
+  /** Id that the pointer or the focus is on, "" if none. */
+  readonly lit: string;
+  readonly playing: boolean;
+}
+
+/** What follows from the traits; nobody sets it. */
+export interface Derived {
+  /** The steps, undefined when a graph is shown. */
+  readonly timeline: Timeline | undefined;
+  /** Number of the step that is shown: the visible one that `step` is, or is a part of. */
+  readonly at: number;
+  /** What there is in the graph at this step. */
+  readonly content: GraphContent;
+}
+
+export type StoreState = Traits & Local & Derived;
+
+const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = {
+  wire: parseDocument,
+  selected: (value) => (typeof value === "string" ? value : ""),
+  height: (value) => (typeof value === "number" && value > 0 ? value : 0),
+  engine_arrows: (value) => value === true,
+  theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
+  step: (value) => (Number.isInteger(value) && (value as number) >= 0 ? (value as number) : -1),
+  detail: (value) => value === true,
+  speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+};
+
+const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
+  timeline: ["wire"],
+  at: ["wire", "step", "detail"],
+  content: ["wire", "step", "detail"],
+};
+
+/** Of a report without a graph. */
+const NOTHING: GraphContent = {
+  title: "",
+  summary: "",
+  items: [],
+  outline: { columns: [], rows: [] },
+};
+
+export class Store {
+  readonly #model: Model;
+  readonly #signal: AbortSignal;
+  readonly #onError: (error: unknown) => void;
+  #local: Local = { panel: "graph", query: "", lit: "", playing: false };
+  #wire: AnyDocument | undefined;
+  #timeline: Timeline | undefined;
+  #listeners = new Map<keyof StoreState, Set<() => void>>();
+  /** What was derived when listeners were last told. */
+  readonly #told = new Map<keyof Derived, unknown>();
+
+  constructor(model: Model, signal: AbortSignal, onError: (error: unknown) => void) {
+    this.#model = model;
+    this.#signal = signal;
+    this.#onError = onError;
+    const heard: [string, () => void][] = [];
+    for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
+      const changed = () => {
+        if (name === "wire") this.#wire = this.#timeline = undefined;
+        this.#notify(name);
+      };
+      model.on(`change:${name}`, changed);
+      heard.push([`change:${name}`, changed]);
+    }
+    signal.addEventListener("abort", () => {
+      for (const [event, listener] of heard) model.off?.(event, listener);
+      this.#listeners.clear();
+    });
+  }
+
+  get<K extends keyof StoreState>(name: K): StoreState[K] {
+    if (name === "wire") return this.#document() as StoreState[K];
+    if (name in TRAITS) {
+      return TRAITS[name as keyof Traits](this.#model.get(name)) as StoreState[K];
+    }
+    if (name in FOLLOWS) return this.#derive(name as keyof Derived) as StoreState[K];
+    return (this.#local as StoreState)[name];
+  }
+
+  set<K extends Exclude<keyof StoreState, "wire" | keyof Derived>>(
+    name: K,
+    value: StoreState[K],
+  ): void {
+    if (this.get(name) === value) return;
+    if (name in TRAITS) {
+      this.#model.set(name, value);
+      this.#model.save_changes();
+    } else {
+      this.#local = { ...this.#local, [name]: value };
+      this.#notify(name);
+    }
+  }
+
+  /** Calls the listener now and whenever one of the names changes, until the view is gone. */
+  watch(names: readonly (keyof StoreState)[], listener: () => void): void {
+    for (const name of names) {
+      const known = this.#listeners.get(name) ?? new Set();
+      this.#listeners.set(name, known.add(listener));
+      if (name in FOLLOWS) this.#told.set(name as keyof Derived, this.get(name));
+    }
+    listener();
+  }
+
+  #document(): AnyDocument {
+    this.#wire ??= parseDocument(this.#model.get("wire"));
+    return this.#wire;
+  }
+
+  #derive(name: keyof Derived): Derived[keyof Derived] {
+    const wire = this.#document();
+    if (!isRecording(wire)) {
+      const content = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
+      return { timeline: undefined, at: 0, content }[name];
+    }
+    this.#timeline ??= new Timeline(wire);
+    const timeline = this.#timeline;
+    if (name === "timeline") return timeline;
+    const step = this.get("step");
+    const at = timeline.enclosing(step < 0 ? wire.open : step, this.get("detail"));
+    return name === "at" ? at : timeline.content(at);
+  }
+
+  #notify(name: keyof StoreState): void {
+    if (this.#signal.aborted) return;
+    try {
+      for (const listener of this.#listeners.get(name) ?? []) listener();
+      for (const derived of Object.keys(FOLLOWS) as (keyof Derived)[]) {
+        if (!FOLLOWS[derived].includes(name as keyof Traits)) continue;
+        const value = this.#derive(derived);
+        if (this.#told.has(derived) && value === this.#told.get(derived)) continue;
+        this.#told.set(derived, value);
+        for (const listener of this.#listeners.get(derived) ?? []) listener();
+      }
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+// A recording as states of its steps. Every state is folded from the steps before it, never from the
+// one that was shown last, so going back and forth and jumping give exactly the same. Pure.
+import type { ExplanationCard } from "../documents/explanation";
+import type { GraphContent, Item } from "../documents/graph";
+import type { RecordingDocument, StepView } from "../documents/recording";
+
+/** Everything that is shown of one step. */
+export interface StepState {
+  /** Element -> number of its variant. */
+  readonly at: ReadonlyMap<string, number>;
+  readonly items: ReadonlyMap<string, Item>;
+  readonly tensors: ReadonlyMap<string, readonly string[]>;
+  readonly rows: ReadonlyMap<string, readonly string[]>;
+}
+
+/** An explanation and the step at which it was noticed. */
+export interface Explained {
+  readonly card: ExplanationCard;
+  readonly step: number;
+}
+
+type Delta<T> = Readonly<Record<string, T | null>>;
+
+/** Every so many steps a state is kept, from which the next ones are folded. */
+const KEEP_EVERY = 16;
+/** Steps of a higher level are seen only when sub-steps are shown. */
+const COARSE = 1;
+
+export class Timeline {
+  readonly recording: RecordingDocument;
+  readonly explained: readonly Explained[];
+  readonly #kept: StepState[] = [];
+  readonly #contents = new Map<number, GraphContent>();
+  readonly #partners: ReadonlyMap<string, readonly string[]>;
+  #labels: ReadonlyMap<string, string> | undefined;
+  readonly #coarse: readonly number[];
+  readonly #all: readonly number[];
+
+  constructor(recording: RecordingDocument) {
+    this.recording = recording;
+    this.#partners = partnersIn(recording);
+    this.explained = recording.views.flatMap(({ cards }, step) =>
+      (cards ?? []).map((card) => ({ card, step })),
+    );
+    this.#all = recording.views.map((_, index) => index);
+    this.#coarse = this.#all.filter((index) => this.view(index).level <= COARSE);
+  }
+
+  /** The step with this number; of numbers that are out of range the nearest. */
+  view(index: number): StepView {
+    const { views } = this.recording;
+    return views[Math.max(0, Math.min(index, views.length - 1))] as StepView;
+  }
+
+  state(index: number): StepState {
+    const start = Math.floor(index / KEEP_EVERY);
+    while (this.#kept.length <= start) {
+      const from = (this.#kept.length - 1) * KEEP_EVERY;
+      const before = this.#kept.at(-1);
+      this.#kept.push(this.#fold(before, before ? from + 1 : 0, before ? from + KEEP_EVERY : 0));
+    }
+    return this.#fold(this.#kept[start], start * KEEP_EVERY + 1, index);
+  }
+
+  #fold(before: StepState | undefined, first: number, last: number): StepState {
+    const views = this.recording.views.slice(first, last + 1);
+    const fold = <T>(known: ReadonlyMap<string, T> | undefined, changes: Delta<T>[]) => {
+      const made = new Map(known);
+      for (const [key, value] of changes.flatMap((change) => Object.entries(change))) {
+        if (value === null) made.delete(key);
+        else made.set(key, value);
+      }
+      return made;
+    };
+    return {
+      at: fold(
+        before?.at,
+        views.map(({ at }) => at),
+      ),
+      items: fold(
+        before?.items,
+        views.map(({ items }) => items),
+      ),
+      tensors: fold(
+        before?.tensors,
+        views.map(({ tensors }) => tensors),
+      ),
+      rows: fold(
+        before?.rows,
+        views.map(({ rows }) => rows),
+      ),
+    };
+  }
+
+  /** The same as a graph has, as of a step. */
+  content(index: number): GraphContent {
+    const known = this.#contents.get(index);
+    if (known) return known;
+    const { items, rows } = this.state(index);
+    const content: GraphContent = {
+      title: this.recording.title,
+      summary: this.view(index).summary,
+      items: inOrder(items).map(([, item]) => item),
+      outline: {
+        columns: this.recording.outline_columns,
+        rows: inOrder(rows).map(([id, cells]) => ({ id, cells })),
+      },
+    };
+    this.#contents.set(index, content);
+    return content;
+  }
+
+  /** Numbers of the steps one can go to, in order. */
+  visible(detail: boolean): readonly number[] {
+    return detail || !this.#coarse.length ? this.#all : this.#coarse;
+  }
+
+  /** The step itself, or the one it is a part of: parts come before their whole. */
+  enclosing(index: number, detail: boolean): number {
+    const steps = this.visible(detail);
+    return steps.find((step) => step >= index) ?? steps.at(-1) ?? 0;
+  }
+
+  /** Visible steps at which a line has run; while it has not, those inside it. */
+  stepsOf(line: string, detail: boolean): readonly number[] {
+    const inside = this.visible(detail).filter((index) => lineId(this.view(index)) === line);
+    const ran = inside.filter((index) => this.view(index).level === 0);
+    return ran.length ? ran : inside;
+  }
+
+  /** A leaf's node and its tensor are one card; this leads from each to the other. */
+  partnersOf(id: string): readonly string[] {
+    return this.#partners.get(id) ?? [];
+  }
+
+  get errorAt(): number | undefined {
+    const at = this.recording.views.findLastIndex((view) => view.kind === "error");
+    return at < 0 ? undefined : at;
+  }
+
+  /** The step of the error, else the first at which a silent fault takes effect. */
+  get faultAt(): number | undefined {
+    return this.errorAt ?? this.explained[0]?.step;
+  }
+
+  /** What an id is called at the first step that knows it. */
+  labelOf(id: string): string | undefined {
+    this.#labels ??= labelsIn(this.recording.views);
+    return this.#labels.get(id);
+  }
+
+  /** What is selected for an id: the thing itself, for a leaf's tensor its node. */
+  itemOf(id: string): string | undefined {
+    const both = [id, ...this.partnersOf(id)];
+    return both.find((known) => this.labelOf(known) !== undefined);
+  }
+
+  /** The largest number of tensors that any step knows. */
+  get mostTensors(): number {
+    const alive = new Set<string>();
+    let most = 0;
+    for (const { tensors } of this.recording.views) {
+      for (const [id, cells] of Object.entries(tensors)) {
+        if (cells) alive.add(id);
+        else alive.delete(id);
+      }
+      most = Math.max(most, alive.size);
+    }
+    return most;
+  }
+}
+
+/** The id of a line: it is highlighted under this id. */
+export function lineId({ code, line }: Pick<StepView, "code" | "line">): string {
+  return line === null ? "" : `line:${code}:${line}`;
+}
+
+/** n0, n1, …, then t0, t1, …: the order of every list, at every step. */
+export function inOrder<T>(known: ReadonlyMap<string, T>): (readonly [string, T])[] {
+  const number = (id: string) => Number(id.slice(1)) || 0;
+  return [...known].sort(
+    ([a], [b]) => a.charCodeAt(0) - b.charCodeAt(0) || number(a) - number(b) || (a < b ? -1 : 1),
+  );
+}
+
+function labelsIn(views: readonly StepView[]): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  for (const [id, item] of views.flatMap(({ items }) => Object.entries(items))) {
+    if (item && !labels.has(id)) labels.set(id, item.label);
+  }
+  return labels;
+}
+
+/** Each node and tensor of a leaf -> the others on its card. */
+function partnersIn({ links }: RecordingDocument): ReadonlyMap<string, readonly string[]> {
+  const partners = new Map<string, string[]>();
+  const add = (id: string, other: string) => partners.set(id, [...(partners.get(id) ?? []), other]);
+  for (const [node, tensors] of Object.entries(links.leaves)) {
+    for (const tensor of tensors) {
+      add(node, tensor);
+      add(tensor, node);
+    }
+  }
+  return partners;
+}

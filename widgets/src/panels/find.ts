@@ -1,0 +1,66 @@
+// Find: a field, the number of matches, Enter for the next one.
+
+import { claim, focusable, html } from "../lib/dom";
+import { icon } from "../lib/icons";
+import { findItems } from "../model/search";
+import type { PanelContext } from "../panel_context";
+
+export interface Find {
+  readonly element: HTMLElement;
+  focus(): void;
+}
+
+export function makeFind({ store, announce, prefix }: PanelContext): Find {
+  const id = `${prefix}-find`;
+  const input = focusable(
+    html("input", {
+      id,
+      type: "text",
+      placeholder: "Find",
+      autocomplete: "off",
+      spellcheck: "false",
+    }),
+  );
+  const count = html("span", { class: "gradviz-count", "aria-hidden": "true" });
+  const label = html("label", { for: id, class: "gradviz-hidden" }, "Find in the graph");
+  const element = html("div", { class: "gradviz-find" }, icon("find"), label, input, count);
+
+  const matches = () => findItems(store.get("content").items, store.get("query"));
+  const place = () => matches().findIndex((item) => item.id === store.get("selected"));
+
+  const go = (step: 1 | -1) => {
+    const found = matches();
+    if (!found.length) return announce(store.get("query") ? "no match" : "");
+    const at = place();
+    const to =
+      at < 0 ? (step > 0 ? 0 : found.length - 1) : (at + step + found.length) % found.length;
+    const item = found[to];
+    if (!item) return;
+    store.set("selected", item.id);
+    announce(`match ${to + 1} of ${found.length}: ${item.label}`);
+  };
+
+  input.addEventListener("input", () => {
+    store.set("query", input.value);
+    const { length } = matches();
+    if (input.value.trim()) announce(length === 1 ? "1 match" : `${length || "no"} matches`);
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      claim(event);
+      go(event.shiftKey ? -1 : 1);
+    } else if (event.key === "Escape" && input.value) {
+      claim(event);
+      input.value = "";
+      store.set("query", "");
+    }
+  });
+  store.watch(["query", "selected", "content"], () => {
+    const { length } = matches();
+    const at = place();
+    const shown = at < 0 ? String(length) : `${at + 1}/${length}`;
+    count.textContent = store.get("query").trim() ? shown : "";
+    element.classList.toggle("is-empty", store.get("query").trim() !== "" && !length);
+  });
+  return { element, focus: () => input.select() };
+}

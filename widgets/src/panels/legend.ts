@@ -1,0 +1,39 @@
+// What the marks of this picture mean; only marks that it contains.
+
+import { focusable, html } from "../lib/dom";
+import type { Timeline } from "../model/timeline";
+import type { PanelContext } from "../panel_context";
+import { isDrawn, makeTick, TICKS, type TickName } from "../player/ticks";
+import { makeSwatch } from "./swatch";
+
+export function makeLegend({ store }: PanelContext): HTMLElement {
+  const list = html("ul");
+  const summary = focusable(html("summary", {}, "Legend"));
+  const element = html("details", { class: "gradviz-legend", open: true }, summary, list);
+  store.watch(["wire", "detail"], () => {
+    const { legend } = store.get("wire");
+    const timeline = store.get("timeline");
+    element.hidden = !legend.length && !timeline;
+    const entries = legend.map((entry) => html("li", {}, makeSwatch(entry.class), entry.label));
+    list.replaceChildren(...entries, ...(timeline ? ofSteps(timeline, store.get("detail")) : []));
+  });
+  store.watch(["engine_arrows"], () => {
+    list.classList.toggle("gv-engine", store.get("engine_arrows"));
+  });
+  return element;
+}
+
+/** The marks on the time line. */
+function ofSteps(timeline: Timeline, detail: boolean): HTMLElement[] {
+  const { recording } = timeline;
+  const { length } = timeline.visible(detail);
+  const used = new Set<string>(recording.views.flatMap(({ tick, ticks = [] }) => [tick, ...ticks]));
+  if (recording.stops.length) used.add("stop");
+  const names = (Object.keys(TICKS) as TickName[]).filter(
+    (name) => used.has(name) && isDrawn(name, length),
+  );
+  const ticks = names.map((name) => html("li", {}, makeTick(name), TICKS[name].word));
+  if (!recording.views.some(({ saved }) => saved)) return ticks;
+  const bar = html("span", { class: "gradviz-bar-swatch", "aria-hidden": "true" });
+  return [...ticks, html("li", {}, bar, "bytes that saved tensors keep, per step")];
+}

@@ -1,0 +1,32 @@
+// The same facts as a table: what a screen reader and a hurried reader use.
+
+import { findItems } from "../model/search";
+import type { PanelContext } from "../panel_context";
+import { Table } from "../table/table";
+
+/** Characters above which a cell may wrap. */
+const LONG = 30;
+
+export function makeOutline(context: PanelContext): HTMLElement {
+  const { store } = context;
+  const table = new Table(context, "gradviz-outline", LONG);
+
+  store.watch(["content"], () => {
+    const { outline, title } = store.get("content");
+    const columns = outline.columns.map((name) => ({ name }));
+    const rows = outline.rows.map(({ id, cells }) => ({
+      id,
+      cells: cells.map((text) => ({ text })),
+    }));
+    table.show({ caption: title, columns, rows });
+  });
+  store.watch(["content", "selected", "panel"], () => {
+    // Measuring would lay out a table that nobody sees.
+    if (store.get("panel") === "outline") table.reveal();
+  });
+  store.watch(["content", "query"], () => {
+    const found = findItems(store.get("content").items, store.get("query"));
+    table.showMatches(new Set(found.map(({ id }) => id)));
+  });
+  return table.element;
+}

@@ -1,0 +1,39 @@
+// What happened in a step, as one sentence whose terms highlight what they name.
+
+import { focusable, html } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
+import { linkTerms, richText } from "./rich_text";
+import type { StepCursor } from "./step_cursor";
+
+export function makeCaption(
+  context: PanelContext,
+  cursor: StepCursor,
+  more: HTMLElement,
+): HTMLElement {
+  const { store, prefix } = context;
+  const heading = html("div", { class: "gradviz-heading", id: `${prefix}-what` }, "What happened");
+  const sentence = html("p", { class: "gradviz-sentence" });
+  const element = html("div", { class: "gradviz-caption", role: "group" });
+  element.append(html("div", { class: "gradviz-caption-head" }, heading, more), sentence);
+  element.setAttribute("aria-labelledby", `${prefix}-what`);
+  focusable(element, -1);
+  let words: HTMLElement[] = [];
+
+  store.watch(["at", "timeline"], () => {
+    const timeline = store.get("timeline");
+    element.hidden = !timeline;
+    if (!timeline) return;
+    const view = timeline.view(store.get("at"));
+    const focused = words.indexOf(document.activeElement as HTMLElement);
+    const id = words[focused]?.dataset.word;
+    const pieces = richText(view.caption);
+    words = pieces.filter((piece) => typeof piece !== "string");
+    sentence.replaceChildren(...pieces);
+    element.classList.toggle("is-raised", view.kind === "error");
+    if (focused < 0) return;
+    // The focus stays with the same word, else at its place, else with the sentence.
+    (words.find((word) => word.dataset.word === id) ?? words[focused] ?? element).focus();
+  });
+  linkTerms(context, element, cursor);
+  return element;
+}

@@ -1,0 +1,199 @@
+// The recorded code: which line has just run, which is next, and what was made where.
+
+import type { Source, StepView } from "../documents/recording";
+import { claim, focusable, html, scrollWithin } from "../lib/dom";
+import { tokensOf } from "../lib/python_tokens";
+import { relatedTo } from "../model/related";
+import { lineId } from "../model/timeline";
+import type { PanelContext } from "../panel_context";
+import type { StepCursor } from "./step_cursor";
+
+interface CodeRow {
+  readonly element: HTMLElement;
+  readonly chip: HTMLElement;
+  /** Its part in what an explanation tells. */
+  readonly part: HTMLElement;
+}
+
+/** What a line is at a step, with the words beside it. */
+const LINE_STATES = {
+  raised: "raised",
+  running: "running",
+  ran: "just ran",
+  next: "next",
+} as const;
+type LineState = keyof typeof LINE_STATES;
+
+/** What a line does in an explanation, with the words beside it. */
+const LINE_PARTS = {
+  culprit: "! culprit",
+  noticed: "× noticed",
+  affected: "⚠ takes effect",
+} as const;
+type LinePart = keyof typeof LINE_PARTS;
+
+function stateOf(view: StepView, line: string): LineState | undefined {
+  if (line === lineId({ code: view.code, line: view.next_line }) && line !== lineId(view)) {
+    return "next";
+  }
+  if (line !== lineId(view)) return undefined;
+  if (view.kind === "error") return "raised";
+  return view.level > 0 ? "running" : "ran";
+}
+
+export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): HTMLElement {
+  const element = html("div", { class: "gradviz-code", role: "group", "aria-label": "Code" });
+  const rows = new Map<string, CodeRow>();
+  let stops: HTMLElement[] = [];
+  /** What must not scroll out of sight. */
+  let shown: HTMLElement | undefined;
+  const setStop = (to: HTMLElement | undefined) => {
+    for (const stop of stops) stop.tabIndex = stop === to ? 0 : -1;
+  };
+
+  store.watch(["timeline"], () => {
+    const timeline = store.get("timeline");
+    element.hidden = !timeline?.recording.codes.some(({ lines }) => lines.length);
+    rows.clear();
+    if (!timeline) return;
+    const known = new Set(
+      Object.keys(timeline.recording.links.lines).map((line) => `line:${line}`),
+    );
+    for (const view of timeline.recording.views) known.add(lineId(view));
+    element.replaceChildren(
+      ...timeline.recording.codes.map((source, code) => sourceElement(source, code, known, rows)),
+    );
+    stops = [...element.querySelectorAll("button")];
+    setStop(stops[0]);
+    // Something that scrolls must be reachable, also when nothing in it is.
+    if (stops.length) element.removeAttribute("tabindex");
+    else focusable(element, 0);
+  });
+
+  store.watch(["at", "timeline"], () => {
+    const view = store.get("timeline")?.view(store.get("at"));
+    if (!view) return;
+    const now = lineId(view);
+    const next = lineId({ code: view.code, line: view.next_line });
+    for (const [line, row] of rows) {
+      const state = stateOf(view, line);
+      row.chip.textContent = state ? LINE_STATES[state] : "";
+      row.element.classList.toggle("is-now", line === now);
+      row.element.classList.toggle("is-next", state === "next");
+      row.element.classList.toggle("is-raised", state === "raised");
+      if (line === now) row.element.setAttribute("aria-current", "step");
+      else row.element.removeAttribute("aria-current");
+    }
+    shown = (rows.get(now) ?? rows.get(next))?.element;
+    if (!shown) return;
+    if (stops.includes(shown) && !element.contains(document.activeElement)) setStop(shown);
+    scrollWithin(element, shown);
+  });
+  store.watch(["at", "timeline", "detail"], () => {
+    const view = store.get("timeline")?.view(store.get("at"));
+    const parts = partsOf(cursor);
+    for (const [line, { element, part }] of rows) {
+      const known = parts.get(line);
+      // One word is enough: the line that raised is the one at which it was noticed.
+      const raised = view && stateOf(view, line) === "raised";
+      const shown = raised && known !== "culprit" ? undefined : known;
+      part.textContent = shown ? LINE_PARTS[shown] : "";
+      element.classList.toggle("is-culprit", shown === "culprit");
+      element.classList.toggle("is-noticed", shown !== undefined && shown !== "culprit");
+    }
+  });
+  if ("ResizeObserver" in globalThis) {
+    const observer = new ResizeObserver(() => shown && scrollWithin(element, shown));
+    observer.observe(element);
+    signal.addEventListener("abort", () => observer.disconnect());
+  }
+
+  store.watch(["lit", "timeline"], () => {
+    const light = relatedTo(store.get("timeline"), store.get("lit"));
+    for (const [line, { element }] of rows) element.classList.toggle("is-lit", light.has(line));
+  });
+
+  const lineAt = (target: EventTarget | null) =>
+    (target as Element | null)?.closest<HTMLElement>("[data-line]")?.dataset.line ?? "";
+  element.addEventListener("pointerover", (event) => store.set("lit", lineAt(event.target)));
+  element.addEventListener("pointerleave", () => store.set("lit", ""));
+  element.addEventListener("focusin", (event) => {
+    store.set("lit", lineAt(event.target));
+    if (stops.includes(event.target as HTMLElement)) setStop(event.target as HTMLElement);
+  });
+  element.addEventListener("focusout", () => store.set("lit", ""));
+  element.addEventListener("click", (event) => cursor.jumpToLine(lineAt(event.target)));
+  element.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const from = stops.indexOf(event.target as HTMLElement);
+    if (by === undefined || from < 0) return;
+    claim(event);
+    stops[Math.max(0, Math.min(from + by, stops.length - 1))]?.focus();
+  });
+  return element;
+}
+
+/** Lines that did something wrong, and lines at which it shows. */
+function partsOf(cursor: StepCursor): ReadonlyMap<string, LinePart> {
+  const parts = new Map<string, LinePart>();
+  for (const { noticed_line, tone } of cursor.cards) {
+    if (noticed_line) parts.set(lineId(noticed_line), tone === "error" ? "noticed" : "affected");
+  }
+  for (const { culprit_line } of [...cursor.cards, ...cursor.causedHere.map(({ card }) => card)]) {
+    if (culprit_line) parts.set(lineId(culprit_line), "culprit");
+  }
+  return parts;
+}
+
+function sourceElement(
+  source: Source,
+  code: number,
+  known: ReadonlySet<string>,
+  rows: Map<string, CodeRow>,
+): HTMLElement {
+  const list = html("ol", { class: "gradviz-lines" });
+  dedent(source.lines).forEach((text, i) => {
+    const number = source.first + i;
+    const line = lineId({ code, line: number });
+    const chip = html("span", { class: "gradviz-chip" });
+    const part = html("span", { class: "gradviz-chip gradviz-part" });
+    const tokens = tokensOf(text).map(({ kind, text }) => tokenElement(kind, text));
+    const words = html("code", {}, ...tokens);
+    // What is wrapped goes on further in than the line began.
+    words.style.setProperty("--indent", `${indentOf(text) + 2}ch`);
+    const numbered = html("span", { class: "gradviz-number" }, String(number));
+    const parts = [numbered, html("span", {}, chip, part, words)];
+    const props = { class: "gradviz-line", "data-line": line };
+    const row = known.has(line)
+      ? focusable(html("button", { ...props, type: "button" }, ...parts), -1)
+      : html("div", props, ...parts);
+    rows.set(line, { element: row, chip, part });
+    list.append(html("li", {}, row));
+  });
+  return html("div", {}, html("div", { class: "gradviz-heading" }, source.name), list);
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** The lines without what all of them are indented by. */
+function dedent(lines: readonly string[]): readonly string[] {
+  const indents = lines.filter((line) => line.trim()).map(indentOf);
+  const common = indents.length ? Math.min(...indents) : 0;
+  return lines.map((line) => line.slice(common));
+}
+
+/** Besides at spaces a line may be wrapped after an opening bracket or a comma, and before a dot. */
+const WRAPS = /(?<=[([{,])(?=\S)|(?<=[\w)\]])(?=\.\D)/;
+
+function tokenElement(kind: string, text: string): Node {
+  if (kind) return html("span", { class: `gradviz-py-${kind}` }, text);
+  const pieces = document.createDocumentFragment();
+  text.split(WRAPS).forEach((piece, i) => {
+    pieces.append(...(i ? [html("wbr")] : []), piece);
+  });
+  // What follows the last character is the next token's.
+  if (/[([{,]$/.test(text)) pieces.append(html("wbr"));
+  return pieces;
+}

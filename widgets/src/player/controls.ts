@@ -1,0 +1,194 @@
+// The controls of a recording: step buttons, play, sub-steps, the way to the error, and in words
+// where we are.
+
+import { makeButton, type Tool } from "../lib/button";
+import { claim, focusable, html } from "../lib/dom";
+import { icon } from "../lib/icons";
+import type { PanelContext } from "../panel_context";
+import { type Playback, WHY_NOT } from "./playback";
+import { makeSlider } from "./slider";
+import type { StepCursor } from "./step_cursor";
+
+const SPEEDS = [0.5, 1, 2, 4];
+
+export function makeControls(
+  context: PanelContext,
+  cursor: StepCursor,
+  playback: Playback,
+): HTMLElement {
+  const { store, announce } = context;
+  const where = html("p", { class: "gradviz-where" });
+  const row = html(
+    "div",
+    { class: "gradviz-controls" },
+    makeStepButtons(context, cursor),
+    makePlayButtons(context, playback),
+    where,
+    makeDetailButton(context, cursor),
+    makeErrorButton(context, cursor),
+  );
+  const props = { class: "gradviz-player", role: "group", "aria-label": "Steps" };
+  const element = html("div", props, row, makeSlider(context, cursor, playback));
+
+  let told: number | undefined;
+  store.watch(["timeline"], () => {
+    element.hidden = !store.get("timeline");
+    told = undefined;
+  });
+  store.watch(["at", "detail", "timeline"], () => {
+    const [first, ...rest] = [cursor.count, ...cursor.where];
+    const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
+    where.replaceChildren(html("strong", {}, first ?? ""), ...words);
+  });
+  store.watch(["at", "detail", "timeline", "playing"], () => {
+    const timeline = store.get("timeline");
+    const at = store.get("at");
+    if (!timeline || at === told || store.get("playing")) return;
+    const explained = cursor.cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
+    const { sentence } = timeline.view(at);
+    if (told !== undefined) announce(`${cursor.count}: ${sentence}${explained.join("")}`);
+    told = at;
+  });
+  return element;
+}
+
+/** One tab stop, for the arrow keys do the same as the buttons; up and down go between them. */
+function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement {
+  const { store } = context;
+  const ways: readonly (Tool & { readonly at: () => boolean })[] = [
+    {
+      label: "First step",
+      icon: "first",
+      hint: "First step (Home)",
+      at: () => cursor.place <= 0,
+      run: () => cursor.go(0),
+    },
+    {
+      label: "Back",
+      icon: "back",
+      hint: "Back (←, or [ in the graph)",
+      at: () => cursor.place <= 0,
+      run: () => cursor.go(cursor.place - 1),
+    },
+    {
+      label: "Forward",
+      icon: "forward",
+      words: "Forward",
+      hint: "Forward (→, or ] in the graph)",
+      at: () => cursor.place >= cursor.last,
+      run: () => cursor.go(cursor.place + 1),
+    },
+    {
+      label: "Last step",
+      icon: "last",
+      hint: "Last step (End)",
+      at: () => cursor.place >= cursor.last,
+      run: () => cursor.go(cursor.last),
+    },
+  ];
+  const buttons = ways.map((way) => makeButton(context, way));
+  const bar = html(
+    "div",
+    {
+      class: "gradviz-group",
+      role: "toolbar",
+      "aria-label": "Step",
+      "aria-orientation": "vertical",
+    },
+    ...buttons,
+  );
+  const setStop = (to: Element | undefined) => {
+    for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
+  };
+  setStop(buttons[2]);
+  bar.addEventListener("focusin", (event) => setStop(event.target as Element));
+  bar.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const from = buttons.indexOf(event.target as HTMLButtonElement);
+    if (by === undefined || from < 0) return;
+    claim(event);
+    buttons[(from + by + buttons.length) % buttons.length]?.focus();
+  });
+  store.watch(["at", "detail", "timeline"], () => {
+    // Not `disabled`: a button that is would lose the focus when the last step is reached.
+    ways.forEach((way, i) => {
+      buttons[i]?.setAttribute("aria-disabled", String(way.at()));
+    });
+  });
+  return bar;
+}
+
+function makePlayButtons(context: PanelContext, playback: Playback): HTMLElement {
+  const { store, tooltip } = context;
+  const hint = () =>
+    playback.allowed() ? (store.get("playing") ? "Pause (Space)" : "Play (Space)") : WHY_NOT;
+  const button = focusable(html("button", { type: "button", class: "gradviz-button" }));
+  tooltip.attach(button, hint);
+  button.addEventListener("click", () => {
+    playback.toggle();
+    if (!playback.allowed()) tooltip.show(button, WHY_NOT);
+  });
+  const speed = focusable(html("select", { class: "gradviz-speed", "aria-label": "Speed" }));
+  for (const value of SPEEDS) {
+    speed.append(html("option", { value }, `${value === 0.5 ? "½" : value} × `.trim()));
+  }
+  speed.addEventListener("change", () => store.set("speed", Number(speed.value)));
+  store.watch(["speed"], () => {
+    const now = store.get("speed");
+    speed.value = String(SPEEDS.findLast((value) => value <= now) ?? SPEEDS[0]);
+  });
+  store.watch(["playing"], () => {
+    const on = store.get("playing");
+    button.replaceChildren(icon(on ? "pause" : "play"));
+    button.setAttribute("aria-label", on ? "Pause" : "Play");
+    button.setAttribute("aria-disabled", String(!playback.allowed()));
+  });
+  return html("div", { class: "gradviz-group" }, button, speed);
+}
+
+function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElement {
+  const { store, announce } = context;
+  const button = makeButton(context, {
+    label: "Sub-steps",
+    words: "sub-steps",
+    icon: "detail",
+    hint: "Show what happens inside a node: saved tensors read, hooks, accumulation, freeing",
+    run: () => {
+      const at = store.get("at");
+      const detail = !store.get("detail");
+      const goal = store.get("timeline")?.enclosing(at, detail) ?? at;
+      store.set("playing", false);
+      store.set("detail", detail);
+      store.set("step", goal);
+      announce(`sub-steps ${detail ? "shown" : "hidden"}: ${cursor.count}`);
+    },
+  });
+  store.watch(["timeline", "detail"], () => {
+    const timeline = store.get("timeline");
+    button.hidden = timeline?.visible(true).length === timeline?.visible(false).length;
+    button.setAttribute("aria-pressed", String(store.get("detail")));
+  });
+  return button;
+}
+
+function makeErrorButton(context: PanelContext, cursor: StepCursor): HTMLElement {
+  const { store } = context;
+  const words = html("span", { class: "gradviz-words" });
+  const button = makeButton(context, {
+    label: "Jump to error",
+    icon: "error",
+    hint: "To the step at which it shows",
+    run: () => cursor.jump(store.get("timeline")?.faultAt ?? 0),
+  });
+  button.append(words);
+  button.classList.add("is-error");
+  store.watch(["timeline", "at"], () => {
+    const { errorAt, faultAt: fault } = store.get("timeline") ?? {};
+    const goal = fault === errorAt ? "error" : "warning";
+    words.textContent = `jump to ${goal}`;
+    button.setAttribute("aria-label", `Jump to ${goal}`);
+    button.hidden = fault === undefined;
+    button.setAttribute("aria-disabled", String(store.get("at") === fault));
+  });
+  return button;
+}

@@ -1,0 +1,99 @@
+// The step that is shown, and the ways to another; what every control and key of the player uses.
+import type { ExplanationCard } from "../documents/explanation";
+import type { Store } from "../model/store";
+import type { Explained, Timeline } from "../model/timeline";
+
+/** Words for what kind of step it is; a line and a node say more than their kind. */
+const KINDS: Readonly<Record<string, string>> = {
+  saved: "saved tensors read",
+  hook: "hook",
+  accumulate: "gradient accumulated",
+  freed: "saved tensors freed",
+};
+
+export class StepCursor {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  get visible(): readonly number[] {
+    return this.#timeline?.visible(this.#store.get("detail")) ?? [0];
+  }
+
+  /** Place of the current step among the visible ones, from 0: the state before the code ran. */
+  get place(): number {
+    return this.visible.indexOf(this.#store.get("at"));
+  }
+
+  get last(): number {
+    return this.visible.length - 1;
+  }
+
+  /** Goes to a place among the visible steps, as near as there is one. */
+  show(place: number): void {
+    const at = this.visible[Math.max(0, Math.min(place, this.last))];
+    if (at !== undefined) this.#store.set("step", at);
+  }
+
+  /** The same by hand: whatever plays stops. */
+  go(place: number): void {
+    this.#store.set("playing", false);
+    this.show(place);
+  }
+
+  /** To a step by its number in the recording. */
+  jump(index: number): void {
+    const place = this.visible.findIndex((step) => step >= index);
+    this.go(place < 0 ? this.last : place);
+  }
+
+  /** To the next time a line has run; after the last time to the first. */
+  jumpToLine(line: string): void {
+    const all = this.#timeline?.stepsOf(line, this.#store.get("detail")) ?? [];
+    const next = all.find((index) => index > this.#store.get("at")) ?? all[0];
+    if (next !== undefined) this.jump(next);
+  }
+
+  /** Explanations of what was noticed at this step, or in a part of it that is not shown. */
+  get cards(): readonly ExplanationCard[] {
+    return (
+      this.#timeline?.explained.flatMap(({ card, step }) => (this.#here(step) ? card : [])) ?? []
+    );
+  }
+
+  /** Explanations, and their steps, of which this step is the culprit. */
+  get causedHere(): readonly Explained[] {
+    const all = this.#timeline?.explained ?? [];
+    return all.filter(({ card }) => card.culprit_step !== null && this.#here(card.culprit_step));
+  }
+
+  /** Whether a step is the one that is shown, or a part of it. */
+  #here(step: number): boolean {
+    return step > (this.visible[this.place - 1] ?? -1) && step <= this.#store.get("at");
+  }
+
+  /** "step 7 of 15". */
+  get count(): string {
+    return `step ${this.place} of ${this.last}`;
+  }
+
+  /** Where in the program the step is: "line 3", "backward · MulBackward0". */
+  get where(): readonly string[] {
+    return this.#timeline ? whereOf(this.#timeline, this.#store.get("at")) : [];
+  }
+
+  get #timeline(): Timeline | undefined {
+    return this.#store.get("timeline");
+  }
+}
+
+function whereOf(timeline: Timeline, index: number): readonly string[] {
+  const view = timeline.view(index);
+  const line = view.line === null ? [] : [`line ${view.line}`];
+  if (view.level === 0 && view.kind === "line") return line;
+  if (view.level === 0) return view.kind === "error" ? [...line, "error"] : [view.kind];
+  const node = view.node === null ? [] : [timeline.labelOf(view.node) ?? view.node];
+  return ["backward", ...node, ...(KINDS[view.kind] ? [KINDS[view.kind] as string] : [])];
+}

@@ -1,0 +1,64 @@
+// What torch says of every known tensor at this step, and what of it is new.
+
+import { html } from "../lib/dom";
+import { inOrder } from "../model/timeline";
+import type { PanelContext } from "../panel_context";
+import { Table } from "../table/table";
+import type { Cell } from "../table/table_content";
+import type { StepCursor } from "./step_cursor";
+
+/** Characters above which a cell may wrap. */
+const LONG = 30;
+/** Characters above which an old value is not repeated beside the new one. */
+const SHORT = 16;
+
+export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElement {
+  const { store, prefix, signal } = context;
+  const table = new Table(context, "gradviz-tensor-table", LONG);
+  const heading = html("div", { class: "gradviz-heading", id: `${prefix}-tensors` }, "Tensors");
+  const none = html("p", { class: "is-quiet" }, "No tensor is known yet.");
+  const element = html("div", { class: "gradviz-tensors", role: "group" }, heading, none);
+  element.setAttribute("aria-labelledby", heading.id);
+  element.append(table.element);
+  const head = table.element.querySelector("thead");
+  if (head && "ResizeObserver" in globalThis) {
+    const observer = new ResizeObserver(() => {
+      table.element.style.setProperty("--head", `${head.offsetHeight}px`);
+    });
+    observer.observe(head);
+    signal.addEventListener("abort", () => observer.disconnect());
+  }
+
+  store.watch(["timeline"], () => {
+    const timeline = store.get("timeline");
+    element.hidden = !timeline;
+    if (!timeline) return;
+    // Room for all rows there will be, so that stepping does not move the page.
+    element.style.setProperty("--rows", String(Math.max(1, timeline.mostTensors)));
+  });
+  store.watch(["content", "detail"], () => {
+    const timeline = store.get("timeline");
+    if (!timeline) return;
+    const { tensors } = timeline.state(store.get("at"));
+    const before = cursor.visible[cursor.place - 1];
+    const known = before === undefined ? tensors : timeline.state(before).tensors;
+    const rows = inOrder(tensors).map(([id, cells]) => ({
+      id,
+      cells: noted(cells, known.get(id)),
+    }));
+    none.hidden = rows.length > 0;
+    const columns = timeline.recording.tensor_columns.map((name) => ({ name }));
+    table.show({ caption: `Tensors at ${cursor.count}`, columns, rows });
+  });
+  return element;
+}
+
+/** The cells, with what differs from the step before in words beside the colour. */
+function noted(cells: readonly string[], before: readonly string[] | undefined): Cell[] {
+  return cells.map((text, i) => {
+    const was = before?.[i];
+    const changed = before ? was !== text : i === 0;
+    if (!changed) return { text };
+    return { text, note: !before ? "new" : was && was.length <= SHORT ? `was ${was}` : "changed" };
+  });
+}

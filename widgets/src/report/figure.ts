@@ -1,0 +1,46 @@
+// A figure of a report: safe to show like the picture is, its parts linked to rows and picture.
+
+import type { Figure } from "../documents/report";
+import { nearestTitle, parsePicture } from "../graph/picture";
+import { focusable, html } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
+
+export function makeFigure(context: PanelContext, figure: Figure, number: number): HTMLElement {
+  const { store, prefix, tooltip } = context;
+  const name = `gradviz-figure-${number}`;
+  const picture = parsePicture(figure.svg, `${prefix}-f${number}`, `.gradviz-root .${name}`);
+  const { svg } = picture;
+  const [, , width] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
+  svg.style.setProperty("--figure-width", `${width || 600}px`);
+  for (const size of ["width", "height"]) svg.removeAttribute(size);
+  // What scrolls must be reachable by keyboard.
+  const props = { class: `gradviz-figure ${name}`, role: "group", "aria-label": figure.caption };
+  const element = focusable(html("div", props), 0);
+  element.append(svg);
+
+  const parts = [...svg.querySelectorAll("[data-id]")];
+  const idAt = (target: EventTarget | null) =>
+    (target as Element | null)?.closest("[data-id]")?.getAttribute("data-id") ?? "";
+  const known = (id: string) => store.get("content").items.some((item) => item.id === id);
+  element.addEventListener("click", (event) => {
+    const id = idAt(event.target);
+    if (known(id)) store.set("selected", id);
+  });
+  element.addEventListener("pointerover", (event) => {
+    store.set("lit", idAt(event.target));
+    const titled = nearestTitle(event.target, picture);
+    tooltip.point(titled, titled ? (picture.titles.get(titled) ?? "") : "");
+  });
+  element.addEventListener("pointerleave", () => {
+    store.set("lit", "");
+    tooltip.point(undefined, "");
+  });
+  store.watch(["lit", "selected"], () => {
+    for (const part of parts) {
+      const id = part.getAttribute("data-id");
+      part.classList.toggle("is-lit", id === store.get("lit"));
+      part.classList.toggle("is-selected", id === store.get("selected"));
+    }
+  });
+  return element;
+}

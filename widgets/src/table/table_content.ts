@@ -1,0 +1,32 @@
+// What a table shows. The tables of a report have this form already.
+import type { ColumnKind } from "../documents/report";
+
+export interface Column {
+  readonly name: string;
+  /** How its cells are sorted; absent where they are not. */
+  readonly kind?: ColumnKind;
+  /** What it means, "" if that goes without saying. */
+  readonly help?: string;
+}
+
+export interface Cell {
+  readonly text: string;
+  /** null, what is not known, is always sorted last. */
+  readonly sort?: string | number | null;
+  /** What is new about it, in words. */
+  readonly note?: string;
+}
+
+export interface Row {
+  /** Node or tensor that the row is about, "" if none. */
+  readonly id: string;
+  readonly cells: readonly Cell[];
+  /** The word that marks it in the picture: "∅ unreached". */
+  readonly mark?: string;
+}
+
+export interface TableContent {
+  readonly caption: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+}

@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ExplanationCard } from "../../src/documents/explanation";
+import { parseDocument } from "../../src/documents/parse";
+import type { StepView } from "../../src/documents/recording";
+import widget from "../../src/index";
+import { FakeModel } from "../support/model";
+import { recording, VIEWS } from "../support/recording";
+
+beforeEach(() => {
+  vi.stubGlobal("CSS", { escape: (text: string) => text.replace(/[^\w-]/g, "\\$&") });
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+const CARD: ExplanationCard = {
+  tone: "error",
+  title: "RuntimeError",
+  kind: "saved tensor written",
+  what: [{ id: "n0", text: "MulBackward0" }, " needs ", { id: "t0", text: "a" }],
+  why: ["a was written."],
+  fields: [
+    { name: "variables", values: [[{ id: "t0", text: "a" }]], code: "" },
+    {
+      name: "culprit",
+      values: [[{ id: "line:0:3", text: "line 3", step: 3 }], ["mul wrote a"]],
+      code: "out = a * b",
+    },
+  ],
+  cures: [
+    {
+      does: "makes a new tensor",
+      changes: [
+        { where: ["in place of ", { id: "line:0:3", text: "line 3" }], code: "out = b\na = out" },
+        { where: ["without line 2"], code: "" },
+      ],
+    },
+    { does: "<b>waits</b>", changes: [] },
+  ],
+  culprit_line: { code: 0, line: 3 },
+  culprit_step: 3,
+  noticed_line: { code: 0, line: 4 },
+  text: "kind: saved tensor written",
+};
+const ERROR = 6;
+const withCards = (card: ExplanationCard, kind = "error", level = 0) => {
+  const last = { ...VIEWS[11], kind, level, at: {}, items: {}, rows: {}, tick: "" } as StepView;
+  const views = [...VIEWS.slice(0, 6), { ...last, cards: [card] }];
+  views[3] = { ...(views[3] as StepView), ticks: ["culprit"] };
+  return { ...recording, views };
+};
+
+const mount = (state = {}, card = CARD, kind = "error") => {
+  const model = new FakeModel({ wire: withCards(card, kind), step: ERROR, ...state });
+  const el = document.body.appendChild(document.createElement("div"));
+  widget.render({ model, el });
+  const one = <T extends Element = HTMLElement>(selector: string) =>
+    el.querySelector<T>(selector) as T;
+  const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
+  const button = (label: string) => one<HTMLButtonElement>(`button[aria-label="${label}"]`);
+  const parts = () =>
+    all(".gradviz-line").map((line) => line.querySelector(".gradviz-part")?.textContent);
+  return { model, el, one, all, button, parts };
+};
+
+describe("a card", () => {
+  it("says what, why, the facts and the cures", () => {
+    const { one, all } = mount();
+    expect(one(".gradviz-card-title").textContent).toBe("RuntimeError · saved tensor written");
+    expect(one(".gradviz-card-what").textContent).toBe("MulBackward0 needs a");
+    expect(all(".gradviz-card-facts dt").map((dt) => dt.textContent)).toEqual([
+      "variables",
+      "culprit",
+    ]);
+    expect(all(".gradviz-card-facts dd").map((dd) => dd.textContent)).toEqual([
+      "a",
+      "line 3 out = a * b",
+      "mul wrote a",
+    ]);
+    expect(all(".gradviz-cure pre").map((pre) => pre.textContent)).toEqual(["out = b\na = out"]);
+    expect(all(".gradviz-cure p").map((p) => p.textContent)).toEqual([
+      "Cure 1: makes a new tensor",
+      "in place of line 3:",
+      "without line 2",
+      "Cure 2: <b>waits</b>",
+    ]);
+  });
+
+  it("is there at its step only, and announced in a few words", () => {
+    const { model, one, all } = mount({ step: 0 });
+    expect(all(".gradviz-card")).toHaveLength(0);
+    model.set("step", ERROR);
+    expect(all(".gradviz-card")).toHaveLength(1);
+    expect(one("[role=status]").textContent).toContain(
+      "has run; out is gone.; explained: RuntimeError, saved tensor written",
+    );
+  });
+
+  it("is shown at the step that its own is a part of", () => {
+    const wire = withCards(CARD, "line", 2);
+    const { length } = wire.views;
+    const views = [...wire.views, { ...(VIEWS[11] as StepView), at: {}, items: {}, rows: {} }];
+    const { all, model } = mount({ wire: { ...wire, views }, step: length });
+    expect(all(".gradviz-card")).toHaveLength(1);
+    model.set("detail", true);
+    expect(all(".gradviz-card")).toHaveLength(0);
+  });
+
+  it("highlights and selects what its terms name", () => {
+    const { model, one } = mount();
+    const word = one('.gradviz-card [data-word="n0"]');
+    word.dispatchEvent(new MouseEvent("pointerover", { bubbles: true }));
+    expect(one(".gradviz-viewport [data-id=n0]").classList).toContain("is-lit");
+    word.click();
+    expect(model.state.selected).toBe("n0");
+  });
+
+  it("leads to the culprit's step, and from there back; the focus goes along", () => {
+    const { model, button, one, all } = mount();
+    button("Go to the culprit: line 3").focus();
+    button("Go to the culprit: line 3").click();
+    expect(model.state.step).toBe(3);
+    expect(one(".gradviz-card-title").textContent).toContain("This line is the culprit of");
+    expect(document.activeElement).toBe(button("Go to the error"));
+    button("Go to the error").click();
+    expect(model.state.step).toBe(ERROR);
+    expect(document.activeElement).toBe(button("Go to the culprit: line 3"));
+    one('.gradviz-card-facts [data-word="line:0:3"]').click();
+    expect(model.state.step).toBe(3);
+    model.set("step", 2);
+    expect(all(".gradviz-card")).toHaveLength(0);
+    expect(document.activeElement?.className).toContain("gradviz-caption");
+  });
+
+  it("stands below the graph, and the sentence leads to it", () => {
+    const { model, button, one } = mount();
+    const order = one(".gradviz-main").compareDocumentPosition(one(".gradviz-cards"));
+    expect(order & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    const why = button("Why?");
+    why.click();
+    expect(document.activeElement).toBe(button("Explanation"));
+    why.focus();
+    model.set("step", 2);
+    expect(why.hidden).toBe(true);
+    expect(document.activeElement?.className).toContain("gradviz-caption");
+  });
+
+  it("is folded until it is unfolded again", () => {
+    const { model, button, one } = mount();
+    button("Explanation").click();
+    expect(one(".gradviz-card-body").hidden).toBe(true);
+    expect(button("Explanation").getAttribute("aria-expanded")).toBe("false");
+    model.set("step", 0);
+    model.set("step", ERROR);
+    expect(one(".gradviz-card-body").hidden).toBe(true);
+  });
+
+  it("copies a cure, and selects it where copying is not allowed", async () => {
+    const written: string[] = [];
+    const writeText = async (text: string) => void written.push(text);
+    vi.stubGlobal("navigator", { clipboard: { writeText } });
+    const { button, one } = mount();
+    button("Copy cure 1, change 1").click();
+    button("Copy the explanation as text").click();
+    await vi.waitFor(() => expect(one("[role=status]").textContent).toBe("copied"));
+    expect(written).toEqual(["out = b\na = out", CARD.text]);
+    vi.stubGlobal("navigator", {});
+    button("Copy cure 1, change 1").click();
+    const said = "not allowed to copy; the code is selected";
+    await vi.waitFor(() => expect(one("[role=status]").textContent).toBe(said));
+    expect(getSelection()?.toString()).toBe("out = b\na = out");
+  });
+
+  it("marks the culprit's line and the line that shows it", () => {
+    const { parts, model } = mount();
+    expect(parts()).toEqual(["", "", "! culprit", ""]);
+    model.set("step", 3);
+    expect(parts()).toEqual(["", "", "! culprit", ""]);
+    model.set("step", 2);
+    expect(parts()).toEqual(["", "", "", ""]);
+  });
+
+  it("of a silent fault says where it takes effect, and is one button away", () => {
+    const card = { ...CARD, tone: "warning" as const, title: "no error, but wrong" };
+    const { parts, button, one, model } = mount({ step: 0 }, card, "line");
+    button("Jump to warning").click();
+    expect(model.state.step).toBe(ERROR);
+    expect(one(".gradviz-card").classList).toContain("is-warning");
+    expect(parts()).toEqual(["", "", "! culprit", "⚠ takes effect"]);
+  });
+
+  it("has ticks on the time line, told in the legend", () => {
+    const { all } = mount();
+    expect(all(".gradviz-ticks .is-culprit")).toHaveLength(1);
+    const legend = all(".gradviz-legend li").map((li) => li.textContent);
+    expect(legend).toContain("the line that did it ran");
+  });
+
+  it("is refused when it is damaged", () => {
+    const broken = { ...CARD, cures: [{ does: "x", changes: [{ where: [] }] }] };
+    expect(() => parseDocument(withCards(broken as never))).toThrow('"views"');
+  });
+});

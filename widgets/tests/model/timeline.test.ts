@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import { parseDocument } from "../../src/documents/parse";
+import type { RecordingDocument } from "../../src/documents/recording";
+import { relatedTo } from "../../src/model/related";
+import { inOrder, type StepState, Timeline } from "../../src/model/timeline";
+import { recording, VIEWS } from "../support/recording";
+
+/** The same program ten times over, long enough to be folded in parts. */
+const long: RecordingDocument = {
+  ...recording,
+  views: Array.from({ length: 10 }, () => VIEWS).flat(),
+};
+
+/** Folded from the first step, one by one. */
+function plainly(wire: RecordingDocument, index: number): StepState {
+  const parts = ["at", "items", "tensors", "rows"] as const;
+  const made = Object.fromEntries(parts.map((part) => [part, new Map<string, unknown>()]));
+  for (const view of wire.views.slice(0, index + 1)) {
+    for (const part of parts) {
+      for (const [key, value] of Object.entries(view[part])) {
+        if (value === null) made[part]?.delete(key);
+        else made[part]?.set(key, value);
+      }
+    }
+  }
+  return made as unknown as StepState;
+}
+
+describe("the state of a step", () => {
+  it("is that of all changes up to it, whichever step was asked for before", () => {
+    const timeline = new Timeline(long);
+    for (const index of [119, 0, 16, 15, 17, 64, 31, 32, 33, 118, 1]) {
+      expect(timeline.state(index), String(index)).toEqual(plainly(long, index));
+    }
+  });
+
+  it("lists nodes before tensors and by number, also where one came back", () => {
+    const ids = ["t10", "n2", "t2", "n10", "n1"].map((id) => [id, 0] as const);
+    const sorted = inOrder(new Map(ids)).map(([id]) => id);
+    expect(sorted).toEqual(["n1", "n2", "n10", "t2", "t10"]);
+  });
+
+  it("knows what is gone", () => {
+    const { items, tensors } = new Timeline(recording).state(11);
+    expect([...items.keys()]).toEqual(["n1", "n2"]);
+    expect([...tensors.keys()]).toEqual(["t0", "t1"]);
+  });
+});
+
+describe("visible steps", () => {
+  const timeline = new Timeline(recording);
+
+  it("leave sub-steps out until they are asked for", () => {
+    expect(timeline.visible(false)).toEqual([0, 1, 2, 3, 4, 7, 9, 10, 11]);
+    expect(timeline.visible(true)).toHaveLength(VIEWS.length);
+  });
+
+  it("stand in for their own sub-steps", () => {
+    expect([5, 6, 7, 8, 11, 99].map((index) => timeline.enclosing(index, false))).toEqual([
+      7, 7, 7, 9, 11, 11,
+    ]);
+    expect(timeline.enclosing(6, true)).toBe(6);
+  });
+
+  it("are found by the line that ran, or runs", () => {
+    expect(timeline.stepsOf("line:0:3", false)).toEqual([3]);
+    expect(timeline.stepsOf("line:0:4", false)).toEqual([11]);
+    const cut = new Timeline({ ...recording, views: VIEWS.slice(0, 8) });
+    expect(cut.stepsOf("line:0:4", false)).toEqual([4, 7]);
+  });
+
+  it("are all of them where a recording holds nothing else", () => {
+    const only = new Timeline({ ...recording, views: VIEWS.map((v) => ({ ...v, level: 2 })) });
+    expect(only.visible(false)).toHaveLength(VIEWS.length);
+  });
+});
+
+describe("what is highlighted together", () => {
+  const timeline = new Timeline(recording);
+  it.each([
+    ["", []],
+    ["line:0:3", ["line:0:3", "n0", "t2"]],
+    ["n0", ["line:0:3", "n0"]],
+    ["t0", ["line:0:1", "n1", "t0"]],
+    ["n2", ["line:0:2", "n2", "t1"]],
+  ])("%j: %j", (lit, ids) => {
+    expect([...relatedTo(timeline, lit)].sort()).toEqual(ids);
+  });
+});
+
+describe("the document of a recording", () => {
+  it("is accepted as it is", () => {
+    expect(parseDocument(recording)).toBe(recording);
+  });
+
+  const view = VIEWS[0];
+  it.each([
+    [{ views: [] }, '"views"'],
+    [{ views: [{ ...view, at: { "gv-n0": "1" } }] }, '"views"'],
+    [{ views: [{ ...view, caption: [{ id: "n0" }] }] }, '"views"'],
+    [{ views: [{ ...view, items: { n0: { id: "n0" } } }] }, '"views"'],
+    [{ codes: [{ name: "cell", first: 1 }] }, '"codes"'],
+    [{ elements: { "gv-n0": "" } }, '"elements"'],
+    [{ links: {} }, '"links"'],
+    [{ links: { lines: {} } }, '"links"'],
+    [{ tensor_columns: [1] }, '"tensor_columns"'],
+  ])("is refused when damaged: %j", (damage, message) => {
+    expect(() => parseDocument({ ...recording, ...damage })).toThrow(message);
+  });
+});

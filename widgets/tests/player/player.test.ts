@@ -1,0 +1,549 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import widget from "../../src/index";
+import { tokensOf } from "../../src/lib/python_tokens";
+import { size } from "../../src/player/slider";
+import { FakeModel, wire as graph } from "../support/model";
+import { recording, VIEWS } from "../support/recording";
+
+let still = false;
+beforeEach(() => {
+  still = false;
+  vi.stubGlobal("CSS", { escape: (text: string) => text.replace(/[^\w-]/g, "\\$&") });
+  vi.stubGlobal("matchMedia", (query: string) => ({
+    get matches() {
+      return query.includes("reduced-motion") && still;
+    },
+    addEventListener: () => {},
+  }));
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  document.body.replaceChildren();
+});
+
+const mount = (state = {}) => {
+  const model = new FakeModel({ wire: recording, ...state });
+  const el = document.body.appendChild(document.createElement("div"));
+  const end = widget.render({ model, el });
+  const one = <T extends Element = HTMLElement>(selector: string) =>
+    el.querySelector<T>(selector) as T;
+  const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
+  const button = (label: string) => one<HTMLButtonElement>(`button[aria-label="${label}"]`);
+  const where = () => one(".gradviz-where").textContent?.trim();
+  const said = () => one("[role=status]").textContent;
+  return { model, el, end, one, all, button, where, said };
+};
+type Mounted = ReturnType<typeof mount>;
+const press = (target: Element, key: string) =>
+  target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const hover = (target: Element) =>
+  target.dispatchEvent(new MouseEvent("pointerover", { bubbles: true }));
+const lit = ({ all }: Mounted) =>
+  all(".is-lit").map(({ dataset }) => dataset.id ?? dataset.line ?? dataset.row ?? dataset.word);
+
+/** An element as data, without the prefix of its view and where its window happens to look. */
+const plain = (element: Element): unknown => [
+  element.tagName,
+  [...element.attributes]
+    .map(({ name, value }) => `${name}=${value.replace(/^gradviz-\w+-/, "")}`)
+    .filter((attribute) => !/^(class=|style=transform.*)$/.test(attribute))
+    .sort(),
+  element.children.length ? [...element.children].map(plain) : element.textContent,
+];
+
+describe("stepping", () => {
+  it("opens at the recording's own step when Python says nothing", () => {
+    const model = new FakeModel();
+    model.state.wire = { ...recording, open: 3 };
+    for (const trait of ["step", "detail", "speed"]) delete model.state[trait];
+    const el = document.body.appendChild(document.createElement("div"));
+    widget.render({ model, el });
+    expect(el.querySelector(".gradviz-where")?.textContent).toBe("step 3 of 8 line 3");
+  });
+
+  it("goes forward and back by buttons and tells the kernel the recording's own number", () => {
+    const { model, button, where } = mount({ step: 4 });
+    button("Forward").click();
+    expect(model.sent).toEqual([{ step: 7 }]);
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+    button("Back").click();
+    button("Back").click();
+    expect(model.state.step).toBe(3);
+    button("Last step").click();
+    expect(model.state.step).toBe(11);
+    button("First step").click();
+    expect(model.state.step).toBe(0);
+  });
+
+  it("says at the ends that there is nothing further, and keeps the focus", () => {
+    const { button } = mount({ step: 1 });
+    button("Back").focus();
+    button("Back").click();
+    button("Back").click();
+    expect(button("Back").getAttribute("aria-disabled")).toBe("true");
+    expect(button("Forward").getAttribute("aria-disabled")).toBe("false");
+    expect(document.activeElement).toBe(button("Back"));
+  });
+
+  it("shows the same from the first to the last step and back, in every part", () => {
+    const { el, button, one } = mount({ step: 0, detail: true });
+    one(".gradviz-percent").remove();
+    const before = plain(el);
+    for (let i = 1; i < VIEWS.length; i += 1) button("Forward").click();
+    expect(one(".gradviz-where").textContent).toContain("step 11 of 11");
+    expect(plain(el)).not.toEqual(before);
+    for (let i = 1; i < VIEWS.length; i += 1) button("Back").click();
+    one("[role=status]").textContent = "";
+    expect(plain(el)).toEqual(before);
+  });
+
+  it("shows the same however a step is reached", () => {
+    const shown = ({ one }: Mounted) => one(".gradviz-viewport > svg");
+    const straight = mount({ step: 7 });
+    const round = mount({ step: 11 });
+    for (const step of [0, 9, 3, 7]) round.model.set("step", step);
+    expect(plain(shown(round))).toEqual(plain(shown(straight)));
+  });
+
+  it("changes what an element says and leaves the element where it is", () => {
+    const { model, one } = mount({ step: 3 });
+    const card = one<SVGGElement>("[data-id=n0]");
+    card.focus();
+    model.set("step", 7);
+    expect(one("[data-id=n0]")).toBe(card);
+    expect(card.textContent).toContain("freed");
+    expect(card.classList).toContain("gv-freed");
+    expect(document.activeElement).toBe(card);
+  });
+
+  it("moves the focus on when a card is no more", () => {
+    const { model, one } = mount({ step: 10 });
+    one<SVGGElement>("[data-id=n0]").focus();
+    model.set("step", 11);
+    expect((document.activeElement as SVGGElement).dataset.id).toBe("n1");
+    expect(one("[id$='gv-n0']").hasAttribute("tabindex")).toBe(false);
+  });
+
+  it("keeps a selection through steps at which the thing is not there", () => {
+    const { model, one } = mount({ step: 3, selected: "n0" });
+    expect(one(".gradviz-inspector").textContent).toContain("holds a @v0");
+    model.set("step", 11);
+    expect(one(".gradviz-inspector-title").textContent).toBe("MulBackward0");
+    expect(one(".gradviz-inspector").textContent).toContain("Not there at this step");
+    model.set("step", 7);
+    expect(one(".gradviz-inspector").textContent).toContain("freed");
+    expect(one("[data-id=n0]").classList).toContain("is-selected");
+  });
+
+  it("says one sentence per step, politely, and nothing when it opens", () => {
+    const { model, said } = mount({ step: 3 });
+    expect(said()).toBe("");
+    model.set("step", 7);
+    expect(said()).toBe("step 5 of 8: MulBackward0 sent 3 to a.");
+  });
+});
+
+describe("sub-steps", () => {
+  it("are shown by a toggle, and hiding them goes to the step they are part of", () => {
+    const { model, button, where } = mount({ step: 7 });
+    button("Sub-steps").click();
+    expect(where()).toBe("step 7 of 11 backward MulBackward0");
+    button("Back").click();
+    expect(where()).toBe("step 6 of 11 backward MulBackward0 saved tensors freed");
+    expect(model.state.step).toBe(6);
+    button("Sub-steps").click();
+    expect(model.state.step).toBe(7);
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+  });
+
+  it("have no toggle where there are none", () => {
+    const views = VIEWS.map((view) => ({ ...view, level: Math.min(view.level, 1) }));
+    const { button } = mount({ wire: { ...recording, views } });
+    expect(button("Sub-steps").hidden).toBe(true);
+  });
+
+  it("a hidden one set by Python is shown as the step it is part of", () => {
+    const { where } = mount({ step: 5 });
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+  });
+});
+
+describe("the slider", () => {
+  it("counts visible steps and says where it is", () => {
+    const { one, model } = mount({ step: 7 });
+    const slider = one<HTMLInputElement>("input[type=range]");
+    expect([slider.min, slider.max, slider.value]).toEqual(["0", "8", "5"]);
+    expect(slider.getAttribute("aria-valuetext")).toBe("step 5 of 8, backward, MulBackward0");
+    slider.value = "3";
+    slider.dispatchEvent(new Event("input"));
+    expect(model.state.step).toBe(3);
+  });
+
+  it("has a tick of its own shape for each kind of event, at the step that shows it", () => {
+    const { all } = mount({ step: 0 });
+    const ticks = all(".gradviz-ticks .gradviz-tick").map((tick) => [
+      tick.className.replace("gradviz-tick is-", ""),
+      tick.style.getPropertyValue("--at"),
+    ]);
+    expect(ticks).toEqual([
+      ["backward", "0.5"],
+      ["free", "0.625"],
+      ["accumulate", "0.75"],
+      ["accumulate", "0.875"],
+      ["stop", "0.375"],
+    ]);
+    const shapes = all(".gradviz-legend .gradviz-tick path").map((path) => path.getAttribute("d"));
+    expect(new Set(shapes).size).toBe(4);
+  });
+
+  it("draws only rare ticks where there are very many steps", () => {
+    const views = Array.from({ length: 30 }, () => VIEWS).flat();
+    const { all } = mount({ wire: { ...recording, views }, step: 0 });
+    const drawn = (where: string) => [
+      ...new Set(all(`${where} .gradviz-tick`).map((tick) => tick.className.split("is-")[1])),
+    ];
+    expect(drawn(".gradviz-ticks")).toEqual(["backward", "stop"]);
+    expect(drawn(".gradviz-legend")).toEqual(["backward", "stop"]);
+  });
+
+  it("has a bar per step for what saved tensors keep, and the words beside it", () => {
+    const { all, one, model } = mount({ step: 3 });
+    expect(all(".gradviz-strip line:not(.is-guide)")).toHaveLength(9);
+    expect(one(".gradviz-memory").textContent).toBe(
+      "saved tensors keep 8 B at most 8 B all tensors 12 B ",
+    );
+    model.set("step", 7);
+    expect(one(".gradviz-strip").getAttribute("aria-label")).toContain("keep 0 B");
+  });
+
+  it.each([
+    [0, "0 B"],
+    [9999, "9999 B"],
+    [50_000, "48.8 KiB"],
+    [3 * 1024 ** 2, "3.0 MiB"],
+    [5 * 1024 ** 3, "5.0 GiB"],
+  ])("writes sizes as Python does: %d is %s", (bytes, text) => {
+    expect(size(bytes)).toBe(text);
+  });
+});
+
+describe("keys", () => {
+  it.each([
+    [".gradviz-player button[aria-label=Forward]", "ArrowRight", 4],
+    [".gradviz-player button[aria-label=Forward]", "ArrowLeft", 2],
+    ["input[type=range]", "ArrowRight", 4],
+    ["input[type=range]", "ArrowDown", 2],
+    ["input[type=range]", "PageUp", 7],
+    [".gradviz-code button", "ArrowRight", 4],
+    [".gradviz-code button", "End", 11],
+    [".gradviz-word", "Home", 0],
+    ["[data-id=n0]", "]", 4],
+    ["[data-id=n0]", "[", 2],
+    ["[data-id=n0]", ".", 4],
+    [".gradviz-outline button", ",", 2],
+    [".gradviz-tensors button", "ArrowLeft", 2],
+  ])("%s %s goes to step %d", (selector, key, step) => {
+    const { one, model } = mount({ step: 3 });
+    const outside = vi.fn();
+    document.body.addEventListener("keydown", outside);
+    press(one(selector), key);
+    expect(model.state.step).toBe(step);
+    expect(outside).not.toHaveBeenCalled();
+    document.body.removeEventListener("keydown", outside);
+  });
+
+  it.each([
+    [".gradviz-find input", "["],
+    ["select", "ArrowRight"],
+    ["[data-id=n0]", "ArrowRight"],
+    [".gradviz-inspector", "ArrowRight"],
+  ])("%s keeps %s for itself", (selector, key) => {
+    const { one, model } = mount({ step: 3 });
+    press(one(selector), key);
+    expect(model.state.step).toBe(3);
+  });
+
+  it("step nothing on a graph that is no recording", () => {
+    const { one, model } = mount({ wire: graph });
+    press(one("[data-id=n0]"), "]");
+    expect(model.sent).toEqual([]);
+    press(one("[data-id=n0]"), "?");
+    expect(one(".gradviz-help").textContent).not.toContain("step");
+  });
+
+  it("are listed for steps too", () => {
+    const { one } = mount();
+    press(one("[data-id=n1], .gradviz-word, button"), "?");
+    expect(one(".gradviz-help").textContent).toContain("[ ] or , .");
+  });
+
+  it("keeps JupyterLab's shortcuts off everything that takes focus", () => {
+    const { el } = mount({ step: 3 });
+    for (const stop of el.querySelectorAll("button, input, select, summary, [tabindex]")) {
+      expect(stop.getAttribute("data-lm-suppress-shortcuts"), stop.outerHTML).toBe("true");
+    }
+  });
+
+  it("up and down walk the lines of code, which are one tab stop", () => {
+    const { all, one } = mount({ step: 3 });
+    const stop = one('.gradviz-code [tabindex="0"]');
+    expect(stop.dataset.line).toBe("line:0:3");
+    stop.focus();
+    press(stop, "ArrowUp");
+    expect((document.activeElement as HTMLElement).dataset.line).toBe("line:0:2");
+    expect(all('.gradviz-code [tabindex="0"]')).toHaveLength(1);
+  });
+});
+
+describe("the code", () => {
+  it("says beside the lines which has run and which is next", () => {
+    const { one, model } = mount({ step: 2 });
+    const line = (n: number) => one(`[data-line="line:0:${n}"]`);
+    expect(line(2).querySelector(".gradviz-chip")?.textContent).toBe("just ran");
+    expect(line(2).getAttribute("aria-current")).toBe("step");
+    expect(line(3).querySelector(".gradviz-chip")?.textContent).toBe("next");
+    model.set("step", 7);
+    expect(line(4).querySelector(".gradviz-chip")?.textContent).toBe("running");
+    expect(line(2).hasAttribute("aria-current")).toBe(false);
+  });
+
+  it("leads to the step at which a line has run", () => {
+    const { one, model } = mount({ step: 0 });
+    one('[data-line="line:0:4"]').click();
+    expect(model.state.step).toBe(11);
+  });
+
+  it("goes from one run of a line to the next, and round", () => {
+    const views = [...VIEWS, ...VIEWS.slice(1)];
+    const { one, model } = mount({ wire: { ...recording, views }, step: 0 });
+    const visited = [0, 1, 2].map(() => {
+      one('[data-line="line:0:2"]').click();
+      return model.state.step;
+    });
+    expect(visited).toEqual([2, 13, 2]);
+  });
+
+  it.each([
+    'x = f"a {b}" + \'c\' * 2.5e3  # a "comment"',
+    "for i in range(3): print(i)",
+    "",
+    'broken = "never closed',
+    "    lambda: None",
+  ])("is the source and nothing else: %s", (line) => {
+    const tokens = tokensOf(line);
+    expect(tokens.map(({ text }) => text).join("")).toBe(line);
+  });
+
+  it("tells kinds of words apart", () => {
+    const kinds = tokensOf("for i in f(2, 'in'):  # in").filter(({ kind }) => kind);
+    expect(kinds.map(({ kind, text }) => [kind, text])).toEqual([
+      ["keyword", "for"],
+      ["keyword", "in"],
+      ["call", "f"],
+      ["number", "2"],
+      ["string", "'in'"],
+      ["comment", "# in"],
+    ]);
+  });
+});
+
+describe("brushing", () => {
+  it.each([
+    ['[data-line="line:0:3"]', ["line:0:3", "n0", "n0", "n0", "t2"]],
+    [".gradviz-viewport [data-id=n1]", ["line:0:1", "n1", "n1", "t0", "t0"]],
+    ['.gradviz-word[data-word="t0"]', ["line:0:1", "n1", "n1", "t0", "t0"]],
+  ])("%s lights the same everywhere", (selector, ids) => {
+    const mounted = mount({ step: 3 });
+    hover(mounted.one(selector));
+    expect(lit(mounted).sort()).toEqual(ids);
+  });
+
+  it("works from a row of the tensors by focus", () => {
+    const mounted = mount({ step: 3 });
+    const row = mounted.one(".gradviz-tensors tr[data-row=t1]");
+    row.dispatchEvent(new MouseEvent("pointerenter"));
+    expect(lit(mounted).sort()).toEqual(["line:0:2", "n2", "n2", "t1"]);
+    row.dispatchEvent(new MouseEvent("pointerleave"));
+    expect(lit(mounted)).toEqual([]);
+  });
+
+  it("a word selects what it speaks of, a line in it leads there", () => {
+    const { one, model } = mount({ step: 3 });
+    one('.gradviz-word[data-word="n0"]').click();
+    expect(model.state.selected).toBe("n0");
+    one('.gradviz-word[data-word="t0"]').click();
+    expect(model.state.selected).toBe("n1");
+    model.set("step", 11);
+    one('.gradviz-word[data-word="line:0:4"]').click();
+    expect(model.state.step).toBe(11);
+  });
+
+  it("the focus stays with the same word through a step", () => {
+    const { one, model } = mount({ step: 5, detail: true });
+    one('.gradviz-word[data-word="n0"]').focus();
+    model.set("step", 6);
+    expect(document.activeElement).toBe(one('.gradviz-word[data-word="n0"]'));
+    model.set("step", 0);
+    expect(document.activeElement).toBe(one(".gradviz-caption"));
+  });
+});
+
+describe("the tensors", () => {
+  it("are a table with what is new marked in words", () => {
+    const { all, one, model } = mount({ step: 2 });
+    const cells = (id: string) =>
+      all(`.gradviz-tensors [data-row=${id}] > *`).map((cell) => cell.textContent);
+    expect(cells("t1")).toEqual(["bnew", "True", "True", "False", "0", "None"]);
+    expect(cells("t0")).toEqual(["a", "True", "True", "False", "0", "None"]);
+    model.set("step", 9);
+    expect(cells("t0").at(-1)).toBe("3was None");
+    expect(all(".gradviz-tensors .is-changed")).toHaveLength(1);
+    model.set("step", 10);
+    expect(cells("t0").at(-1)).toBe("3");
+    expect(one(".gradviz-tensors caption").textContent).toBe("Tensors at step 7 of 8");
+  });
+
+  it("mark a change at the sub-step that made it when sub-steps are shown", () => {
+    const { all } = mount({ step: 9, detail: true });
+    expect(all(".gradviz-tensors .is-changed")).toHaveLength(0);
+  });
+
+  it("select a leaf's node, for Python knows the card by that", () => {
+    const { model, one } = mount({ step: 3 });
+    one(".gradviz-tensors [data-row=t1] button").click();
+    expect(model.state.selected).toBe("n2");
+    expect(one(".gradviz-tensors tr.is-selected").dataset.row).toBe("t1");
+    one(".gradviz-tensors [data-row=t2] button").click();
+    expect(model.state.selected).toBe("");
+  });
+
+  it("keep the focus on a row through a step", () => {
+    const { one, model } = mount({ step: 3 });
+    one(".gradviz-tensors [data-row=t0] button").focus();
+    model.set("step", 9);
+    expect((document.activeElement as HTMLElement).dataset.row).toBe("t0");
+  });
+});
+
+describe("the outline", () => {
+  it("is that of the step", () => {
+    const { all, model } = mount({ step: 1 });
+    const names = () => all(".gradviz-outline tbody button").map((row) => row.textContent);
+    expect(names()).toEqual(["n1"]);
+    model.set("step", 3);
+    expect(names()).toEqual(["n0", "n1", "n2"]);
+  });
+});
+
+describe("an error", () => {
+  const views = [...VIEWS.slice(0, 6), { ...VIEWS[11], kind: "error", tick: "error", at: {} }];
+
+  it("is one button away", () => {
+    const { button, model, one } = mount({ wire: { ...recording, views }, step: 0 });
+    button("Jump to error").click();
+    expect(model.state.step).toBe(6);
+    expect(one(".gradviz-where").textContent).toContain("line 4 error");
+    expect(one('[data-line="line:0:4"] .gradviz-chip').textContent).toBe("raised");
+    expect(button("Jump to error").getAttribute("aria-disabled")).toBe("true");
+  });
+
+  it("has no button where none was raised", () => {
+    expect(mount().button("Jump to error").hidden).toBe(true);
+  });
+});
+
+describe("playing", () => {
+  it("is off at first, goes a step a second, and ends at the last", () => {
+    vi.useFakeTimers();
+    const { button, model, said } = mount({ step: 7, speed: 2 });
+    vi.advanceTimersByTime(5000);
+    expect(model.state.step).toBe(7);
+    button("Play").click();
+    vi.advanceTimersByTime(500);
+    expect(model.state.step).toBe(9);
+    vi.advanceTimersByTime(5000);
+    expect(model.state.step).toBe(11);
+    expect(button("Play")).not.toBeNull();
+    expect(said()).toBe("step 8 of 8: line 4 has run; out is gone.");
+  });
+
+  it("stops when somebody steps, and begins again after the end", () => {
+    vi.useFakeTimers();
+    const { button, model } = mount({ step: 11 });
+    button("Play").click();
+    expect(model.state.step).toBe(0);
+    vi.advanceTimersByTime(1000);
+    button("Forward").click();
+    vi.advanceTimersByTime(5000);
+    expect(model.state.step).toBe(2);
+  });
+
+  it("never starts where the system asks for no motion, and says why", () => {
+    vi.useFakeTimers();
+    still = true;
+    const { button, model, one, said } = mount({ step: 1 });
+    expect(button("Play").getAttribute("aria-disabled")).toBe("true");
+    button("Play").click();
+    vi.advanceTimersByTime(5000);
+    expect(model.state.step).toBe(1);
+    expect(said()).toContain("reduced motion");
+    expect(one(".gradviz-tooltip").textContent).toContain("reduced motion");
+    press(one("input[type=range]"), " ");
+    expect(model.state.step).toBe(2);
+  });
+
+  it("leaves no timer behind when the view goes away", () => {
+    vi.useFakeTimers();
+    const { button, end, model } = mount({ step: 0 });
+    button("Play").click();
+    end();
+    vi.advanceTimersByTime(5000);
+    expect(model.state.step).toBe(0);
+    expect(model.listenerCount).toBe(0);
+  });
+});
+
+describe("one widget", () => {
+  it("shows a graph after a recording and a recording after a graph", () => {
+    const { model, one } = mount({ wire: graph });
+    expect(one(".gradviz-player").hidden).toBe(true);
+    model.set("wire", recording);
+    expect(one(".gradviz-player").hidden).toBe(false);
+    expect(one(".gradviz-root").classList).toContain("has-steps");
+    model.set("step", 7);
+    model.set("wire", graph);
+    expect(one(".gradviz-player").hidden).toBe(true);
+    expect(one(".gradviz-inspector").textContent).toContain("5 nodes, 2 leaves");
+    expect(one(".gradviz-root").classList).not.toContain("has-steps");
+  });
+
+  it("takes another recording that has fewer steps", () => {
+    const { model, one } = mount({ step: 11 });
+    model.set("wire", { ...recording, views: VIEWS.slice(0, 3) });
+    expect(one(".gradviz-where").textContent).toBe("step 2 of 2 line 2");
+  });
+
+  it("shows hostile words as words", () => {
+    const evil = '"><img src=x onerror=alert(1)>';
+    const views = VIEWS.map((view) => ({
+      ...view,
+      caption: [evil, { id: evil, text: evil }],
+      sentence: evil,
+      summary: evil,
+      tensors: { t0: [evil, evil, evil, evil, evil, evil] },
+      rows: { n0: [evil, evil, evil] },
+    }));
+    const codes = [{ name: evil, first: 1, lines: [evil] }];
+    const elements = {
+      ...recording.elements,
+      "gv-n0": ["", '<g id="gv-n0"><script>alert(1)</script><g onclick="alert(1)"/></g>'],
+    };
+    const { el, model } = mount({ wire: { ...recording, views, codes, elements }, step: 0 });
+    model.set("step", 3);
+    expect(el.querySelector("img, script, [onclick]")).toBeNull();
+    expect(el.textContent).toContain(evil);
+  });
+});
