@@ -19,7 +19,10 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 \
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
   process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null && echo there)
 # What goes on to pytest and to JupyterLab, which wants to be told when root starts it.
+# WORKERS processes share the tests file by file; 0 runs them in pytest's own process.
 PYTEST_ARGS ?=
+WORKERS ?= logical
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -63,15 +66,15 @@ test: env node-if-there test-python test-lessons  ## run every test this machine
 
 .PHONY: test-python
 test-python: env
-	$(RUN) pytest -rs --durations=10 $(PYTEST_ARGS)
+	$(RUN) pytest -rs --durations=10 $(SHARED) $(PYTEST_ARGS)
 
 .PHONY: test-lessons
 test-lessons: env
-	$(RUN) pytest -rs $(NBVAL) $(LESSONS)
+	$(RUN) pytest -rs $(SHARED) $(NBVAL) $(LESSONS)
 
 .PHONY: test-exhaustive
-test-exhaustive: env  ## torch's whole operator database and the deepest graphs (minutes)
-	$(RUN) pytest -rs -m "opdb_all or deepest" tests/truth tests/capture
+test-exhaustive: env  ## torch's whole operator database, the deepest graphs, lessons built again (minutes)
+	$(RUN) pytest -rs -m "opdb_all or deepest or lessons_again" tests/truth tests/capture tests/lessons
 
 .PHONY: check
 check: env node-if-there  ## lint and check types, Python and TypeScript

@@ -1,12 +1,18 @@
-"""What all tests share: how doctests run, and the flag that rewrites golden files."""
+"""What all tests share: how doctests run, torch's threads, the flag that rewrites golden files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Where pytest-xdist shares the tests, torch in each worker, and in what it starts, has its part of
+# the cores. torch reads this when it is imported, which is later.
+if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -37,6 +37,40 @@ async ([source, name, state]) => {
 """
 
 
+_FAULTS = """
+() => {
+  const box = (element) => element.getBoundingClientRect();
+  const before = (one, other) => one <= other + 1;
+  const holds = (a, b) =>
+    before(a.left, b.left) && before(b.right, a.right) &&
+    before(a.top, b.top) && before(b.bottom, a.bottom);
+  const apart = (a, b) =>
+    before(a.right, b.left) || before(b.right, a.left) ||
+    before(a.bottom, b.top) || before(b.bottom, a.top);
+  const all = (within, selector) =>
+    [...within.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth) found.push("wider than the window");
+  const cards = all(document, ".gradviz-viewport :is(.gv-node, .gv-tensor)");
+  for (const card of cards) {
+    const rects = all(card, "rect").map(box);
+    for (const text of all(card, "text"))
+      if (!rects.some((rect) => holds(rect, box(text))))
+        found.push(`${card.dataset.id}: "${text.textContent}" stands outside`);
+  }
+  cards.forEach((card, place) => {
+    for (const other of cards.slice(place + 1))
+      if (!apart(box(card.querySelector("rect")), box(other.querySelector("rect"))))
+        found.push(`${card.dataset.id} covers ${other.dataset.id}`);
+  });
+  for (const element of all(document, ".gradviz-root :is(button, summary, dt, dd, th, td)"))
+    if (element.clientWidth && !before(element.scrollWidth, element.clientWidth))
+      found.push(`"${element.textContent}" is cut`);
+  return found;
+}
+"""
+
+
 class Widget:
     """One mounted widget: its element and its model."""
 
@@ -109,6 +143,12 @@ class Bare:
         if wait:
             self.page.wait_for_selector(f"#{name} .gradviz-root[data-ready=true]")
         return widget
+
+
+def picture_faults(page: Page) -> list[str]:
+    """What a reader could not read: words outside of their card or cut, cards over cards."""
+    found: list[str] = page.evaluate(_FAULTS)
+    return found
 
 
 def axe_violations(page: Page, within: str) -> list[str]:

@@ -9,7 +9,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import FloatRect, expect
 
-from tests.browser.bare import Bare, Widget, axe_violations
+from tests.browser.bare import Bare, Widget, axe_violations, picture_faults
 from tests.browser.conftest import Shoot
 
 pytestmark = pytest.mark.browser
@@ -444,23 +444,48 @@ def test_forced_colours_leave_marks_visible(bare: Bare, wire: Any, shoot: Shoot)
     shoot("bare-forced-colours")
 
 
-def test_pictures_of_it_are_kept(bare: Bare, wire: Any, shoot: Shoot) -> None:
+@pytest.mark.parametrize(("theme", "background"), [("light", "#fff"), ("dark", "#111")])
+def test_nothing_is_cut_or_covered(
+    bare: Bare, wire: Any, shoot: Shoot, theme: str, background: str
+) -> None:
     page = bare.page
-    widget = bare.mount(wire)
-    for theme, background in (("light", "#fff"), ("dark", "#111")):
-        page.evaluate("(colour) => { document.body.style.background = colour; }", background)
-        widget.set("theme", theme)
-        widget.set("selected", "")
-        shoot(f"bare-{theme}")
-        widget.set("selected", "n2")
-        shoot(f"bare-{theme}-selected")
-        widget.root.get_by_role("tab", name="Outline").click()
-        shoot(f"bare-{theme}-outline")
-        widget.root.get_by_role("tab", name="Graph").click()
+    page.evaluate("(colour) => { document.body.style.background = colour; }", background)
+    widget = bare.mount(wire, theme=theme)
+
+    def look(name: str) -> None:
+        shoot(f"bare-{theme}{name}")
+        assert picture_faults(page) == []
+
+    look("")
+    widget.set("selected", "n2")
+    look("-selected")
+    widget.root.get_by_role("tab", name="Outline").click()
+    look("-outline")
+    widget.root.get_by_role("tab", name="Graph").click()
     page.set_viewport_size({"width": 1200, "height": 800})
-    widget.set("theme", "light")
-    page.evaluate("() => { document.body.style.background = '#fff'; }")
     widget.root.get_by_label("Find in the graph").fill("backward")
-    shoot("bare-1200-find")
+    look("-find")
     widget.button("Keys").click()
-    shoot("bare-1200-keys")
+    look("-keys")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("n1.querySelector('text').textContent += ' and much more than there is room for'", "n1: "),
+        (
+            "n1.querySelector('rect').replaceWith(n2.querySelector('rect').cloneNode())",
+            "n1 covers n2",
+        ),
+        ("document.body.style.width = '2000px'", "wider than the window"),
+        ("one.querySelector('[role=tab]').style = 'width: 9px; overflow: hidden'", "is cut"),
+    ],
+)
+def test_what_is_cut_or_covered_is_found(bare: Bare, wire: Any, change: str, fault: str) -> None:
+    bare.mount(wire)
+    bare.page.evaluate(
+        "(change) => { const [n1, n2] = ['n1', 'n2'].map((id) => document.querySelector("
+        "`.gradviz-viewport [data-id=${id}]`)); new Function('n1', 'n2', change)(n1, n2); }",
+        change,
+    )
+    assert any(fault in found for found in picture_faults(bare.page))

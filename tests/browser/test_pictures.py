@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 import gradviz
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.options import DrawOptions
-from tests.browser.bare import Bare, axe_violations
+from tests.browser.bare import Bare, axe_violations, picture_faults
 from tests.browser.conftest import Shoot
 from tests.programs import named
 
@@ -50,6 +50,7 @@ def test_every_item_has_a_card_and_every_row_an_item(bare: Bare, name: str, shoo
     items = {item["id"] for item in sent["items"]}
     assert {row["id"] for row in sent["outline"]["rows"]} <= items
     shoot(f"picture-{name}")
+    assert picture_faults(bare.page) == []
     widget.set("selected", sent["items"][-1]["id"])
     details = widget.root.get_by_role("group", name="Details", exact=True)
     expect(details).to_contain_text(sent["items"][-1]["label"])

@@ -125,7 +125,7 @@ def trace_of(error: BaseException) -> Any:
 @contextmanager
 def without_collections() -> Iterator[None]:
     """What is not freed at once must not be hidden by a collection at random."""
-    gc.collect()
+    gc.collect(1)  # what the test before has left; all of torch takes a quarter of a second
     gc.disable()
     try:
         yield

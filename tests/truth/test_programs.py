@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import torch
 
 import gradviz
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
@@ -29,8 +31,39 @@ def snapshot(built: Built) -> gradviz.Graph:
     return gradviz.snapshot(*built.outputs, names=built.names)
 
 
+@dataclass(frozen=True)
+class Observed:
+    """A program, built twice: once to be looked at, and once to run backward."""
+
+    program: Program
+    first: Built
+    graph: gradviz.Graph
+    """Of the first."""
+    again: gradviz.Graph
+    """Of the first, once more."""
+    second: Built
+    before: gradviz.Graph
+    """Of the second before it ran backward."""
+    after: gradviz.Graph
+    """Of the second after it ran backward."""
+
+
+@pytest.fixture(scope="module", params=PROGRAMS, ids=str)
+def observed(request: pytest.FixtureRequest) -> Observed:
+    """What all tests look at and none changes."""
+    program: Program = request.param
+    first, second = program.build(), program.build()
+    graph, again, before = snapshot(first), snapshot(first), snapshot(second)
+    if program.backward == "raises":
+        with pytest.raises(RuntimeError):
+            run_backward(second)
+    else:
+        run_backward(second)
+    return Observed(program, first, graph, again, second, before, snapshot(second))
+
+
 def noted(program: Program, graph: gradviz.Graph) -> dict[str, dict[str, Note | None]] | None:
-    """What a second run of the program saved, by the ids of the first one's graph."""
+    """What another run of the program saved, by the ids of the first one's graph."""
     if program.name in NOT_RUN_TWICE:
         return None
     with noting_saves():
@@ -39,45 +72,30 @@ def noted(program: Program, graph: gradviz.Graph) -> dict[str, dict[str, Note | 
     return {node_id: notes_of(node) for node_id, node in live.items()}
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_a_snapshot_says_what_torch_says(program: Program) -> None:
-    built = program.build()
-    graph = snapshot(built)
-    check(graph, built.outputs, built.names, noted(program, graph))
+def test_a_snapshot_says_what_torch_says(observed: Observed) -> None:
+    graph, built = observed.graph, observed.first
+    check(graph, built.outputs, built.names, noted(observed.program, graph))
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_a_snapshot_after_backward_says_what_torch_says(program: Program) -> None:
-    built = program.build()
-    before = snapshot(built)
-    if program.backward == "raises":
-        with pytest.raises(RuntimeError):
-            run_backward(built)
-    else:
-        run_backward(built)
-    graph = snapshot(built)
+def test_a_snapshot_after_backward_says_what_torch_says(observed: Observed) -> None:
+    graph, built = observed.after, observed.second
     check(graph, built.outputs, built.names)
-    assert structure(graph) == structure(before)
-    if program.backward == "runs":
+    assert structure(graph) == structure(observed.before)
+    if observed.program.backward == "runs":
         assert not {"held", "modified"} & {s.state for n in graph.nodes for s in n.saved}
+
+
+def test_the_same_program_gives_the_same_graph(observed: Observed) -> None:
+    assert observed.graph == observed.again
+    assert observed.graph.to_json() == observed.before.to_json()
+
+
+def test_a_graph_survives_json(observed: Observed) -> None:
+    assert gradviz.Graph.from_json(observed.graph.to_json()) == observed.graph
 
 
 def structure(graph: gradviz.Graph) -> Any:
     return [(n.id, n.name, n.next_functions, n.output_shapes, n.variable) for n in graph.nodes]
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_the_same_program_gives_the_same_graph(program: Program) -> None:
-    first, second = program.build(), program.build()
-    graph = snapshot(first)
-    assert graph == snapshot(first)
-    assert graph.to_json() == snapshot(second).to_json()
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_a_graph_survives_json(program: Program) -> None:
-    graph = snapshot(program.build())
-    assert gradviz.Graph.from_json(graph.to_json()) == graph
 
 
 # What a person who knows torch would write down, without asking torch's getters.
@@ -154,3 +172,16 @@ def test_what_a_checkpoint_keeps_is_packed() -> None:
 def test_hooks_have_names(name: str, tensor: str, hooks: list[tuple[str, str]]) -> None:
     graph = snapshot(named(name).build())
     assert [(h.kind, h.name) for h in graph.tensor(tensor).hooks] == hooks
+
+
+def test_a_node_has_the_hooks_of_all_its_outputs() -> None:
+    x = torch.ones(2, requires_grad=True)
+    one, other = x.unbind()
+    one.register_hook(abs)
+    other.register_hook(abs)
+    graph = gradviz.snapshot(one + other, names={"one": one, "other": other})
+    assert [(node.name, len(node.hooks)) for node in graph.nodes] == [
+        ("AddBackward0", 0),
+        ("UnbindBackward0", 2),
+        ("AccumulateGrad", 0),
+    ]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import gradviz
 from gradviz import Graph, Node, SavedTensor, TensorInfo
+from gradviz.model.events import Accumulated, Freed, HookChanged, HookFired, NodeRan
 
 PROGRAMS = {
     "products": """
@@ -316,6 +317,30 @@ def test_every_named_tensor_has_at_every_line_the_flags_it_has_there(name: str) 
             if t.name in expected
         }
         assert found == expected, line
+
+
+STEP_OF = {
+    NodeRan: ("node",),
+    Accumulated: ("accumulate", "saved"),
+    Freed: ("freed",),
+    HookFired: ("hook",),
+}
+"""What happens inside of backward, and the steps that are about it; a gradient that a tensor
+retains is told before its node runs."""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_happens_inside_of_backward_has_a_step_of_its_own(name: str) -> None:
+    for facts in recorded(name).facts:
+        told = [event for event in facts.events if type(event) in STEP_OF]
+        assert len(told) < 2
+        assert all(facts.kind in STEP_OF[type(event)] for event in told)
+
+
+def test_hooks_are_told_when_they_come_and_when_they_go() -> None:
+    events = [event for facts in recorded("flags and hooks").facts for event in facts.events]
+    told = [(e.hook.name, e.registered) for e in events if isinstance(e, HookChanged)]
+    assert told == [("print", True), ("abs", True), ("abs", False)]
 
 
 # --- the comparison sees faults -------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 
 from gradviz.model import Graph
 from gradviz.view.documents.graph import LARGE, graph_document, graph_json, legend
+from tests.view.documents import stored
 from tests.view.graphs import HOSTILE, chain, every_mark, named, product_and_sum
 
 GRAPHS = {
@@ -18,8 +19,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], None]) -> None:
-    text = json.dumps(graph_document(GRAPHS[name]), indent=1, ensure_ascii=False)
-    check_golden(f"wire/{name}.json", text + "\n")
+    check_golden(f"wire/{name}.json", stored(graph_document(GRAPHS[name])))
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), chain(420)], ids=[*GRAPHS, "chain of 420"])

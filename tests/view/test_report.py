@@ -17,6 +17,7 @@ from gradviz.model.report import Column, Table
 from gradviz.view.documents.report import report_document
 from gradviz.view.export.report_json import report_json
 from gradviz.view.widgets.report import ReportWidget
+from tests.view.documents import stored
 from tests.view.graphs import HOSTILE, chain
 from tests.view.reports import BITS, FIGURE, MadeUp, hostile, many
 
@@ -31,7 +32,7 @@ def bundle_of(report: ReportWidget) -> dict[str, Any]:
 
 def test_wire_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
     wire = report_document(MadeUp(), figures=(("Icicle", FIGURE),))
-    check_golden("report/made_up.json", json.dumps(wire, indent=1, ensure_ascii=False) + "\n")
+    check_golden("report/made_up.json", stored(wire))
 
 
 def test_a_report_is_its_findings_and_the_rows_of_their_first_table() -> None:

@@ -47,8 +47,8 @@ def graph_document(
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
-        The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the graph as
-        :meth:`Graph.to_json` writes it, is only there when the document stays small.
+        The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the
+        graph as :meth:`Graph.to_json` writes it, is only there when the document stays small.
 
     Examples:
         >>> from gradviz.model import Graph, Node

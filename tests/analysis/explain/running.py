@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz.model.explanation import Cure, Explanation
+from gradviz.model.sentence import Sentence
 
 _MARKS = ("culprit", "saved", "noticed")
 _HEAD = ("def program():", "    with block() as found:")
@@ -74,6 +75,14 @@ def explained(text: str, record: bool = True) -> Explanation:
     found = run(unmarked(text), lambda: gradviz.expect_error(record=record))["found"]
     assert isinstance(found, Explanation)
     return found
+
+
+def sentences(explanation: Explanation) -> list[Sentence]:
+    """Everything that an explanation says."""
+    causes = [cause.what for cause in explanation.causes]
+    cures = [one.does for cure in explanation.cures for one in (cure, *cure.also)]
+    told = (explanation.what, explanation.why, *explanation.unknown, *explanation.already)
+    return [*told, *causes, *cures]
 
 
 @contextlib.contextmanager

@@ -23,11 +23,22 @@ from gradviz.capture.recorder import step_writer
 from gradviz.model import Recording
 from gradviz.model.events import Raised
 from gradviz.model.explanation import Explanation
-from tests.analysis.explain.running import anomaly, cured, explained, is_right, line_of, run
+from gradviz.model.sentence import Sentence
+from tests.analysis.explain.running import (
+    anomaly,
+    cured,
+    explained,
+    is_right,
+    line_of,
+    run,
+    sentences,
+)
 from tests.analysis.explain.scenarios import ALL, WRITTEN, Scenario, named
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 EVERY = pytest.mark.parametrize("scenario", ALL, ids=str)
+ONE_OF_A_KIND = list({(s.kind, s.raised, s.node is None, s.inside): s for s in ALL[::-1]}.values())
+"""The first program of each kind: with a node and without, in code of the user's or not."""
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
@@ -77,6 +88,28 @@ def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
     assert found.raised == scenario.raised or device != "cpu"
     said = str(found)
     assert all(words in said.replace("\n    ", " ") for words in scenario.words)
+
+
+@EVERY
+def test_what_a_sentence_names_is_what_its_text_says(scenario: Scenario, device: str) -> None:
+    skip_elsewhere(scenario, device)
+    found = recorded(scenario, device)
+    assert found.recording is not None and found.step is not None
+    history, step = found.recording.history, found.step
+    for sentence in sentences(found):
+        assert isinstance(sentence, Sentence)
+        for term in sentence.terms:
+            if term.id.startswith("line:"):
+                _, place, line = term.id.split(":")
+                assert term.text == f"line {line}"
+                assert found.recording.codes[int(place)].has(int(line))
+            elif term.id[0] == "t":
+                names = {row.name for row in history.tensor_rows(term.id, step)}
+                assert term.text in names | {term.id}
+            else:
+                node = history.node(term.id, step)
+                assert node is not None
+                assert term.text in (node.name, node.name.removesuffix("Backward"))
 
 
 def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
@@ -129,7 +162,7 @@ def test_every_cure_works_and_gives_the_right_gradient(scenario: Scenario, devic
             assert is_right(variables, left, right), (cure, left, variables.get(left))
 
 
-@EVERY
+@pytest.mark.parametrize("scenario", ONE_OF_A_KIND, ids=str)
 def test_anomaly_mode_changes_nothing_that_is_said(scenario: Scenario, device: str) -> None:
     skip_elsewhere(scenario, device)
     plain = recorded(scenario, device)
@@ -373,7 +406,7 @@ with gradviz.expect_error() as found:
         assert found.cures == ()
 
 
-@pytest.mark.parametrize("scenario", [s for s in ALL if s.node], ids=str)
+@pytest.mark.parametrize("scenario", [s for s in ONE_OF_A_KIND if s.node], ids=str)
 def test_the_node_is_found_where_the_recorder_could_not_tell_it(
     scenario: Scenario, device: str
 ) -> None:

@@ -13,6 +13,7 @@ import torch
 from gradviz.capture.recorder import step_writer
 from gradviz.capture.recorder.observers import call_events
 from gradviz.model.explanation import CodeLine, Explanation
+from tests.analysis.explain.running import sentences
 from tests.analysis.explain.silent_innocents import INNOCENTS, Innocent
 from tests.analysis.explain.silent_running import FIRST, cured, run_plain, run_recorded
 from tests.analysis.explain.silent_scenarios import SCENARIOS, Scenario
@@ -67,6 +68,14 @@ def test_the_fault_is_told_once_with_its_line(scenario: Scenario, device: str) -
         assert told(culprit) == (line_of(scenario, scenario.culprit), scenario.culprit)
     else:
         assert culprit is None
+
+
+@every_scenario
+def test_its_sentences_name_what_they_speak_of(scenario: Scenario, device: str) -> None:
+    (found,) = explained(scenario, device)
+    names = {term.text for text in sentences(found) for term in text.terms}
+    assert names
+    assert set(found.variables[:1]) <= names
 
 
 @every_scenario

@@ -1,0 +1,24 @@
+"""Documents for the browser as golden files keep them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def stored(wire: dict[str, Any], with_drawing: bool = False) -> str:
+    """A document as text.
+
+    What is drawn is tested where it is drawn: a line that moves there is nothing that changes
+    items, rows or captions.
+
+    Args:
+        wire: The document.
+        with_drawing: Whether its SVG is kept. Else empty strings stand in its place, of a
+            recording as many as an element has looks.
+    """
+    if not with_drawing:
+        wire = {**wire, "svg": ""}
+        if "elements" in wire:
+            wire["elements"] = {key: [""] * len(looks) for key, looks in wire["elements"].items()}
+    return json.dumps(wire, indent=1, ensure_ascii=False) + "\n"
