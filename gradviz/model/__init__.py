@@ -20,7 +20,7 @@ from gradviz.model.errors import (
     UnknownNodeError,
     UnsupportedTorchError,
 )
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Memory
 from gradviz.model.recording import Recording, Step
@@ -31,10 +31,10 @@ __all__ = [
     "Cause",
     "CodeLine",
     "Comparison",
-    "Cure",
     "Difference",
     "Edge",
     "Explanation",
+    "Fix",
     "GradvizError",
     "Graph",
     "GraphBusyError",

@@ -92,7 +92,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Cure:
+class Fix:
     """A change to the code after which it works."""
 
     does: Sentence
@@ -103,7 +103,7 @@ class Cure:
     """Where: in place of the line ``line``, before it, after it, or where ``does`` says."""
     line: int | None = None
     """The line it is about."""
-    also: tuple[Cure, ...] = ()
+    also: tuple[Fix, ...] = ()
     """Other changes that belong to it; with an empty ``code`` a line is taken out."""
 
 
@@ -142,7 +142,7 @@ class Explanation(Printed):
     """Line at which torch noticed; for a silent one the line at which it does its harm."""
     already: tuple[Sentence, ...] = ()
     """What had been changed before it was raised: ``"d.grad was None and is [1.0]"``."""
-    cures: tuple[Cure, ...] = ()
+    fixes: tuple[Fix, ...] = ()
     """One or two changes that are known to work."""
     unknown: tuple[Sentence, ...] = ()
     """What is not known, and what would tell it."""

@@ -307,7 +307,7 @@ print("Torch's answer:")
 # **Watch** backward. `WhereBackward0` sends 0 to the side that was not chosen, and `SqrtBackward0`
 # makes a nan of it.
 #
-# The cure is to keep the dangerous number away from the function, not from the result:
+# The fix is to keep the dangerous number away from the function, not from the result:
 
 # %% branch-safe claims=["E21"]
 x = torch.tensor([4.0, 0.0], device=device, requires_grad=True)

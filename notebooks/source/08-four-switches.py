@@ -809,7 +809,7 @@ error
 
 # %% repair-card-watch [markdown]
 # **Read** the card. The culprit is the line that made `features`; torch could refuse only where
-# somebody wanted to keep them. Two cures are offered. Which of them copies numbers, and which
+# somebody wanted to keep them. Two fixes are offered. Which of them copies numbers, and which
 # does not?
 
 # %% repair-show tags=["hide-output"] claims=["D37"]

@@ -663,7 +663,7 @@ error
 
 # %% repair-card-watch [markdown]
 # **Read** the card. torch raises at the end; the culprit stands two lines above. Both lines have to
-# change, and the cure shows both.
+# change, and the fix shows both.
 
 # %% repair-show tags=["hide-output"] claims=["X15"]
 print("Torch's answer:")

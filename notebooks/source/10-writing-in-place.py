@@ -731,7 +731,7 @@ gradviz.show(error)
 
 # %% repair-ask [markdown]
 # **Your turn.** Change the plan in the first line, so that the generator gets its gradient from the
-# discriminator as it is *after* its step. (`retain_graph=True` is not the cure. It is what turned
+# discriminator as it is *after* its step. (`retain_graph=True` is not the fix. It is what turned
 # one error into another.)
 
 # %% repair-try

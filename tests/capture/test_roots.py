@@ -30,7 +30,7 @@ x = torch.ones(3, requires_grad=True)
         (x > 0, gradviz.NoGraphError, "tensor of bool"),
     ],
 )
-def test_bad_outputs_are_refused_with_a_reason_and_a_cure(
+def test_bad_outputs_are_refused_with_a_reason_and_a_fix(
     output: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as caught:

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from gradviz.model import Recording
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.highlights import Highlight
 from gradviz.model.sentence import Sentence, Term, say
 from tests.view.recordings import product
@@ -38,14 +38,14 @@ FREED = Explanation(
     ),
     noticed=CodeLine(7, "out2.backward()", "cell", 25),
     already=(say("{}.grad was 1.0 and is 2.0", Term("t2", "c")),),
-    cures=(
-        Cure(say("keeps what was saved"), "out2.backward(retain_graph=True)", "instead", 6),
-        Cure(
+    fixes=(
+        Fix(say("keeps what was saved"), "out2.backward(retain_graph=True)", "instead", 6),
+        Fix(
             say("goes through a fresh graph"),
             "out1 = a * b\nout2 = out1 + c",
             "before",
             7,
-            (Cure(Sentence(), "", "instead", 6),),
+            (Fix(Sentence(), "", "instead", 6),),
         ),
     ),
     unknown=(Sentence("whether one backward was meant"),),

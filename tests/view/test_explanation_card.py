@@ -50,13 +50,13 @@ def test_facts_are_a_list_of_names_and_values() -> None:
     }
 
 
-def test_cures_are_code_as_it_is_typed() -> None:
-    cures = card(FREED).findall("ol/li")
-    assert [pre.text for cure in cures for pre in cure.findall("pre")] == [
+def test_fixes_are_code_as_it_is_typed() -> None:
+    fixes = card(FREED).findall("ol/li")
+    assert [pre.text for fix in fixes for pre in fix.findall("pre")] == [
         "out2.backward(retain_graph=True)",
         "out1 = a * b\nout2 = out1 + c",
     ]
-    assert [words(place) for place in cures[1].findall("div")] == [
+    assert [words(place) for place in fixes[1].findall("div")] == [
         "before line 7:",
         "without line 6",
     ]

@@ -70,13 +70,13 @@ def test_a_card_says_all_of_it_in_words_that_lead_somewhere() -> None:
     assert fields["culprit"]["code"] == "out2.backward()"
     assert (card["culprit_line"], card["culprit_step"]) == ({"code": 0, "line": 6}, 21)
     assert card["noticed_line"] == {"code": 0, "line": 7}
-    assert card["cures"][0] == {
+    assert card["fixes"][0] == {
         "does": "keeps what was saved",
         "changes": [
             {"where": ["in place of ", line], "code": "out2.backward(retain_graph=True)"},
         ],
     }
-    assert [change["code"] for change in card["cures"][1]["changes"]] == [
+    assert [change["code"] for change in card["fixes"][1]["changes"]] == [
         "out1 = a * b\nout2 = out1 + c",
         "",
     ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradviz.model.explanation import Cause, CodeLine, Cure, Explanation
+from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.sentence import Sentence, say
 from gradviz.view.outlines.explanation import WIDTH, explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
@@ -26,9 +26,9 @@ saved in: line 4: out1 = a * b
 noticed: line 7: out2.backward()
 already changed: c.grad was 1.0 and is 2.0
 not known: whether one backward was meant
-cure 1: keeps what was saved
+fix 1: keeps what was saved
     in place of line 6: out2.backward(retain_graph=True)
-cure 2: goes through a fresh graph
+fix 2: goes through a fresh graph
     before line 7:
         out1 = a * b
         out2 = out1 + c
@@ -94,20 +94,20 @@ def test_nothing_explained_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cure", "lines"),
+    ("fix", "lines"),
     [
-        (Cure(say("does it"), "x = 1", "elsewhere"), ["cure 1: does it", "    x = 1"]),
-        (Cure(say("does it"), "x = 1", "after", 3), ["cure 1: does it", "    after line 3: x = 1"]),
-        (Cure(say("call it once"), ""), ["cure 1: call it once"]),
-        (Cure(say("drops it"), "", "instead", 3), ["cure 1: drops it", "    without line 3"]),
+        (Fix(say("does it"), "x = 1", "elsewhere"), ["fix 1: does it", "    x = 1"]),
+        (Fix(say("does it"), "x = 1", "after", 3), ["fix 1: does it", "    after line 3: x = 1"]),
+        (Fix(say("call it once"), ""), ["fix 1: call it once"]),
+        (Fix(say("drops it"), "", "instead", 3), ["fix 1: drops it", "    without line 3"]),
         (
-            Cure(say("tabs"), "if x:\n\ty()", "elsewhere"),
-            ["cure 1: tabs", "    if x:", "        y()"],
+            Fix(say("tabs"), "if x:\n\ty()", "elsewhere"),
+            ["fix 1: tabs", "    if x:", "        y()"],
         ),
     ],
 )
-def test_a_cure_says_where(cure: Cure, lines: list[str]) -> None:
-    told = explanation_text(Explanation("not a scalar", "RuntimeError", cures=(cure,)))
+def test_a_fix_says_where(fix: Fix, lines: list[str]) -> None:
+    told = explanation_text(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
     assert told.split("\n")[2:] == lines
 
 
@@ -117,7 +117,7 @@ def test_long_texts_are_wrapped_and_code_is_not() -> None:
         FREED,
         what=Sentence("word " * 60),
         already=(Sentence("grad " * 40),),
-        cures=(Cure(Sentence("w " * 90), code),),
+        fixes=(Fix(Sentence("w " * 90), code),),
     )
     lines = explanation_text(long).split("\n")
     assert [line for line in lines if len(line) > WIDTH] == [f"    {code}"]

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from gradviz.analysis.explain.code.sites import Site
-from gradviz.model.explanation import Cause, CauseKind, CodeLine, Cure, ErrorKind, Explanation
+from gradviz.model.explanation import Cause, CauseKind, CodeLine, ErrorKind, Explanation, Fix
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.history import History
 from gradviz.model.records import Node, SavedTensor
@@ -89,7 +89,7 @@ class Fault(Generic[F]):
     culprit: CauseKind | None = None
     """What the culprit did, of which it is known that it is another line than the one that
     raises; ``None`` if it is that line itself."""
-    fixes: tuple[Callable[[F], Iterable[Cure]], ...] = ()
+    fixes: tuple[Callable[[F], Iterable[Fix]], ...] = ()
     """Changes to the code, the best first; two that apply are given."""
 
     @property
@@ -116,7 +116,7 @@ class Fault(Generic[F]):
             current_version=versions[1],
             causes=found.causes,
             noticed=found.noticed,
-            cures=tuple(islice(fixes, MOST_FIXES)),
+            fixes=tuple(islice(fixes, MOST_FIXES)),
             unknown=found.unknown,
             marks=tuple(self._marks(found)),
             step=found.step,

@@ -101,7 +101,7 @@ def _not_followed(
         path = expression_of(found.inside)
         is_it = around is not None and ast.unparse(around) == path and is_expression(path)
         # The lines of torch's own activations tell nothing.
-        return path if is_it and not explanation.cures and not is_activation(by) else None
+        return path if is_it and not explanation.fixes and not is_activation(by) else None
     at, statement = None if explanation.cause is None else explanation.cause.at, context.statement
     if fault.culprit is None or at is None or statement is None or not context.is_recorded:
         return None

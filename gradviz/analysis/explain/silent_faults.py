@@ -44,7 +44,7 @@ def _explained(fault: Fault[Any], found: Finding) -> Explanation:
     one = fault.explain(found)
     one = replace(one, unknown=(*one.unknown, *place_not_known(found, one)))
     culprit, noticed = one.cause.at if one.cause else None, one.noticed
-    if culprit is None or noticed is None or any(cure.how != "elsewhere" for cure in one.cures):
+    if culprit is None or noticed is None or any(fix.how != "elsewhere" for fix in one.fixes):
         return one
     if (culprit.code, culprit.line) != (noticed.code, noticed.line):
         return one
@@ -52,7 +52,7 @@ def _explained(fault: Fault[Any], found: Finding) -> Explanation:
     function = function_name(around)
     if function is None:
         return one
-    return replace(one, cures=(), unknown=(*one.unknown, not_followed_words(function)))
+    return replace(one, fixes=(), unknown=(*one.unknown, not_followed_words(function)))
 
 
 def _merged(found: list[Explanation]) -> list[Explanation]:
@@ -68,7 +68,7 @@ def _merged(found: list[Explanation]) -> list[Explanation]:
             kept[kept.index(first)] = hidden[_write(first)] = replace(
                 first,
                 why=say("{}. Besides, {}", first.why, other.why),
-                cures=other.cures,  # others would leave that part of the fault
+                fixes=other.fixes,  # others would leave that part of the fault
                 marks=tuple({mark.id: mark for mark in (*other.marks, *first.marks)}.values()),
             )
     return kept

@@ -41,15 +41,15 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
             {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
             for field in fields_of(explanation, links)
         ],
-        "cures": [
+        "fixes": [
             {
-                "does": str(cleaned(cure.does)),
+                "does": str(cleaned(fix.does)),
                 "changes": [
                     {"where": segments(change.where), "code": "\n".join(change.lines)}
-                    for change in changes_of(cure, links)
+                    for change in changes_of(fix, links)
                 ],
             }
-            for cure in explanation.cures
+            for fix in explanation.fixes
         ],
         "culprit_line": _line(culprit, links),
         "culprit_step": None if culprit is None else culprit.step,

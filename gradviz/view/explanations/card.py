@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gradviz.model.explanation import Cure, Explanation
+from gradviz.model.explanation import Explanation, Fix
 from gradviz.view.explanations.fields import Field, changes_of, fields_of, title
 from gradviz.view.explanations.links import Links
 from gradviz.view.outlines.explanation import NOTHING, explanation_text
@@ -43,7 +43,7 @@ _LABEL: Final = (
     "color:var(--jp-ui-font-color2,inherit)"
 )
 _VALUE: Final = f"{_CELL};min-width:0"
-_CURES: Final = "margin:0;padding:0 0 0 1.4em"
+_FIXES: Final = "margin:0;padding:0 0 0 1.4em"
 _WHERE: Final = "margin:0;color:var(--jp-ui-font-color2,inherit)"
 _BLOCK: Final = (
     f"{_CODE_FONT};margin:3px 0 6px;padding:6px 10px;overflow-x:auto;white-space:pre;"
@@ -93,11 +93,11 @@ def _card(explanation: Explanation) -> Iterator[str]:
     rows = "".join(map(_row, fields_of(explanation, links)))
     if rows:
         yield f'<dl style="{_LIST}">{rows}</dl>'
-    if explanation.cures:
-        heading = "What cures it" if len(explanation.cures) == 1 else "What cures it: one of these"
+    if explanation.fixes:
+        heading = "What fixes it" if len(explanation.fixes) == 1 else "What fixes it: one of these"
         yield f'<h5 class="jp-toc-ignore" style="{_SUB}">{heading}</h5>'
-        cures = "".join(_cure(cure, links) for cure in explanation.cures)
-        yield f'<ol style="{_CURES}">{cures}</ol>'
+        fixes = "".join(_fix(fix, links) for fix in explanation.fixes)
+        yield f'<ol style="{_FIXES}">{fixes}</ol>'
     yield "</section>"
 
 
@@ -109,9 +109,9 @@ def _row(field: Field) -> str:
     return f'<dt style="{_LABEL}">{xml(field.name)}</dt><dd style="{_VALUE}">{shown}</dd>'
 
 
-def _cure(cure: Cure, links: Links) -> str:
-    shown = [xml(cleaned(cure.does))]
-    for change in changes_of(cure, links):
+def _fix(fix: Fix, links: Links) -> str:
+    shown = [xml(cleaned(fix.does))]
+    for change in changes_of(fix, links):
         if change.where:
             colon = ":" if change.lines else ""
             shown.append(f'<div style="{_WHERE}">{xml(change.where)}{colon}</div>')

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.explanation import Cause, Cure, Explanation
+from gradviz.model.explanation import Cause, Explanation, Fix
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view.explanations.links import Links
@@ -43,7 +43,7 @@ def title(explanation: Explanation) -> str:
 
 
 def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
-    """Facts about an explanation, without what happened, why, and what cures it."""
+    """Facts about an explanation, without what happened, why, and what fixes it."""
     if explanation.variables:
         yield Field("variables", (joined(map(links.tensor, explanation.variables)),))
     if explanation.saved:
@@ -64,7 +64,7 @@ def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
 
 @dataclass(frozen=True, slots=True)
 class FixChange:
-    """One change that a cure makes."""
+    """One change that a fix makes."""
 
     where: Sentence
     """``in place of line 4``; empty if the code may stand anywhere."""
@@ -72,17 +72,17 @@ class FixChange:
     """Python to type; nothing where a line is taken out."""
 
 
-def changes_of(cure: Cure, links: Links) -> tuple[FixChange, ...]:
+def changes_of(fix: Fix, links: Links) -> tuple[FixChange, ...]:
     """What is to be changed, all of it."""
-    return tuple(_change(one, links) for one in (cure, *cure.also) if one.code or one.line)
+    return tuple(_change(one, links) for one in (fix, *fix.also) if one.code or one.line)
 
 
-def _change(cure: Cure, links: Links) -> FixChange:
-    lines = tuple(code_lines(cure.code)) if cure.code.strip() else ()
-    if cure.line is None or cure.how not in PLACES:
+def _change(fix: Fix, links: Links) -> FixChange:
+    lines = tuple(code_lines(fix.code)) if fix.code.strip() else ()
+    if fix.line is None or fix.how not in PLACES:
         return FixChange(Sentence(), lines)
-    place = PLACES[cure.how] if lines else "without"
-    return FixChange(say("{} {}", place, links.line(links.known_line(cure.line))), lines)
+    place = PLACES[fix.how] if lines else "without"
+    return FixChange(say("{} {}", place, links.line(links.known_line(fix.line))), lines)
 
 
 def code_lines(code: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
-from gradviz.model.explanation import Cure, Explanation
+from gradviz.model.explanation import Explanation, Fix
 from gradviz.view.explanations.fields import changes_of, fields_of
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
@@ -48,8 +48,8 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         for value in others:
             name = "" if field.code or field.name == "culprit" else field.name
             yield from _field(name, value) if name else _wrapped(value, INDENT)
-    for number, cure in enumerate(explanation.cures, 1):
-        yield from _cure(number, cure, links)
+    for number, fix in enumerate(explanation.fixes, 1):
+        yield from _fix(number, fix, links)
 
 
 def _field(name: str, value: str) -> Iterator[str]:
@@ -57,9 +57,9 @@ def _field(name: str, value: str) -> Iterator[str]:
         yield from _wrapped(f"{name}: {value}", "")
 
 
-def _cure(number: int, cure: Cure, links: Links) -> Iterator[str]:
-    yield from _field(f"cure {number}", cleaned(cure.does) or "type this")
-    for change in changes_of(cure, links):
+def _fix(number: int, fix: Fix, links: Links) -> Iterator[str]:
+    yield from _field(f"fix {number}", cleaned(fix.does) or "type this")
+    for change in changes_of(fix, links):
         where, lines = change.where, change.lines
         if where and len(lines) <= 1:
             yield f"{INDENT}{': '.join((where, *lines))}"

@@ -1,4 +1,4 @@
-"""Runs the programs of scenarios: recorded, not recorded, and with a cure applied."""
+"""Runs the programs of scenarios: recorded, not recorded, and with a fix applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
-from gradviz.model.explanation import Cure, Explanation
+from gradviz.model.explanation import Explanation, Fix
 from gradviz.model.sentence import Sentence
 
 _MARKS = ("culprit", "saved", "noticed")
@@ -80,9 +80,9 @@ def explained(text: str, record: bool = True) -> Explanation:
 def sentences(explanation: Explanation) -> list[Sentence]:
     """Everything that an explanation says."""
     causes = [cause.what for cause in explanation.causes]
-    cures = [one.does for cure in explanation.cures for one in (cure, *cure.also)]
+    fixes = [one.does for fix in explanation.fixes for one in (fix, *fix.also)]
     told = (explanation.what, explanation.why, *explanation.unknown, *explanation.already)
-    return [*told, *causes, *cures]
+    return [*told, *causes, *fixes]
 
 
 @contextlib.contextmanager
@@ -92,10 +92,10 @@ def anomaly() -> Iterator[None]:
         yield
 
 
-def cured(text: str, cure: Cure) -> str:
-    """A program with a cure applied."""
+def fixed(text: str, fix: Fix) -> str:
+    """A program with a fix applied."""
     lines = unmarked(text).split("\n")
-    edits: Sequence[Cure] = (cure, *cure.also)
+    edits: Sequence[Fix] = (fix, *fix.also)
     spans = {edit: _span(lines, (edit.line or 0) - len(_HEAD)) for edit in edits}
     for edit in sorted(edits, key=lambda e: spans[e], reverse=True):
         first, last = spans[edit]

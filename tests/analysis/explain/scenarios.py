@@ -2,7 +2,7 @@
 
 A program runs in a block of a function. The lines that an explanation must name are marked in its
 text: ``# culprit`` (the first cause), ``# saved`` (the node that refused was made here) and
-``# noticed``. What must hold once a cure is applied is said in Python, with right values that are
+``# noticed``. What must hold once a fix is applied is said in Python, with right values that are
 written down without the fault.
 """
 
@@ -26,9 +26,9 @@ class Scenario:
     saved: str | None = None
     versions: tuple[int | None, int | None] = (None, None)
     right: tuple[dict[str, str], ...] = ()
-    """Per cure: what is equal afterwards, as expressions; the last counts for all that follow."""
-    cures: int = 2
-    """How many cures there are."""
+    """Per fix: what is equal afterwards, as expressions; the last counts for all that follow."""
+    fixes: int = 2
+    """How many fixes there are."""
     unknown: bool = False
     """Whether something stays unknown though it was recorded."""
     words: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ y.sum().backward()  # noticed
     saved="other",
     versions=(0, 1),
     right=({"w.grad": "8 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written twice",
@@ -186,7 +186,7 @@ y.sum().backward()  # noticed
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a part assigned",
@@ -250,7 +250,7 @@ row.mul_(3)  # culprit
     saved="self",
     versions=(0, 1),
     right=({"w.grad": "8 * w + torch.tensor([6.0, 2.0, 2.0])"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "through detach",
@@ -285,7 +285,7 @@ y.sum().backward()  # noticed
     saved="self",
     versions=(0, 1),
     right=({"w.grad": "8 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "of a tensor that requires no grad",
@@ -315,7 +315,7 @@ model(x).sum().backward()  # culprit saved noticed
     saved="result",
     versions=(0, 1),
     right=({"model[0].bias.grad": "2 * (s := torch.sigmoid(model[0](x)))[0] * (1 - s[0])"},),
-    cures=1,
+    fixes=1,
     words=("in model.2",),
 )
 add(
@@ -430,7 +430,7 @@ for _ in range(2):
     saved="mat2",
     versions=(1, 2),
     right=({"make.bias.grad": "-judge.weight.detach()[0]"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "actor and critic with a shared trunk",
@@ -474,7 +474,7 @@ loss.backward()  # noticed
     saved="self",
     versions=(0, 1),
     right=({"w.grad": "2 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "fused cells: a buffer that is used again",
@@ -556,7 +556,7 @@ y.sum().backward()  # culprit noticed
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 
 add(
@@ -574,7 +574,7 @@ x.sum().backward()  # noticed
     saved="self",
     versions=(1, 2),
     right=({"w.grad": "2 * (1 + (2 * w).cos()) * (1 - (2 * w + (2 * w).sin()).sin())"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "saved by two operations",
@@ -607,7 +607,7 @@ sum(y.sum() for y in ys).backward()  # noticed
     saved="other",
     versions=(0, 1),
     right=({"w.grad": "26 * w"},),
-    cures=0,
+    fixes=0,
 )
 add(
     "a step in a loop that carries a state and keeps its graph",
@@ -628,7 +628,7 @@ for _ in range(3):
     saved="mat2",
     versions=(2, 3),
     right=({"h.requires_grad": "False", "cell.bias_hh.grad is not None": "True"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written inside a function, for who called it",
@@ -647,7 +647,7 @@ change(h)
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 
 add(
@@ -666,7 +666,7 @@ h.sum().backward()  # noticed
     saved="result",
     versions=(0, 2),
     right=({"w.grad": "3 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written while a list keeps it",
@@ -684,7 +684,7 @@ h += 1  # culprit
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written inside a function that returns it, to who keeps the old name",
@@ -704,7 +704,7 @@ change(h)
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * (w.exp() + 1) * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written by a call whose result has another name, and read",
@@ -741,7 +741,7 @@ y.sum().backward()  # noticed
     node="SigmoidBackward0",
     saved="result",
     versions=(0, 1),
-    cures=0,
+    fixes=0,
 )
 add(
     "a module that writes its state",
@@ -763,7 +763,7 @@ m(torch.ones(3, 2)).sum().backward()  # noticed
     node="MulBackward0",
     saved="other",
     versions=(0, 1),
-    cures=1,
+    fixes=1,
     right=({"m.layer.bias.grad": "torch.full((2,), 3.0)", "m.mem": "torch.full((2,), 2.0)"},),
 )
 
@@ -799,7 +799,7 @@ h.add_(1); g.add_(1)  # culprit
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * (w.exp() + 1) + (2 * w + 1) * w.exp()"},),
-    cures=1,
+    fixes=1,
     words=("h.add_(1); g = g.add(1)",),
 )
 add(
@@ -871,7 +871,7 @@ a, b = map(torch.relu_, [h, g])  # culprit
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 + 2 * w.sigmoid() * (1 - w.sigmoid())"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "written in a comprehension, time after time",
@@ -908,7 +908,7 @@ total.backward()  # noticed
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "6 + 3 * w.sigmoid() * (1 - w.sigmoid())"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "names that are not Latin",
@@ -948,7 +948,7 @@ trunk.sum().backward(); (trunk * 2).sum().backward()  # culprit noticed
     node="ExpBackward0",
     saved="result",
     right=({"w.grad": "3 * w.exp()"},),
-    cures=1,
+    fixes=1,
     words=("trunk.sum().backward(retain_graph=True); (trunk * 2).sum().backward()",),
 )
 add(
@@ -976,7 +976,7 @@ y.backward()
     variables=("a", "s"),
     node="UnbindBackward0",
     right=({"w.grad": "torch.tensor([[16.0, 16.0], [0.0, 0.0]])"},),
-    cures=1,
+    fixes=1,
 )
 
 # --- a graph was freed -------------------------------------------------------------------------
@@ -1109,7 +1109,7 @@ for _ in range(3):
     variables=("loss",),
     node="MulBackward0",
     saved="other",
-    cures=0,
+    fixes=0,
     unknown=True,
 )
 add(
@@ -1131,7 +1131,7 @@ for _ in range(3):
     saved="result",
     already=("head.bias.grad was None and is", "head.weight.grad was None and is"),
     right=({"bool(emb.weight.grad.abs().sum() > 0)": "True"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a list comprehension that writes",
@@ -1146,7 +1146,7 @@ sum(h.sum() for h in hs).backward()  # noticed
     node="ExpBackward0",
     saved="result",
     versions=(0, 1),
-    cures=0,
+    fixes=0,
 )
 add(
     "truncated backpropagation through an LSTM",
@@ -1165,7 +1165,7 @@ for _ in range(3):
     variables=("state[0]", "state[1]", "loss"),
     node="MkldnnRnnLayerBackward0",
     right=({"cell.weight_hh_l0.grad is not None": "True", "state[0].requires_grad": "False"},),
-    cures=1,
+    fixes=1,
     only_cpu=True,
 )
 add(
@@ -1212,7 +1212,7 @@ three.backward()
     node="ExpBackward0",
     saved="result",
     right=({"w.grad": "6 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a trunk that is older than the loop, and trained in it",
@@ -1232,7 +1232,7 @@ for _ in range(3):
     node="ExpBackward0",
     saved="result",
     right=({"v.grad": "trunk"},),
-    cures=1,
+    fixes=1,
     already=("v.grad was None and is",),
 )
 add(
@@ -1286,7 +1286,7 @@ for place in range(2):
     node="ExpBackward0",
     saved="result",
     right=({"h.requires_grad": "True"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a saved tensor read through a node that was kept",
@@ -1330,7 +1330,7 @@ w.exp().sum().backward()
 """,
     variables=("w",),
     right=({"w.grad": "w.exp()", "w": "torch.tensor([2.0, 3.0])"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a leaf, augmented",
@@ -1342,7 +1342,7 @@ layer(torch.ones(1, 2)).sum().backward()
 """,
     variables=("layer.weight",),
     right=({"layer.weight.grad": "torch.ones(1, 2)", "layer.weight": "torch.zeros(1, 2)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a part of a leaf",
@@ -1354,7 +1354,7 @@ w.exp().sum().backward()
 """,
     variables=("w",),
     right=({"w.grad": "w.exp()", "w": "torch.tensor([5.0, 2.0])"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a view of a leaf",
@@ -1368,7 +1368,7 @@ w.exp().sum().backward()
     variables=("w", "first"),
     node="AccumulateGrad",
     right=({"w.grad": "w.exp()", "w": "torch.tensor([3.0, 2.0])"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a leaf that a node has saved",
@@ -1381,7 +1381,7 @@ y.backward()
 """,
     variables=("w",),
     node="AccumulateGrad",
-    cures=1,
+    fixes=1,
     words=("after the backward that runs MulBackward0",),
 )
 add(
@@ -1397,7 +1397,7 @@ h.sum().backward()
     variables=("row", "h"),
     node="UnbindBackward0",
     right=({"w.grad": "torch.full((2,), 4.0)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "halves of a tensor that is used later",
@@ -1411,7 +1411,7 @@ h.sum().backward()
 """,
     variables=("low", "h"),
     node="SplitBackward0",
-    cures=0,
+    fixes=0,
 )
 add(
     "one of several views",
@@ -1439,7 +1439,7 @@ model(x).sum().backward()  # culprit noticed
 """,
     node="BackwardHookFunctionBackward",
     right=({"model[0].bias.grad": "(model[0](x) > 0).float()[0]"},),
-    cures=1,
+    fixes=1,
     words=("relu in model.1", "the full backward hook was registered"),
 )
 add(
@@ -1504,7 +1504,7 @@ torch.autograd.backward([one, more])  # culprit noticed
 """,
     variables=("more",),
     node="MulBackward0",
-    cures=0,
+    fixes=0,
 )
 add(
     "backward of a complex number",
@@ -1540,7 +1540,7 @@ x = torch.tensor([1, 2, 3], requires_grad=True)  # culprit noticed
 """,
     variables=("x",),
     right=({"x.grad": "2 * x"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "integers, asked",
@@ -1552,7 +1552,7 @@ x.requires_grad_()  # noticed
 """,
     variables=("x",),
     right=({"x.grad": "2 * x"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "integers, set",
@@ -1564,7 +1564,7 @@ x.requires_grad = True  # noticed
 """,
     variables=("x",),
     right=({"x.grad": "2 * x"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "integers as a parameter",
@@ -1575,7 +1575,7 @@ p = nn.Parameter(torch.tensor([1, 2]))  # culprit noticed
 """,
     variables=("p",),
     right=({"p.grad": "2 * p"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "flag of a result",
@@ -1589,7 +1589,7 @@ h.requires_grad_(False)  # noticed
     variables=("h",),
     node="MulBackward0",
     right=({"w.grad": "2 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "flag of a result, set",
@@ -1603,7 +1603,7 @@ h.requires_grad = False  # noticed
     variables=("h",),
     node="MulBackward0",
     right=({"w.grad": "2 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "an array",
@@ -1626,7 +1626,7 @@ array = np.asarray(w) * 2  # culprit noticed
 """,
     variables=("w",),
     right=({"array.tolist()": "[2.0, 4.0]"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a deep copy",
@@ -1654,7 +1654,7 @@ kept = copy.deepcopy(layer)  # noticed
 """,
     variables=("layer.last",),
     right=({"kept.weight": "layer.weight", "kept.last": "layer(torch.ones(1, 2))"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a gradient that is too short",
@@ -1667,7 +1667,7 @@ y.backward(torch.ones(2))  # culprit noticed
     variables=("y",),
     node="ExpBackward0",
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
     words=("shape (2,)", "shape (3,)"),
 )
 add(
@@ -1727,7 +1727,7 @@ y.sum().backward()  # noticed
 """,
     node="ScaleBackward",
     right=({"w.grad": "torch.full((2,), 3.0)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a Function that gives too many gradients",
@@ -1748,7 +1748,7 @@ y.sum().backward()  # noticed
 """,
     node="TwiceBackward",
     right=({"w.grad": "torch.full((2,), 2.0)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a Function that leaves a gradient out",
@@ -1771,7 +1771,7 @@ y = Product.apply(w, v)  # saved
 y.sum().backward()  # noticed
 """,
     node="ProductBackward",
-    cures=0,
+    fixes=0,
 )
 
 # --- there is no graph -------------------------------------------------------------------------
@@ -1789,7 +1789,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "item, summed up in a loop",
@@ -1804,7 +1804,7 @@ total.backward()  # noticed
 """,
     variables=("total", "w"),
     right=({"w.grad": "torch.full((2,), 1.5)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "item, gathered in a list",
@@ -1820,7 +1820,7 @@ total.backward()  # noticed
 """,
     variables=("total", "loss"),
     right=({"w.grad": "torch.full((2,), 1.5)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "numpy",
@@ -1835,7 +1835,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
     only_cpu=True,
 )
 add(
@@ -1849,7 +1849,7 @@ loss = torch.from_numpy(array).sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),
-    cures=0,
+    fixes=0,
     only_cpu=True,
 )
 add(
@@ -1864,7 +1864,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "torch.tensor of a tensor",
@@ -1878,7 +1878,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "torch.tensor of a list of tensors",
@@ -1891,7 +1891,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "losses[0]", "losses[1]"),
     right=({"w.grad": "torch.full((2,), 1.5)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "items of a list",
@@ -1904,7 +1904,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "torch.full((2,), 1.5)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "argmax",
@@ -1917,7 +1917,7 @@ loss = choice.float().mean()
 loss.backward()  # noticed
 """,
     variables=("loss", "h"),
-    cures=1,
+    fixes=1,
 )
 add(
     "no_grad",
@@ -1931,7 +1931,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "no_grad as a decorator",
@@ -1947,7 +1947,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "grad mode switched off, and an error on its way out",
@@ -1963,7 +1963,7 @@ finally:
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a checkpoint whose input requires no grad",
@@ -1976,7 +1976,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "layer.weight", "layer.bias"),
     right=({"layer.bias.grad": "torch.ones(1)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "no_grad around a write",
@@ -1989,7 +1989,7 @@ with torch.no_grad():
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),
-    cures=0,
+    fixes=0,
 )
 add(
     "inference mode",
@@ -2002,7 +2002,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "data",
@@ -2015,7 +2015,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "detach",
@@ -2029,7 +2029,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "2 * w.exp()"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "detached, and written later",
@@ -2043,7 +2043,7 @@ loss = (z * 2).sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "h"),
-    cures=0,
+    fixes=0,
 )
 add(
     "wrapped twice",
@@ -2057,7 +2057,7 @@ total.backward()  # noticed
 """,
     variables=("total", "w"),
     right=({"w.grad": "torch.full((2,), 0.25)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "nothing requires grad",
@@ -2069,7 +2069,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "x"),
     right=({"x.grad": "2 * x"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "one of several tensors should require grad",
@@ -2081,7 +2081,7 @@ loss = (x * w).sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "x", "w"),
-    cures=0,
+    fixes=0,
     unknown=True,
 )
 add(
@@ -2096,7 +2096,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "layer.weight", "layer.bias"),
     right=({"layer.bias.grad": "torch.ones(1)"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "frozen on purpose, and detached by mistake",
@@ -2123,7 +2123,7 @@ g.sum().backward()  # noticed
 """,
     variables=("g",),
     right=({"w.grad": "6 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "the second of two roots",
@@ -2136,7 +2136,7 @@ torch.autograd.backward([one, two])  # noticed
 """,
     variables=("two", "w"),
     right=({"w.grad": "w.exp() + 1"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "detached beside a number read from a string",
@@ -2150,7 +2150,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "4 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "detached and indexed by what a tensor holds",
@@ -2164,7 +2164,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "torch.tensor([0.0, 4.0])"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a number made of a difference to a detached target",
@@ -2177,7 +2177,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h"),
     right=({"w.grad": "2 * w"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "two numbers in one line",
@@ -2190,7 +2190,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "h", "t"),
     right=({"w.grad": "2 * w + 3"},),
-    cures=1,
+    fixes=1,
 )
 add(
     "a difference in parentheses, detached",
@@ -2203,7 +2203,7 @@ loss.backward()  # noticed
 """,
     variables=("loss", "w"),
     right=({"w.grad": "4 * (2 * w - 1)"},),
-    cures=1,
+    fixes=1,
     words=("(w * 2 - y).pow(2).sum()",),
 )
 add(
@@ -2218,7 +2218,7 @@ loss = torch.tensor(total / 4)
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),
-    cures=0,
+    fixes=0,
 )
 add(
     "saved and written in one expression",
@@ -2234,7 +2234,7 @@ y.sum().backward()  # noticed
     saved="self",
     versions=(0, 1),
     right=({"w.grad": "8 * w + 4"},),
-    cures=1,
+    fixes=1,
     words=("y = h.pow(2) + h.mul(2)",),
 )
 add(
@@ -2252,7 +2252,7 @@ h.sum().backward()  # noticed
     saved="result",
     versions=(0, 1),
     right=({"w.grad": "2 * w.exp()"},),
-    cures=1,
+    fixes=1,
     words=("with torch.enable_grad(): h = h.mul(2)",),
 )
 add(
@@ -2265,5 +2265,5 @@ m = nn.Sequential(nn.Sigmoid(), nn.ReLU(True)); m(w).sum().backward()  # culprit
     node="SigmoidBackward0",
     saved="result",
     versions=(0, 1),
-    cures=0,
+    fixes=0,
 )

@@ -183,8 +183,8 @@ def truth_of(program: RandomProgram) -> Truth:
     return "right for these values only" if "wrong" in others else "right"
 
 
-def truth_of_cured(text: str, program: RandomProgram) -> Truth:
-    """The same for a program that a cure has changed, which wrote no memory of a leaf."""
+def truth_when_fixed(text: str, program: RandomProgram) -> Truth:
+    """The same for a program that a fix has changed, which wrote no memory of a leaf."""
     lines = text.split("\n")[len(LEAVES) :]
     plain = "\n".join(line for line in lines if line != "loss.backward()")
     return _truth(text, plain, program.values)

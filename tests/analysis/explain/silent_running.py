@@ -1,4 +1,4 @@
-"""Runs programs given as text: recorded, plain, and with a cure applied."""
+"""Runs programs given as text: recorded, plain, and with a fix applied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import gradviz
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 
 FIRST: int = 2
 """Number of a program's first line; the ``with`` stands before it."""
@@ -76,11 +76,11 @@ def run_recorded(text: str, before: str = "", **options: Any) -> gradviz.Recordi
     return recording
 
 
-def cured(text: str, cure: Cure) -> str:
-    """The program with all changes of a cure made."""
+def fixed(text: str, fix: Fix) -> str:
+    """The program with all changes of a fix made."""
     lines = text.split("\n")
     ends = {n.lineno: n.end_lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt)}
-    changes = [(one.line or 0, one) for one in (cure, *cure.also)]
+    changes = [(one.line or 0, one) for one in (fix, *fix.also)]
     for line, one in sorted(changes, key=lambda pair: pair[0], reverse=True):
         at = line - FIRST
         indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]

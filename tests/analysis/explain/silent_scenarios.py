@@ -23,7 +23,7 @@ class Scenario:
     result: str
     """What is wrong, as an expression of the program's variables."""
     right: tuple[str, ...]
-    """What it is after each cure, computed in another way."""
+    """What it is after each fix, computed in another way."""
     node: str | None = None
     saved: str | None = None
     before: str = ""

@@ -1,4 +1,4 @@
-"""Every error of autograd names the variable, the node, the version, the line and a cure."""
+"""Every error of autograd names the variable, the node, the version, the line and a fix."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.sentence import Sentence
 from tests.analysis.explain.running import (
     anomaly,
-    cured,
     explained,
+    fixed,
     is_right,
     line_of,
     run,
@@ -94,7 +94,8 @@ def test_the_culprit_is_named(scenario: Scenario, device: str) -> None:
 def test_what_a_sentence_names_is_what_its_text_says(scenario: Scenario, device: str) -> None:
     skip_elsewhere(scenario, device)
     found = recorded(scenario, device)
-    assert found.recording is not None and found.step is not None
+    assert found.recording is not None
+    assert found.step is not None
     history, step = found.recording.history, found.step
     for sentence in sentences(found):
         assert isinstance(sentence, Sentence)
@@ -150,16 +151,16 @@ y.sum().backward()
 
 
 @EVERY
-def test_every_cure_works_and_gives_the_right_gradient(scenario: Scenario, device: str) -> None:
+def test_every_fix_works_and_gives_the_right_gradient(scenario: Scenario, device: str) -> None:
     skip_elsewhere(scenario, device)
     found = recorded(scenario, device)
-    assert len(found.cures) == scenario.cures
-    for place, cure in enumerate(found.cures):
-        if cure.how == "elsewhere":
+    assert len(found.fixes) == scenario.fixes
+    for place, fix in enumerate(found.fixes):
+        if fix.how == "elsewhere":
             continue
-        variables = run(cured(scenario.text, cure))
+        variables = run(fixed(scenario.text, fix))
         for left, right in scenario.right[min(place, len(scenario.right) - 1)].items():
-            assert is_right(variables, left, right), (cure, left, variables.get(left))
+            assert is_right(variables, left, right), (fix, left, variables.get(left))
 
 
 @pytest.mark.parametrize("scenario", ONE_OF_A_KIND, ids=str)
@@ -195,8 +196,8 @@ def test_with_anomaly_mode_the_line_that_saved_is_known_without_a_recording(devi
     assert (culprit.kind, culprit.at) == ("write", None)
     assert save.at is not None
     assert (save.kind, save.at.line) == ("save", line_of(scenario.text, "saved"))
-    (cure,) = found.cures
-    variables = run(cured(scenario.text, cure))
+    (fix,) = found.fixes
+    variables = run(fixed(scenario.text, fix))
     assert is_right(variables, "w.grad", scenario.right[0]["w.grad"])
 
 
@@ -207,18 +208,18 @@ def fails() -> None:
     h.sum().backward()
 
 
-def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_cure() -> None:
+def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_fix() -> None:
     with gradviz.expect_error() as found:
         fails()
     assert found.unknown == ("which line inside fails; gradviz.record(into=fails) would tell",)
-    assert found.cures == ()
+    assert found.fixes == ()
     with gradviz.expect_error(into=fails) as found:
         fails()
     assert found.unknown == ()
     assert found.cause is not None
     assert found.cause.at is not None
     assert found.cause.at.text == "h.add_(1)"
-    assert len(found.cures) == 2
+    assert len(found.fixes) == 2
 
 
 class Gate(torch.nn.Module):
@@ -240,7 +241,7 @@ def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
     assert found.unknown == ("which line inside net; gradviz.record(into=net) would tell",)
-    assert found.cures == ()
+    assert found.fixes == ()
     with gradviz.expect_error(into=net) as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
@@ -259,7 +260,7 @@ def test_inplace_is_switched_off_only_where_the_code_shows_that_it_is_on() -> No
             net(torch.ones(2, requires_grad=True)).sum().backward()
         assert found.cause is not None
         assert "wrote it in place" in found.cause.what
-        assert found.cures == ()
+        assert found.fixes == ()
 
 
 def test_an_error_of_the_code_itself_is_said_to_be_another() -> None:
@@ -357,7 +358,7 @@ def test_what_another_thread_has_freed_is_blamed_on_no_line_and_no_backward_is_c
     assert (culprit.kind, culprit.what, culprit.at) == ("backward", "", None)
     assert save.kind == "save"
     assert found.line is None
-    assert found.cures == ()
+    assert found.fixes == ()
     assert "but they have been freed" in found.what
     assert "culprit: not known" in str(found)
 
@@ -371,7 +372,7 @@ def test_without_a_recording_no_backward_is_changed() -> None:
         two.backward()
     assert found.kind == "graph freed"
     assert found.line is None
-    assert found.cures == ()
+    assert found.fixes == ()
 
 
 def test_a_line_that_sets_several_flags_is_told_for_each_tensor() -> None:
@@ -403,7 +404,7 @@ with gradviz.expect_error() as found:
         found = space["found"]
         assert (found.kind, found.line) == ("no graph", line)
         assert bool(found.unknown) == (line is None)
-        assert found.cures == ()
+        assert found.fixes == ()
 
 
 @pytest.mark.parametrize("scenario", [s for s in ONE_OF_A_KIND if s.node], ids=str)
@@ -441,7 +442,7 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
         "with gradviz.expect_error() as error:\n"
         "    h = w * w; h.sum().backward()\n"
         "    h.sum().backward()\n"
-        "print(len(error.cures), *error.unknown)\n"
+        "print(len(error.fixes), *error.unknown)\n"
     )
     told = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -10,10 +10,10 @@ import torch
 
 from gradviz.analysis.explain.code.statements import is_expression
 from gradviz.analysis.explain.fixes import out_of_place, untracked_writes
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.history import History, WriteEvent
 from tests.analysis.explain import silent_running
-from tests.analysis.explain.running import cured, explained, run
+from tests.analysis.explain.running import explained, fixed, run
 
 FLOATS = """
 w = torch.tensor([float("nan"), 2.0, -3.0], requires_grad=True)
@@ -97,18 +97,18 @@ NONE = [
 """Writes without such a form: what is written is not typed there, or an array."""
 
 
-def silent_cure(program: str, line: str) -> Cure | None:
+def silent_fix(program: str, line: str) -> Fix | None:
     """What a silent fault is told to write in place of a line."""
     recording = silent_running.run_recorded((program + line).strip())
     history = recording.history
     last = len(program.strip().split("\n")) + silent_running.FIRST
-    cures = [
-        cure
+    fixes = [
+        fix
         for act in acts(history)
         if recording.facts[act.place[0]].line == last
-        for cure in untracked_writes.recorded_write(act, "h", history)
+        for fix in untracked_writes.recorded_write(act, "h", history)
     ]
-    return cures[0] if cures else None
+    return fixes[0] if fixes else None
 
 
 def acts(history: History) -> list[WriteEvent]:
@@ -147,10 +147,10 @@ def gradient(program: str) -> torch.Tensor:
 
 @pytest.mark.parametrize(("program", "line", "code"), [*LINES, *HIDDEN])
 def test_the_values_are_those_of_the_write(program: str, line: str, code: str) -> None:
-    cure = silent_cure(program, line)
-    assert cure is not None
-    assert (cure.code, cure.how) == (code, "before" if code == "h = h.clone()" else "instead")
-    whole = f"{cure.code}\n{line}" if cure.how == "before" else cure.code
+    fix = silent_fix(program, line)
+    assert fix is not None
+    assert (fix.code, fix.how) == (code, "before" if code == "h = h.clone()" else "instead")
+    whole = f"{fix.code}\n{line}" if fix.how == "before" else fix.code
     expected = variables(program + line, "h", "z")
     assert all(map(same, variables(program + whole, "h", "z"), expected))
     # Torch gives no gradient for some of these in place, or another one.
@@ -163,15 +163,15 @@ def test_an_error_gets_the_same(program: str, line: str, code: str) -> None:
     text = loud(program, line)
     found = explained(text)
     assert found.kind == "saved tensor written"
-    cure, silent = found.cures[0], silent_cure(program, line)
+    fix, silent = found.fixes[0], silent_fix(program, line)
     assert silent is not None
-    assert (cure.code, cure.how) == (silent.code, silent.how) == (code, cure.how)
-    assert run(cured(text, cure))["w"].grad is not None
+    assert (fix.code, fix.how) == (silent.code, silent.how) == (code, fix.how)
+    assert run(fixed(text, fix))["w"].grad is not None
 
 
 @pytest.mark.parametrize(("program", "line"), NONE)
 def test_where_the_tensor_is_not_typed_nothing_is_rewritten(program: str, line: str) -> None:
-    assert silent_cure(program, line) is None
+    assert silent_fix(program, line) is None
 
 
 def methods() -> list[str]:

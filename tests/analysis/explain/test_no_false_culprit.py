@@ -10,9 +10,9 @@ from typing import Final
 
 from hypothesis import HealthCheck, given, settings
 
-from gradviz.model.explanation import Cure
-from tests.analysis.explain.silent_random import RandomProgram, programs, truth_of, truth_of_cured
-from tests.analysis.explain.silent_running import cured, run_recorded
+from gradviz.model.explanation import Fix
+from tests.analysis.explain.silent_random import RandomProgram, programs, truth_of, truth_when_fixed
+from tests.analysis.explain.silent_running import fixed, run_recorded
 
 COUNT: Final = 500
 Matrix = Counter[tuple[str, str]]
@@ -29,15 +29,15 @@ def told_of(program: RandomProgram) -> str:
     if lines != {program.line} or program.line is None:
         return "another line"
     is_silent = all(one.is_silent for one in found)
-    cures = [cure for one in found for cure in one.cures if cure.how != "elsewhere"]
-    if program.leaf is None and is_silent and not all(works(cure, program) for cure in cures):
-        return "no cure"
+    fixes = [fix for one in found for fix in one.fixes if fix.how != "elsewhere"]
+    if program.leaf is None and is_silent and not all(works(fix, program) for fix in fixes):
+        return "no fix"
     return "the planted line"
 
 
-def works(cure: Cure, program: RandomProgram) -> bool:
-    """Whether a program is right after a cure."""
-    return truth_of_cured(cured(program.text, cure), program) == "right"
+def works(fix: Fix, program: RandomProgram) -> bool:
+    """Whether a program is right after a fix."""
+    return truth_when_fixed(fixed(program.text, fix), program) == "right"
 
 
 def row_of(program: RandomProgram) -> str:
@@ -86,7 +86,7 @@ def allowed(row: str) -> tuple[str, ...]:
 def table(matrix: Matrix) -> str:
     """The matrix as text."""
     rows = sorted({row for row, _ in matrix})
-    columns = ("nothing", "the planted line", "no line", "another line", "no cure")
+    columns = ("nothing", "the planted line", "no line", "another line", "no fix")
     lines = [f"{'':54}" + "".join(f"{column:>18}" for column in columns)]
     for row in rows:
         lines.append(f"{row:54}" + "".join(f"{matrix[row, column]:18}" for column in columns))

@@ -1,4 +1,4 @@
-"""Faults that torch does not raise are found, told with their line, and cured."""
+"""Faults that torch does not raise are found, told with their line, and fixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradviz.capture.recorder.observers import call_events
 from gradviz.model.explanation import CodeLine, Explanation
 from tests.analysis.explain.running import sentences
 from tests.analysis.explain.silent_innocents import INNOCENTS, Innocent
-from tests.analysis.explain.silent_running import FIRST, cured, run_plain, run_recorded
+from tests.analysis.explain.silent_running import FIRST, fixed, run_plain, run_recorded
 from tests.analysis.explain.silent_scenarios import SCENARIOS, Scenario
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -100,18 +100,18 @@ def test_it_points_into_its_recording(scenario: Scenario, device: str) -> None:
 
 
 @every_scenario
-def test_the_program_is_wrong_and_each_cure_makes_it_right(scenario: Scenario, device: str) -> None:
+def test_the_program_is_wrong_and_each_fix_makes_it_right(scenario: Scenario, device: str) -> None:
     (found,) = explained(scenario, device)
-    cures = [cure for cure in found.cures if cure.how != "elsewhere"]
-    assert len(cures) == len(scenario.right)
+    fixes = [fix for fix in found.fixes if fix.how != "elsewhere"]
+    assert len(fixes) == len(scenario.right)
     broken = run_plain(scenario.text, scenario.before)
-    for cure, right in zip(cures, scenario.right, strict=True):
-        text = cured(scenario.text, cure)
+    for fix, right in zip(fixes, scenario.right, strict=True):
+        text = fixed(scenario.text, fix)
         space = run_plain(text, scenario.before)
         expected = value(space, right)
         assert not torch.allclose(value(broken, scenario.result), value(broken, right))
-        assert torch.allclose(value(space, scenario.result), expected), cure.code
-        assert run_recorded(text, scenario.before).explanations == (), cure.code
+        assert torch.allclose(value(space, scenario.result), expected), fix.code
+        assert run_recorded(text, scenario.before).explanations == (), fix.code
 
 
 def test_cards_read_as_they_were_written_down(check_golden: Callable[[str, str], None]) -> None:

@@ -26,7 +26,7 @@ export interface CardChange {
   readonly code: string;
 }
 
-export interface CardCure {
+export interface CardFix {
   readonly does: string;
   /** One or more changes, all of which belong to it. */
   readonly changes: readonly CardChange[];
@@ -43,7 +43,7 @@ export interface ExplanationCard {
   /** May be empty. */
   readonly why: Sentence;
   readonly fields: readonly CardField[];
-  readonly cures: readonly CardCure[];
+  readonly fixes: readonly CardFix[];
   /** Line of the culprit, for the code panel and "jump to culprit"; its step if that is known. */
   readonly culprit_line: CodeLine | null;
   readonly culprit_step: number | null;
@@ -61,7 +61,7 @@ export const card: Check = recordOf({
   what: sentence,
   why: sentence,
   fields: listOf(recordOf({ name: text, values: listOf(sentence), code: text })),
-  cures: listOf(
+  fixes: listOf(
     recordOf({ does: text, changes: listOf(recordOf({ where: sentence, code: text })) }),
   ),
   culprit_line: line,

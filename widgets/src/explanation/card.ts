@@ -1,7 +1,7 @@
-// Why torch refused at this step, or why a gradient is wrong: what, why, the facts, the cures; and
+// Why torch refused at this step, or why a gradient is wrong: what, why, the facts, the fixes; and
 // at the step of the culprit the way back.
 
-import type { CardCure, CardField, ExplanationCard } from "../documents/explanation";
+import type { CardFix, CardField, ExplanationCard } from "../documents/explanation";
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -148,23 +148,23 @@ function makeReasons(context: PanelContext, card: ExplanationCard): HTMLElement 
   const reasons = html("div");
   reasons.append(html("p", { class: "gradviz-card-what" }, ...richText(card.what)));
   if (card.why.length) reasons.append(html("p", {}, ...richText(card.why)));
-  card.cures.forEach((cure, i) => {
-    const name = card.cures.length > 1 ? `Cure ${i + 1}` : "Cure";
-    reasons.append(makeCure(context, cure, name));
+  card.fixes.forEach((fix, i) => {
+    const name = card.fixes.length > 1 ? `Fix ${i + 1}` : "Fix";
+    reasons.append(makeFix(context, fix, name));
   });
   return reasons;
 }
 
-function makeCure(context: PanelContext, cure: CardCure, name: string): HTMLElement {
-  const does = html("p", {}, html("strong", {}, `${name}: `), cure.does);
-  const element = html("div", { class: "gradviz-cure" }, does);
-  cure.changes.forEach(({ where, code }, i) => {
+function makeFix(context: PanelContext, fix: CardFix, name: string): HTMLElement {
+  const does = html("p", {}, html("strong", {}, `${name}: `), fix.does);
+  const element = html("div", { class: "gradviz-fix" }, does);
+  fix.changes.forEach(({ where, code }, i) => {
     const place = richText(where);
     if (where.length) element.append(html("p", { class: "is-quiet" }, ...place, code ? ":" : ""));
     if (!code) return;
     const block = focusable(html("pre", { "aria-label": `${name} as code`, role: "group" }), 0);
     block.append(html("code", {}, ...coloured(code)));
-    const part = cure.changes.length > 1 ? `, change ${i + 1}` : "";
+    const part = fix.changes.length > 1 ? `, change ${i + 1}` : "";
     const copy = makeCopyButton(context, code, `Copy ${name.toLowerCase()}${part}`, block);
     element.append(html("div", { class: "gradviz-code-block" }, block, copy));
   });

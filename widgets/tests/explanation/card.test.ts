@@ -30,7 +30,7 @@ const CARD: ExplanationCard = {
       code: "out = a * b",
     },
   ],
-  cures: [
+  fixes: [
     {
       does: "makes a new tensor",
       changes: [
@@ -67,7 +67,7 @@ const mount = (state = {}, card = CARD, kind = "error") => {
 };
 
 describe("a card", () => {
-  it("says what, why, the facts and the cures", () => {
+  it("says what, why, the facts and the fixes", () => {
     const { one, all } = mount();
     expect(one(".gradviz-card-title").textContent).toBe("RuntimeError · saved tensor written");
     expect(one(".gradviz-card-what").textContent).toBe("MulBackward0 needs a");
@@ -80,12 +80,12 @@ describe("a card", () => {
       "line 3 out = a * b",
       "mul wrote a",
     ]);
-    expect(all(".gradviz-cure pre").map((pre) => pre.textContent)).toEqual(["out = b\na = out"]);
-    expect(all(".gradviz-cure p").map((p) => p.textContent)).toEqual([
-      "Cure 1: makes a new tensor",
+    expect(all(".gradviz-fix pre").map((pre) => pre.textContent)).toEqual(["out = b\na = out"]);
+    expect(all(".gradviz-fix p").map((p) => p.textContent)).toEqual([
+      "Fix 1: makes a new tensor",
       "in place of line 3:",
       "without line 2",
-      "Cure 2: <b>waits</b>",
+      "Fix 2: <b>waits</b>",
     ]);
   });
 
@@ -158,17 +158,17 @@ describe("a card", () => {
     expect(one(".gradviz-card-body").hidden).toBe(true);
   });
 
-  it("copies a cure, and selects it where copying is not allowed", async () => {
+  it("copies a fix, and selects it where copying is not allowed", async () => {
     const written: string[] = [];
     const writeText = async (text: string) => void written.push(text);
     vi.stubGlobal("navigator", { clipboard: { writeText } });
     const { button, one } = mount();
-    button("Copy cure 1, change 1").click();
+    button("Copy fix 1, change 1").click();
     button("Copy the explanation as text").click();
     await vi.waitFor(() => expect(one("[role=status]").textContent).toBe("copied"));
     expect(written).toEqual(["out = b\na = out", CARD.text]);
     vi.stubGlobal("navigator", {});
-    button("Copy cure 1, change 1").click();
+    button("Copy fix 1, change 1").click();
     const said = "not allowed to copy; the code is selected";
     await vi.waitFor(() => expect(one("[role=status]").textContent).toBe(said));
     expect(getSelection()?.toString()).toBe("out = b\na = out");
@@ -200,7 +200,7 @@ describe("a card", () => {
   });
 
   it("is refused when it is damaged", () => {
-    const broken = { ...CARD, cures: [{ does: "x", changes: [{ where: [] }] }] };
+    const broken = { ...CARD, fixes: [{ does: "x", changes: [{ where: [] }] }] };
     expect(() => parseDocument(withCards(broken as never))).toThrow('"views"');
   });
 });

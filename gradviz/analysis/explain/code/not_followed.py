@@ -27,6 +27,6 @@ def place_not_known(found: Finding, explanation: Explanation) -> Iterator[Senten
     """That the interpreter does not tell which expression of a line did it, so that no fix of it
     can be given."""
     at = None if explanation.cause is None else explanation.cause.at
-    if found.called and found.site is None and not explanation.cures and at is not None and at.text:
+    if found.called and found.site is None and not explanation.fixes and at is not None and at.text:
         line = found.history.line_term(at)
         yield say("which expression of {} did it: Python tells no position for it", line)

@@ -14,9 +14,9 @@ from gradviz.analysis.explain.errors.no_graph import way_back, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import refused_calls
-from gradviz.analysis.explain.fixes.stay_on_graph import cures_of
+from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import plural, shape
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, Term, say
@@ -91,7 +91,7 @@ def _bad_root(context: ErrorContext) -> BackwardRoot:
     return next(iter((*bad, *roots)), root_at(0, context))
 
 
-def summed(found: RootRefused) -> Iterator[Cure]:
+def summed(found: RootRefused) -> Iterator[Fix]:
     """A sum of the root, or its real part, or a gradient for it."""
     yield from refused_calls.of_non_scalar(found.is_complex_number, found.context)
 
@@ -123,7 +123,7 @@ def other_shape(context: ErrorContext) -> Iterator[RootRefused]:
     )
 
 
-def gradient_of_its_shape(found: RootRefused) -> Iterator[Cure]:
+def gradient_of_its_shape(found: RootRefused) -> Iterator[Fix]:
     """A gradient of the shape of the root."""
     yield from refused_calls.of_gradient(found.root, found.gradient, found.context)
 
@@ -151,7 +151,7 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     )
 
 
-def as_floats(found: OperandRefused) -> Iterator[Cure]:
+def as_floats(found: OperandRefused) -> Iterator[Fix]:
     """Numbers with a point."""
     yield from refused_calls.of_integers(found.operand.name, found.context)
 
@@ -178,12 +178,12 @@ def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
     )
 
 
-def without_flag(found: OperandRefused) -> Iterator[Cure]:
+def without_flag(found: OperandRefused) -> Iterator[Fix]:
     """A tensor outside of the graph in place of the flag."""
     yield from refused_calls.of_flag(found.operand.name, found.context)
 
 
-def cloned(found: OperandRefused) -> Iterator[Cure]:
+def cloned(found: OperandRefused) -> Iterator[Fix]:
     """``clone``, inside or outside of the graph."""
     yield from refused_calls.of_deepcopy(found.operand.name, found.context)
 
@@ -231,7 +231,7 @@ def numpy_of_device(context: ErrorContext) -> Iterator[OperandRefused]:
         )
 
 
-def detached(found: OperandRefused) -> Iterator[Cure]:
+def detached(found: OperandRefused) -> Iterator[Fix]:
     """``detach()`` before it becomes an array."""
     context = found.context
     yield from refused_calls.of_numpy(found.operand, _is_on_device(context), context)
@@ -300,13 +300,13 @@ def _unreached(context: ErrorContext) -> GivenOperand | None:
     return missed[0] if missed else None
 
 
-def asked_for(found: Unused) -> Iterator[Cure]:
+def asked_for(found: Unused) -> Iterator[Fix]:
     """A gradient for it, the way to it again, or leave to be unused."""
     one, context = found.operand, found.context
     if found.is_frozen and one is not None and one.name is not None:
         yield from refused_calls.ask_for(one.words, line_of(one.key, context), context)
         return
-    yield from cures_of(found.cuts, context)
+    yield from fixes_of(found.cuts, context)
     yield from refused_calls.of_unused(context)
 
 

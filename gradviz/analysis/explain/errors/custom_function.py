@@ -10,7 +10,7 @@ from gradviz.analysis.explain.code.statements import Statement, end_of, statemen
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.torch_messages import gradients_in
-from gradviz.model.explanation import Cause, CodeLine, Cure
+from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.formatting import plural
 from gradviz.model.records import Node
 from gradviz.model.sentence import Term, say
@@ -89,7 +89,7 @@ def _line(statement: Statement) -> CodeLine:
     return CodeLine(statement.line, statement.text, statement.code.name)
 
 
-def fixes(found: WrongNumber) -> Iterator[Cure]:
+def fixes(found: WrongNumber) -> Iterator[Fix]:
     """``None`` for arguments that need no gradient; a missing gradient is not made up."""
     node, counts, returned = found.node, found.counts, found.returned
     value = returned.node.value if returned and isinstance(returned.node, ast.Return) else None
@@ -105,8 +105,8 @@ def fixes(found: WrongNumber) -> Iterator[Cure]:
         does = say("None for arguments of forward that need no gradient")
         if is_tuple and returned.segment(value).startswith("("):
             end = end[0], end[1] - 1
-        yield Cure(does, returned.edited([(end, rest)]), "instead", returned.line)
+        yield Fix(does, returned.edited([(end, rest)]), "instead", returned.line)
     elif isinstance(value, ast.Tuple) and len(value.elts) == given:
         kept = ", ".join(returned.segment(one) for one in value.elts[:owed])
         does = say("one gradient per argument of forward")
-        yield Cure(does, returned.edited([(value, kept)]), "instead", returned.line)
+        yield Fix(does, returned.edited([(value, kept)]), "instead", returned.line)

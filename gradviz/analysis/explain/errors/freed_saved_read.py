@@ -18,7 +18,7 @@ from gradviz.analysis.explain.errors.freeing_backward import (
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.move_line import moved
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, say
@@ -79,7 +79,7 @@ def saved_read(context: ErrorContext) -> Iterator[SavedRead]:
     )
 
 
-def fixes(found: SavedRead) -> Iterator[Cure]:
+def fixes(found: SavedRead) -> Iterator[Fix]:
     """Keep the graph, or read before the backward."""
     context, earlier, statement = found.context, found.earlier, found.context.statement
     first = None if earlier is None else context.statement_at(earlier.at)

@@ -21,7 +21,7 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.model.events import Freed, NodeRan
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, listed, say
@@ -176,17 +176,17 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
     )
 
 
-# --- cures -----------------------------------------------------------------------------------
+# --- fixes -----------------------------------------------------------------------------------
 
 
-def fixes(found: GraphFreed) -> Iterator[Cure]:
+def fixes(found: GraphFreed) -> Iterator[Fix]:
     """Keep the graph, compute it anew, cut what is carried, or run one backward of the sum."""
-    for cure in _possible(found):
-        if cure is not None:
-            yield cure
+    for fix in _possible(found):
+        if fix is not None:
+            yield fix
 
 
-def _possible(found: GraphFreed) -> Iterator[Cure | None]:
+def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
         return  # whether it may keep them, and where, is not known
@@ -207,7 +207,7 @@ def _possible(found: GraphFreed) -> Iterator[Cure | None]:
     yield around_backward.add_up(first, earlier.step, context)
 
 
-def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Cure | None:
+def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Fix | None:
     ran = [e for _, e in context.history.events(Freed, earlier.step)]
     stale = [event.node for event in ran]
     return around_backward.compute_again(stale, first, context, ": a new graph")

@@ -22,7 +22,7 @@ from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
 from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Term, say
 
@@ -203,10 +203,10 @@ def _target(written: GivenOperand) -> dict[str, list[str | None]]:
     return {"it": [None if written.info is None else written.info.id]}
 
 
-# --- cures -----------------------------------------------------------------------------------
+# --- fixes -----------------------------------------------------------------------------------
 
 
-def without_record(found: WriteRefused) -> Iterator[Cure]:
+def without_record(found: WriteRefused) -> Iterator[Fix]:
     """The write under ``no_grad``, where nothing needs the old values."""
     base, context = found.base, found.context
     statement = context.statement
@@ -216,10 +216,10 @@ def without_record(found: WriteRefused) -> Iterator[Cure]:
     keeper = _keeper(base, context)
     if keeper is not None:
         does = say("after the backward that runs {}, which needs the old values", keeper)
-        yield Cure(does, code, "elsewhere", statement.line)
+        yield Fix(does, code, "elsewhere", statement.line)
         return
     does = say("changes the values without recording it; it stays a leaf")
-    yield Cure(does, code, "instead", statement.line)
+    yield Fix(does, code, "instead", statement.line)
 
 
 def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
@@ -233,7 +233,7 @@ def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
     return None
 
 
-def out_of_place(found: WriteRefused) -> Iterator[Cure]:
+def out_of_place(found: WriteRefused) -> Iterator[Fix]:
     """A new tensor, or a copy that may be written."""
     written, context, module = found.written, found.context, found.module
     statement = context.statement
@@ -241,7 +241,7 @@ def out_of_place(found: WriteRefused) -> Iterator[Cure]:
         return
     new = _new_tensor(written, context)
     if new is not None and not new.copied:
-        yield new.cure(say("makes a new tensor"))
+        yield new.fix(say("makes a new tensor"))
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
@@ -264,16 +264,16 @@ def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | Non
     return new_tensor(site, refused.name, typed, is_read)
 
 
-def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterator[Cure]:
+def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterator[Fix]:
     """The line goes on with a copy of what it was given."""
     if written.name is None or not is_expression(written.name):
         return
     change = before(statement, f"{written.name} = {written.name}.clone()")
     if change is not None:
-        yield Rewriting(statement, (change,)).cure(say(template, written.words))
+        yield Rewriting(statement, (change,)).fix(say(template, written.words))
 
 
-def one_by_one(found: WriteRefused) -> Iterator[Cure]:
+def one_by_one(found: WriteRefused) -> Iterator[Fix]:
     """Views taken one by one may be written; else what is written is not seen by the source."""
     written, source, context = found.written, found.source, found.context
     statement = context.statement
@@ -287,13 +287,13 @@ def one_by_one(found: WriteRefused) -> Iterator[Cure]:
             code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
             term = named(source, context).words
             does = say("takes one view of {0} after the other; {0} is written too", term)
-            yield Cure(does, code, "instead", head.line)
+            yield Fix(does, code, "instead", head.line)
         return
     if not is_read_later(source, statement):
         yield from out_of_place(found)
 
 
-def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
+def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:
     """A copy, or ``no_grad`` in place of inference mode."""
     found, context = finding.saved_tensor, finding.context
     statement = context.statement
@@ -307,5 +307,5 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Cure]:
         calls = calls_in(head, "inference_mode")
         if len(calls) == 1:
             does = say("records nothing either, and makes ordinary tensors")
-            yield Cure(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
+            yield Fix(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
             return

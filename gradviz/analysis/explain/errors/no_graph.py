@@ -14,7 +14,7 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import stay_on_graph
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
-from gradviz.model.explanation import Cause, CodeLine, Cure
+from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.ids import by_number
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
@@ -126,15 +126,15 @@ def _cut_off(way: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]:
             yield key, words
 
 
-# --- cures -----------------------------------------------------------------------------------
+# --- fixes -----------------------------------------------------------------------------------
 
 
-def fixes(found: NoGraph) -> Iterator[Cure]:
+def fixes(found: NoGraph) -> Iterator[Fix]:
     """Stay in the graph where it was cut, or let what it was computed from require grad."""
     way, origins, context = found.way, found.origins, found.context
-    yield from stay_on_graph.cures_of(way.cuts, context)
+    yield from stay_on_graph.fixes_of(way.cuts, context)
     if not way.cuts and not way.is_lost and len(origins) == 1:
         name = context.term(origins[0].id)
-        cure = stay_on_graph.require_grad(name, _made(origins[0], context), context)
-        if cure is not None:
-            yield cure
+        fix = stay_on_graph.require_grad(name, _made(origins[0], context), context)
+        if fix is not None:
+            yield fix

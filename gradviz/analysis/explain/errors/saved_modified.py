@@ -9,10 +9,10 @@ from gradviz.analysis.explain.code.sites import site_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modified_slots_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes.saved_modified import cures_of
+from gradviz.analysis.explain.fixes.saved_modified import fixes_of
 from gradviz.analysis.explain.torch_messages import versions_in
 from gradviz.analysis.explain.torch_names import is_result, operation_of
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import shape
 from gradviz.model.records import SavedTensor
 from gradviz.model.sentence import Sentence, Term, listed, say
@@ -33,10 +33,10 @@ def saved_written(context: ErrorContext) -> Iterator[SavedWritten]:
     yield _of_one(found[0], context) if len(found) == 1 else _of_several(found, context)
 
 
-def fixes(found: SavedWritten) -> Iterator[Cure]:
+def fixes(found: SavedWritten) -> Iterator[Fix]:
     """Changes after which what is saved is as it was."""
     if found.suspect is not None:
-        yield from cures_of(found.suspect, found.context)
+        yield from fixes_of(found.suspect, found.context)
 
 
 def _of_one(suspect: ModifiedSlot, context: ErrorContext) -> SavedWritten:

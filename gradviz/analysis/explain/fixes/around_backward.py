@@ -21,12 +21,12 @@ from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.rewriting import together, with_keyword
 from gradviz.analysis.explain.rerun_safety import can_repeat, was_written
 from gradviz.model.events import OptimizerStepped, ZeroedGrad
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.reachability import leading_to
 from gradviz.model.sentence import Sentence, listed, say
 
 
-def keep_graph(first: Site | None, since: int, context: ErrorContext) -> Cure | None:
+def keep_graph(first: Site | None, since: int, context: ErrorContext) -> Fix | None:
     """``retain_graph=True`` for an earlier backward, and for others before the last one.
 
     Args:
@@ -69,7 +69,7 @@ def _later_backwards(noticed: Statement) -> list[Statement]:
 
 def compute_again(
     stale: Sequence[str], after: Statement | None, context: ErrorContext, why: str
-) -> Cure | None:
+) -> Fix | None:
     """Run the lines of the forward again that made nodes which can be used no more.
 
     Args:
@@ -95,10 +95,10 @@ def compute_again(
     does = say("computes {} once more{}", listed(list(dict.fromkeys(names))), why)
     code = "\n".join(line.text for line in lines)
     if not fits:
-        return Cure(does, code, "elsewhere", noticed.line)
+        return Fix(does, code, "elsewhere", noticed.line)
     if not lines or any(line.line >= noticed.line for line in lines):
         return None
-    return Cure(does, code, "before", place.line)
+    return Fix(does, code, "before", place.line)
 
 
 def _next(after: Statement, noticed: Statement) -> Statement:
@@ -107,7 +107,7 @@ def _next(after: Statement, noticed: Statement) -> Statement:
     return later[0] if later else noticed
 
 
-def move_behind(statement: Statement | None, context: ErrorContext, does: Sentence) -> Cure | None:
+def move_behind(statement: Statement | None, context: ErrorContext, does: Sentence) -> Fix | None:
     """Move a statement behind the backward that raised."""
     noticed = context.statement
     if statement is None or noticed is None or statement.line >= noticed.line:
@@ -128,7 +128,7 @@ def _clears_between(statement: Statement, context: ErrorContext) -> bool:
     return any(context.history.events(ZeroedGrad, context.step, since))
 
 
-def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Cure | None:
+def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Fix | None:
     """One backward of the sum in place of two backwards."""
     noticed = context.statement
     if earlier is None or noticed is None or not same_block(earlier, noticed):
@@ -143,10 +143,10 @@ def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Cure
         return None
     if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
         return None
-    gone = Cure(Sentence(), "", "instead", earlier.line)
+    gone = Fix(Sentence(), "", "instead", earlier.line)
     code = f"({first} + {second}).backward()"
     does = say("one backward of the sum: gradients add up, the shared part runs once")
-    return Cure(does, code, "instead", noticed.line, (gone,))
+    return Fix(does, code, "instead", noticed.line, (gone,))
 
 
 def _speaks_of_grad(earlier: Statement, noticed: Statement) -> bool:

@@ -15,7 +15,7 @@ from gradviz.analysis.explain.code.statements import (
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
 from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.events import Operation
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.records import Node, SavedTensor
 from gradviz.model.sentence import Sentence
@@ -69,7 +69,7 @@ def made_by(node: Node, history: History) -> Statement | None:
 
 def copied_alias(
     alias: tuple[EventPlace, Operation], does: Sentence, history: History
-) -> Cure | None:
+) -> Fix | None:
     """A copy where other code got hold of the memory.
 
     Args:
@@ -84,4 +84,4 @@ def copied_alias(
     if site is None or given not in (event.name, "asarray"):
         return None
     copy = ".copy()" if event.name in ("numpy", "__array__") else ".clone()"
-    return Rewriting(site.statement, ((end_of(site.node), copy),)).cure(does)
+    return Rewriting(site.statement, ((end_of(site.node), copy),)).fix(does)

@@ -16,11 +16,11 @@ from gradviz.analysis.explain.code.statements import (
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import say
 
 
-def cut_state(carried: Carried, context: ErrorContext) -> Cure | None:
+def cut_state(carried: Carried, context: ErrorContext) -> Fix | None:
     """Detach it after its backward, or after the line that hands it on."""
     noticed = context.statement
     if (
@@ -48,7 +48,7 @@ def cut_state(carried: Carried, context: ErrorContext) -> Cure | None:
             code = f"{base} = [{each}]" if _is_list(base, noticed) else f"{base} = tuple({each})"
         codes.append(code)
     does = say("ends the graph here: each pass trains on its own part (truncated backpropagation)")
-    return Cure(does, "\n".join(codes), "after", place.line)
+    return Fix(does, "\n".join(codes), "after", place.line)
 
 
 def _users(carried: Carried, context: ErrorContext) -> list[tuple[int, Statement]]:

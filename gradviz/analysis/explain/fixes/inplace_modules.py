@@ -12,7 +12,7 @@ from gradviz.analysis.explain.code.statements import (
     last_name,
     statements_of,
 )
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import say
 
 _CLASSES: Final = frozenset(
@@ -39,7 +39,7 @@ def is_activation(by: str) -> bool:
     return by.rstrip("_") + "_" in _ACTIVATIONS
 
 
-def not_in_place(module: str, statement: Statement) -> Cure | None:
+def not_in_place(module: str, statement: Statement) -> Fix | None:
     """Switch ``inplace`` of a module off before a line.
 
     Args:
@@ -47,7 +47,7 @@ def not_in_place(module: str, statement: Statement) -> Cure | None:
         statement: The line.
 
     Returns:
-        The cure, or ``None`` unless the code shows that it is one of torch's modules, in place.
+        The fix, or ``None`` unless the code shows that it is one of torch's modules, in place.
     """
     path = expression_of(module)
     made = _made(module, statement)
@@ -56,7 +56,7 @@ def not_in_place(module: str, statement: Statement) -> Cure | None:
     if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
         return None
     does = say("{} makes a new tensor; better where it is made: inplace=False", path)
-    return Cure(does, f"{path}.inplace = False", "before", statement.line)
+    return Fix(does, f"{path}.inplace = False", "before", statement.line)
 
 
 def _made(module: str, statement: Statement) -> ast.expr | None:

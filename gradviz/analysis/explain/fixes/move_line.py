@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from gradviz.analysis.explain.code.statements import Statement, same_block
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence
 
 
 def moved(
     one: Statement | None, to: Statement | None, side: Literal["before", "after"], does: Sentence
-) -> Cure | None:
-    """The cure that takes a statement before or behind another one of the same block.
+) -> Fix | None:
+    """The fix that takes a statement before or behind another one of the same block.
 
     Args:
         one: What is moved.
@@ -24,5 +24,5 @@ def moved(
         return None
     if one.is_compound or to.is_compound or one.line == to.line or not same_block(one, to):
         return None
-    gone = Cure(Sentence(), "", "instead", one.line)
-    return Cure(does, one.text, side, to.line, (gone,))
+    gone = Fix(Sentence(), "", "instead", one.line)
+    return Fix(does, one.text, side, to.line, (gone,))

@@ -27,11 +27,11 @@ from gradviz.analysis.explain.fixes.rewriting import (
     with_keyword,
 )
 from gradviz.analysis.explain.fixes.stay_on_graph import require_grad
-from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence, say
 
 
-def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Cure]:
+def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Fix]:
     """A sum of the root, or its real part, or a gradient for it."""
     found = called_root(context)
     if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
@@ -41,12 +41,12 @@ def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Cure]:
     if is_complex:
         method, does = "real", say("the gradient of the real part")
     changes = called_before(call, method) if is_method else called(root, method)
-    yield Cure(does, statement.edited(changes), "instead", statement.line)
+    yield Fix(does, statement.edited(changes), "instead", statement.line)
     keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
     keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
-        yield ones.cure(say("says how much each element counts"))
+        yield ones.fix(say("says how much each element counts"))
 
 
 def bound_name(context: ErrorContext) -> str | None:
@@ -57,11 +57,11 @@ def bound_name(context: ErrorContext) -> str | None:
     return None
 
 
-def of_integers(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+def of_integers(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     """Numbers with a point."""
     found = _rewritten_to_float(name, context)
     if found is not None:
-        yield found.cure(say("numbers with a point can change a little"))
+        yield found.fix(say("numbers with a point can change a little"))
 
 
 def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | None:
@@ -92,7 +92,7 @@ def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
     return Rewriting(statement, tuple(called(calls[0].args[0], "float()")))
 
 
-def of_flag(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     """A tensor outside of the graph in place of the flag."""
     site = context.site
     if site is None or name is None or not is_expression(name):
@@ -108,10 +108,10 @@ def of_flag(name: str | None, context: ErrorContext) -> Iterator[Cure]:
         return
     term = next((one.words for one in given(context)), Sentence(name))
     does = say("{} goes on outside of the graph; what made it keeps its node", term)
-    yield Rewriting(site.statement, (change,)).cure(does)
+    yield Rewriting(site.statement, (change,)).fix(does)
 
 
-def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> Iterator[Cure]:
+def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> Iterator[Fix]:
     """``detach()`` before it becomes an array."""
     site = context.site
     if site is None:
@@ -123,10 +123,10 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
         does = say("a copy on the host, outside of the graph")
     call = site.call_of("numpy")
     if call is not None and isinstance(call.func, ast.Attribute):
-        yield Cure(does, statement.edited(called_before(call, method)), "instead", line)
+        yield Fix(does, statement.edited(called_before(call, method)), "instead", line)
         forced = with_keyword(statement, call, "force", "True")
         if forced is not None:
-            yield forced.cure(say("detaches, copies to the host if needed"))
+            yield forced.fix(say("detaches, copies to the host if needed"))
         return
     reads = [
         part
@@ -138,10 +138,10 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
     ]
     if reads:
         code = statement.edited([(end_of(part), f".{method}") for part in reads])
-        yield Cure(does, code, "instead", line)
+        yield Fix(does, code, "instead", line)
 
 
-def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Cure]:
+def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     """``clone``, inside or outside of the graph."""
     site = context.site
     if site is None or name is None or not is_expression(name):
@@ -152,18 +152,18 @@ def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Cure]:
             ("detach().clone()", say("a copy of the values, outside of the graph")),
             ("clone()", say("a copy that stays on the graph")),
         ):
-            yield Rewriting(statement, ((call, f"{name}.{method}"),)).cure(does)
+            yield Rewriting(statement, ((call, f"{name}.{method}"),)).fix(does)
         return
     change = before(statement, f"{name} = {name}.detach()")
     if change is not None:
         term = next((one.words for one in given(context)), Sentence(name))
         words = say("{} keeps its values, and no graph that would have to be copied", term)
-        yield Rewriting(statement, (change,)).cure(words)
+        yield Rewriting(statement, (change,)).fix(words)
 
 
 def of_gradient(
     root: BackwardRoot, gradient: GivenOperand | None, context: ErrorContext
-) -> Iterator[Cure]:
+) -> Iterator[Fix]:
     """A gradient of the shape of the root."""
     found = called_root(context)
     if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
@@ -182,15 +182,15 @@ def of_gradient(
     if sizes is not None and root.sizes is not None and is_expression(old):
         if prod(sizes) == prod(root.sizes):
             code = statement.edited([(given, f"{old}.reshape_as({text})")])
-            yield Cure(say("the same numbers in the right shape"), code, "instead", statement.line)
+            yield Fix(say("the same numbers in the right shape"), code, "instead", statement.line)
         elif _expands(sizes, root.sizes):
             code = statement.edited([(given, f"{old}.expand_as({text})")])
-            yield Cure(say("the same numbers for every row"), code, "instead", statement.line)
+            yield Fix(say("the same numbers for every row"), code, "instead", statement.line)
     code = statement.edited([(given, f"torch.ones_like({text})")])
-    yield Cure(say("every element counts once"), code, "instead", statement.line)
+    yield Fix(say("every element counts once"), code, "instead", statement.line)
 
 
-def of_unused(context: ErrorContext) -> Iterator[Cure]:
+def of_unused(context: ErrorContext) -> Iterator[Fix]:
     """``None``, or zeros, for what has no gradient."""
     found = called_root(context)
     if found is None:
@@ -201,14 +201,14 @@ def of_unused(context: ErrorContext) -> Iterator[Cure]:
     ):
         changed = with_keyword(found.statement, found.call, name, "True")
         if changed is not None:
-            yield changed.cure(does)
+            yield changed.fix(does)
 
 
-def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Cure]:
+def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Fix]:
     """``requires_grad_()`` where a tensor is made."""
-    cure = require_grad(name, made, context)
-    if cure is not None:
-        yield cure
+    fix = require_grad(name, made, context)
+    if fix is not None:
+        yield fix
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""How the text of a line is changed, and the cure that consists of such changes."""
+"""How the text of a line is changed, and the fix that consists of such changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gradviz.analysis.explain.code.statements import (
     span_of,
     start_of,
 )
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence
 
 _MOST = 6
-"""Places that a cure changes at most."""
+"""Places that a fix changes at most."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Rewriting:
     changes: tuple[TextChange, ...]
     copied: str = ""
 
-    def cure(self, does: Sentence) -> Cure:
-        """The change as a cure; what only comes before the line is told as such."""
+    def fix(self, does: Sentence) -> Fix:
+        """The change as a fix; what only comes before the line is told as such."""
         line, start = self.statement.line, start_of(self.statement.node)
         if all(at == start and new.endswith("\n") for at, new in self.changes):
             code = "".join(new for _, new in self.changes).rstrip("\n")
-            return Cure(does, code, "before", line)
-        return Cure(does, _without_self(self.statement.edited(self.changes)), "instead", line)
+            return Fix(does, code, "before", line)
+        return Fix(does, _without_self(self.statement.edited(self.changes)), "instead", line)
 
 
 def _without_self(code: str) -> str:
@@ -49,29 +49,29 @@ def _without_self(code: str) -> str:
     return "" if sign and left == right else code
 
 
-def together(does: Sentence, found: Sequence[Rewriting | Cure | None]) -> Cure | None:
-    """One cure of several changes, if there is one for each and they do not meet.
+def together(does: Sentence, found: Sequence[Rewriting | Fix | None]) -> Fix | None:
+    """One fix of several changes, if there is one for each and they do not meet.
 
     Changes of one line become one; those that are the same are made once.
     """
     lines: dict[object, Rewriting] = {}
-    cures: dict[Cure, None] = {}
+    fixes: dict[Fix, None] = {}
     for one in found:
         if one is None:
             return None
-        if isinstance(one, Cure):
-            cures[one] = None
+        if isinstance(one, Fix):
+            fixes[one] = None
             continue
         key = (one.statement.code, one.statement.line)
         known = lines.get(key, replace(one, changes=()))
         both = {(span_of(at), new): (at, new) for at, new in (*known.changes, *one.changes)}
         lines[key] = replace(known, changes=tuple(both.values()))
-    changes = [*(one.cure(Sentence()) for one in lines.values()), *cures]
-    places = {(cure.line, cure.how) for cure in changes}
+    changes = [*(one.fix(Sentence()) for one in lines.values()), *fixes]
+    places = {(fix.line, fix.how) for fix in changes}
     if len(places) < len(changes) or not 0 < len(changes) <= _MOST:
         return None
     first, *others = changes
-    also = tuple(replace(cure, does=Sentence()) for cure in others)
+    also = tuple(replace(fix, does=Sentence()) for fix in others)
     return replace(first, does=first.does or does, also=(*first.also, *also))
 
 

@@ -32,12 +32,12 @@ from gradviz.analysis.explain.fixes.out_of_place import (
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 
 
-def cures_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Cure]:
+def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
     """Changes at the writes, then at the saves; only such as mend all that backward needs."""
     suspects = all_modified_slots(found, context)
     written = [_first_write(suspect, context) for suspect in suspects]
@@ -49,8 +49,8 @@ def cures_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Cure]:
     if len(known) == len(suspects):
         at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
-        cure = together(does, [pair and pair[0] for pair in at_writes])
-        yield from () if cure is None else (cure,)
+        fix = together(does, [pair and pair[0] for pair in at_writes])
+        yield from () if fix is None else (fix,)
     yield from _at_saves(suspects, written, context)
 
 
@@ -76,7 +76,7 @@ def _is_unrecorded(write: Written | None, context: ErrorContext) -> bool:
 
 def _at_saves(
     suspects: Sequence[ModifiedSlot], written: Sequence[Written | None], context: ErrorContext
-) -> Iterator[Cure]:
+) -> Iterator[Fix]:
     """Operations save copies, or hand copies on."""
     lines = {write.at.line for write in written if write is not None and write.at is not None}
     found = [copies.saved_copy(s.node, s.slot, s.name, context.history) for s in suspects]
@@ -84,8 +84,8 @@ def _at_saves(
         return
     if any(_is_unrecorded(write, context) for write in written):
         return  # torch would not refuse then, and the write would be missing in the gradient
-    cure = together(_saving(suspects), found)
-    yield from () if cure is None else (cure,)
+    fix = together(_saving(suspects), found)
+    yield from () if fix is None else (fix,)
 
 
 def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
@@ -104,7 +104,7 @@ def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
 
 def _around_step(
     first: Written, suspects: Iterable[ModifiedSlot], context: ErrorContext
-) -> Iterator[Cure]:
+) -> Iterator[Fix]:
     """The update comes later, or the loss is computed once more after it."""
     suspects = list(suspects)
     statement = context.statement_at(first.at)
@@ -135,7 +135,7 @@ def _around_step(
 
 def _at_write(
     first: Written, suspect: ModifiedSlot, context: ErrorContext
-) -> tuple[Rewriting | Cure, Sentence] | None:
+) -> tuple[Rewriting | Fix, Sentence] | None:
     """A change at a write, and what it does."""
     alias = first.name if first.name != suspect.name else None
     if alias is not None and first.through == "detach":
@@ -154,12 +154,12 @@ def _at_write(
     return found, say("goes on with a copy of {}; what was saved stays as it is", name)
 
 
-def _in_module(first: Written, statement: Statement | None) -> tuple[Cure, Sentence] | None:
+def _in_module(first: Written, statement: Statement | None) -> tuple[Fix, Sentence] | None:
     """``inplace=False`` for a module that wrote."""
     if first.module is None or statement is None:
         return None
-    cure = not_in_place(first.module, statement)
-    return None if cure is None else (cure, cure.does)
+    fix = not_in_place(first.module, statement)
+    return None if fix is None else (fix, fix.does)
 
 
 def _new_tensor(
@@ -229,7 +229,7 @@ def _term(name: str, suspect: ModifiedSlot) -> Sentence:
 
 def _copy_of_alias(
     alias: str, first: Written, context: ErrorContext
-) -> tuple[Cure, Sentence] | None:
+) -> tuple[Fix, Sentence] | None:
     """The tensor that was written has memory of its own."""
     keys = () if first.event is None else first.event[1].reads[:1]
     calls = [call for key in keys for call in context.history.aliases(key)]
@@ -237,8 +237,8 @@ def _copy_of_alias(
     if made is None:
         return None
     does = say("{} gets memory of its own", Term(keys[0], alias))
-    cure = copies.copied_alias(made, does, context.history)
-    return None if cure is None else (cure, does)
+    fix = copies.copied_alias(made, does, context.history)
+    return None if fix is None else (fix, does)
 
 
 def _view_of_copy(

@@ -29,7 +29,7 @@ from gradviz.analysis.explain.fixes.rewriting import (
     with_keyword,
 )
 from gradviz.model.events import Write
-from gradviz.model.explanation import CodeLine, Cure
+from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence, say
 
 _LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
@@ -46,7 +46,7 @@ _AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
 """Reasons for which a line is changed as a whole."""
 
 
-def cures_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Cure]:
+def fixes_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Fix]:
     """Changes that let the graph go on where it was cut, for one cut after the other.
 
     Args:
@@ -55,19 +55,19 @@ def cures_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Cure]:
     """
     for cut in cuts:
         if cut.reason == "create_graph":
-            cure = _with_graph(cut, context)
+            fix = _with_graph(cut, context)
         elif cut.reason not in _AT_THE_LINE:
-            cure = _with_derivative(cut, context)
+            fix = _with_derivative(cut, context)
         else:
             statement = context.statement_at(cut.at)
-            cure = None if statement is None else _at_line(cut, statement, cuts, context)
-        if cure is not None:
-            yield cure
+            fix = None if statement is None else _at_line(cut, statement, cuts, context)
+        if fix is not None:
+            yield fix
 
 
 def _at_line(
     cut: Cut, statement: Statement, cuts: Sequence[Cut], context: ErrorContext
-) -> Cure | None:
+) -> Fix | None:
     if cut.reason in _LEFT:
         beside = [one for one in cuts if one.reason in _LEFT]
         return _stay(
@@ -80,16 +80,16 @@ def _at_line(
     return _record(cut, statement, context)
 
 
-def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Cure | None:
+def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Fix | None:
     """Ask for the gradient of a tensor once it is made."""
     statement = context.statement_at(made)
     if statement is None or statement.is_compound:
         return None
     does = say("asks for the gradient of {} before it is used", name)
-    return Cure(does, f"{name}.requires_grad_()", "after", statement.line)
+    return Fix(does, f"{name}.requires_grad_()", "after", statement.line)
 
 
-def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Cure | None:
+def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Fix | None:
     """Take out the calls of a line that lead out of the graph, and those that lead into torch
     again."""
     wrapped = [context.statement_at(cut.wrapped) for cut in cuts]
@@ -248,7 +248,7 @@ def _uses_numpy(statement: Statement) -> bool:
     return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
 
 
-def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Cure | None:
+def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Fix | None:
     """Switch recording on again around a statement."""
     for outer in reversed(statement.around):
         head = Statement(statement.code, outer, ())
@@ -257,25 +257,25 @@ def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Cure | Non
             if _writes_inside(outer):
                 return None
             code = head.edited([(calls[0], "torch.enable_grad()")])
-            return Cure(say("lets autograd record these lines"), code, "instead", head.line)
+            return Fix(say("lets autograd record these lines"), code, "instead", head.line)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
             if last_name(inner) in SWITCHES:
                 if _writes_inside(outer):
                     return None
                 line = decorator.lineno + statement.code.first_line - 1
-                return Cure(say("lets autograd record this function"), "", "instead", line)
+                return Fix(say("lets autograd record this function"), "", "instead", line)
     site = site_of(context.history, cut.step, cut.event)
     around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
     if around:
         found = with_keyword(statement, around[-1], "use_reentrant", "False")
         does = say("records inside the checkpoint, whether or not its input requires grad")
-        cure = None if found is None else found.cure(does)
-        return None if cure is None or cure.code == statement.text else cure
+        fix = None if found is None else found.fix(does)
+        return None if fix is None or fix.code == statement.text else fix
     return _mode_on(cut.step, context)
 
 
-def _mode_on(until: int, context: ErrorContext) -> Cure | None:
+def _mode_on(until: int, context: ErrorContext) -> Fix | None:
     """Leave grad mode on, where a line had switched it off."""
     for step in range(until - 1, 0, -1):
         statement = context.statement_at(context.history.line(step))
@@ -285,7 +285,7 @@ def _mode_on(until: int, context: ErrorContext) -> Cure | None:
         value = calls[0].args[0] if calls[0].args else None
         if isinstance(value, ast.Constant) and value.value is False:
             code = statement.edited([(value, "True")])
-            return Cure(say("lets autograd record what follows"), code, "instead", statement.line)
+            return Fix(say("lets autograd record what follows"), code, "instead", statement.line)
         return None
     return None
 
@@ -300,20 +300,20 @@ def _writes_inside(outer: ast.stmt) -> bool:
     return False
 
 
-def _switch_on(statement: Statement) -> Cure | None:
+def _switch_on(statement: Statement) -> Fix | None:
     """Leave ``requires_grad`` as it was."""
     node = statement.node
     does = say("the gradient is asked for")
     if isinstance(node, ast.Assign):
-        return Cure(does, statement.edited([(node.value, "True")]), "instead", statement.line)
+        return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.line)
     calls = calls_in(statement, "requires_grad_")
     if len(calls) != 1:
         return None
     values = [*calls[0].args, *(k.value for k in calls[0].keywords)]
-    return Cure(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
+    return Fix(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
 
 
-def _with_graph(cut: Cut, context: ErrorContext) -> Cure | None:
+def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
     """``create_graph=True`` for a gradient that is differentiated again."""
     site = site_of(context.history, cut.step, cut.event)
     call = None if site is None else site.call_of("grad")
@@ -321,10 +321,10 @@ def _with_graph(cut: Cut, context: ErrorContext) -> Cure | None:
         return None
     found = with_keyword(site.statement, call, "create_graph", "True")
     does = say("records how the gradient is computed, so that it has a gradient too")
-    return None if found is None else found.cure(does)
+    return None if found is None else found.fix(does)
 
 
-def _with_derivative(cut: Cut, context: ErrorContext) -> Cure | None:
+def _with_derivative(cut: Cut, context: ErrorContext) -> Fix | None:
     """A relative of an operation without a derivative; whether it fits, the user must say."""
     site = site_of(context.history, cut.step, cut.event)
     call = None if site is None else site.call_of(cut.call)
@@ -338,4 +338,4 @@ def _with_derivative(cut: Cut, context: ErrorContext) -> Cure | None:
         owner = call.args[0]
     does = say("has a derivative: weights in place of a choice, if that fits")
     code = pattern.format(site.statement.segment(owner))
-    return Cure(does, code, "elsewhere", site.statement.line)
+    return Fix(does, code, "elsewhere", site.statement.line)

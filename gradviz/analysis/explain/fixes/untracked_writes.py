@@ -13,7 +13,7 @@ from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place, spelled, target_of
 from gradviz.analysis.explain.silent.sentences import alias_route
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.history import EventPlace, History, WriteEvent
 from gradviz.model.records import Node, SavedTensor
 from gradviz.model.sentence import Sentence, Term, say
@@ -26,7 +26,7 @@ def of_hidden(
     node: Node | None,
     slot: SavedTensor,
     history: History,
-) -> tuple[Cure, ...]:
+) -> tuple[Fix, ...]:
     """What makes the gradient right where saved memory was written.
 
     Args:
@@ -43,7 +43,7 @@ def of_hidden(
     if len(found) < 2 and node is not None and is_expression(name):
         rewriting = copies.saved_copy(node, slot, name, history)
         does = say("{} keeps a memory of its own", Term(node.id, node.name))
-        found += [] if rewriting is None else [rewriting.cure(does)]
+        found += [] if rewriting is None else [rewriting.fix(does)]
     if len(found) < 2:
         found += line_moved(act.place, place, "behind", "backward has used it by then", history)
     return tuple(found[:2])
@@ -51,16 +51,16 @@ def of_hidden(
 
 def line_moved(
     place: EventPlace, to: EventPlace, side: Literal["before", "behind"], why: str, history: History
-) -> Iterator[Cure]:
+) -> Iterator[Fix]:
     """A line taken to another line of the same block."""
     line, other = history.line_term(history.line(place)), history.line_term(history.line(to))
     does = say("moves {} {} {}: {}", line, side, other, why)
     how: Literal["before", "after"] = "before" if side == "before" else "after"
-    cure = moved(statement_of(history, place), statement_of(history, to), how, does)
-    yield from () if cure is None else (cure,)
+    fix = moved(statement_of(history, place), statement_of(history, to), how, does)
+    yield from () if fix is None else (fix,)
 
 
-def recorded_write(act: WriteEvent, name: str, history: History, price: str = "") -> Iterator[Cure]:
+def recorded_write(act: WriteEvent, name: str, history: History, price: str = "") -> Iterator[Fix]:
     """The write as an operation that autograd records, to a new tensor."""
     site = site_of(history, act.place, act.event)
     typed = None if site is None else spelled(target_of(site, act.event.by), name)
@@ -70,18 +70,18 @@ def recorded_write(act: WriteEvent, name: str, history: History, price: str = ""
         return
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:
-        yield found.cure(say("makes a new tensor with a node that backward goes through{}", price))
+        yield found.fix(say("makes a new tensor with a node that backward goes through{}", price))
 
 
-def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Cure]:
+def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Fix]:
     """A copy where other code got hold of the memory."""
     made, line = alias_route(act, history).made, history.line(act.place)
     given = None if made is None else history.line(made[0])
     if made is None or given is None or line is None or given.line == line.line:
         return
     does = say("{} writes to a copy; {} stays", history.line_term(line), _term(name, act, history))
-    cure = copies.copied_alias(made, does, history)
-    yield from () if cure is None else (cure,)
+    fix = copies.copied_alias(made, does, history)
+    yield from () if fix is None else (fix,)
 
 
 def _term(name: str, act: WriteEvent, history: History) -> Sentence:

@@ -12,7 +12,7 @@ from gradviz.analysis.explain.code.statements import last_name
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
 from gradviz.model.events import Operand, Operation
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.reachability import entries, reachable
 from gradviz.model.sentence import Sentence, Term, listed, say
@@ -169,24 +169,24 @@ def _shaped(operand: Operand, step: int, history: History) -> Sentence:
     return say("{} of shape {}", thing, operand.shape)
 
 
-def fixes(found: Broadcast) -> Iterator[Cure]:
+def fixes(found: Broadcast) -> Iterator[Fix]:
     """Both of one shape."""
     pairs, history = found.compared, found.history
     site = site_of(history, pairs.place, pairs.event)
     two = None if site is None else _two_sides(site, pairs.event, history, pairs.place[0])
     if site is None or two is None:
-        yield Cure(
+        yield Fix(
             say("makes both of shape (N,)"), "prediction = prediction.squeeze(1)", "elsewhere"
         )
         return
     column, row = two[pairs.column], two[1 - pairs.column]
     size = (pairs.operands[1].shape or (0,))[0]
     flat = Rewriting(site.statement, tuple(called(column, "squeeze(1)")))
-    yield flat.cure(say("both are of shape ({},)", size))
+    yield flat.fix(say("both are of shape ({},)", size))
     if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
         return  # the two would be undone
     high = Rewriting(site.statement, tuple(called(row, "unsqueeze(1)")))
-    yield high.cure(say("both are of shape ({}, 1)", size))
+    yield high.fix(say("both are of shape ({}, 1)", size))
 
 
 def _two_sides(

@@ -16,7 +16,7 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.grad_modes import is_switched_off
 from gradviz.analysis.explain.silent.sentences import few
 from gradviz.model.events import FlagChanged, Operation, OptimizerStepped
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.sentence import Term, say
 
@@ -127,14 +127,14 @@ def _moving(found: list[tuple[EventPlace, Operation]], history: History) -> Froz
     )
 
 
-def fixes(found: FrozenBatchNorm) -> Iterator[Cure]:
+def fixes(found: FrozenBatchNorm) -> Iterator[Fix]:
     """Evaluation mode for the modules."""
     modules, line = found.modules, found.noticed
     does = say("the statistics stay, and are used as they are")
     typed = [expression_of(name) for name in modules]
     if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:
-        yield Cure(does, "batch_norm.eval()", "elsewhere")
+        yield Fix(does, "batch_norm.eval()", "elsewhere")
     elif len(typed) < 4:
-        yield Cure(does, "; ".join(f"{name}.eval()" for name in typed), "before", line.line)
+        yield Fix(does, "; ".join(f"{name}.eval()" for name in typed), "before", line.line)
     else:
-        yield Cure(does, f"for m in ({', '.join(typed)}): m.eval()", "before", line.line)
+        yield Fix(does, f"for m in ({', '.join(typed)}): m.eval()", "before", line.line)

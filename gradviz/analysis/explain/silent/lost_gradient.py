@@ -11,7 +11,7 @@ from gradviz.analysis.explain.fixes.untracked_writes import line_moved
 from gradviz.analysis.explain.silent.sentences import few_of
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps
 from gradviz.model.events import Clipped
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.sentence import say
 
@@ -40,13 +40,13 @@ def clipped_early(history: History) -> Iterator[LostGradient]:
             yield _clipped(one, clip, history)
 
 
-def after_the_step(found: LostGradient) -> Iterator[Cure]:
+def after_the_step(found: LostGradient) -> Iterator[Fix]:
     """Take them away when they have been used."""
     does = say("it has used the gradient by then")
     yield from line_moved(found.place, found.one.place, "behind", does, found.history)
 
 
-def before_the_step(found: LostGradient) -> Iterator[Cure]:
+def before_the_step(found: LostGradient) -> Iterator[Fix]:
     """Clip what backward has given."""
     does = say("backward has run by then")
     yield from line_moved(found.place, found.one.place, "before", does, found.history)

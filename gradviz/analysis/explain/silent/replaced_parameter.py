@@ -16,7 +16,7 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.silent.sentences import few
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, training_steps
 from gradviz.model.events import Accumulated, OptimizerStepped
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import History
 from gradviz.model.sentence import Term, say
 
@@ -116,7 +116,7 @@ def _finding(one: TrainingStep, swaps: list[Replacement], history: History) -> R
     )
 
 
-def fixes(found: ReplacedParameter) -> Iterator[Cure]:
+def fixes(found: ReplacedParameter) -> Iterator[Fix]:
     """The optimizer gets the new parameter."""
     one, swaps, history = found.one, found.swaps, found.history
     line = history.line(swaps[0].step)
@@ -124,7 +124,7 @@ def fixes(found: ReplacedParameter) -> Iterator[Cure]:
     optimizer = one.variable
     does = say("the optimizer learns of the new parameter")
     if line is None or optimizer is None or not all(map(is_expression, typed)):
-        yield Cure(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
+        yield Fix(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return
     code = f'{optimizer}.add_param_group({{"params": [{", ".join(typed)}]}})'
-    yield Cure(does, code, "after", line.line)
+    yield Fix(does, code, "after", line.line)

@@ -12,7 +12,7 @@ from gradviz.analysis.explain.silent.sentences import few_of
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps
 from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import Accumulated
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import say
@@ -105,16 +105,16 @@ def _stale(
     )
 
 
-def fixes(found: StaleGradient) -> Iterator[Cure]:
+def fixes(found: StaleGradient) -> Iterator[Fix]:
     """Take the old gradient away before the step."""
     line = found.one.line
     typed = [expression_of(name) for name in found.variables if name]
     does = say("an optimizer passes over a parameter whose .grad is None")
     if not typed or not all(map(is_expression, typed)):
-        yield Cure(does, "for p in frozen: p.grad = None", "elsewhere")
+        yield Fix(does, "for p in frozen: p.grad = None", "elsewhere")
     elif len(typed) < 3:
         code = " = ".join(f"{name}.grad" for name in typed) + " = None"
-        yield Cure(does, code, "before", line)
+        yield Fix(does, code, "before", line)
     else:
         code = f"for p in ({', '.join(typed)}): p.grad = None"
-        yield Cure(does, code, "before", line)
+        yield Fix(does, code, "before", line)

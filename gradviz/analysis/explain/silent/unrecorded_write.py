@@ -19,7 +19,7 @@ from gradviz.analysis.explain.silent.exemptions import (
 )
 from gradviz.analysis.explain.silent.sentences import write_cause
 from gradviz.model.events import NodeRan
-from gradviz.model.explanation import Cure
+from gradviz.model.explanation import Fix
 from gradviz.model.history import EventPlace, History, WriteEvent
 from gradviz.model.records import Number, TensorInfo, ValueSummary
 from gradviz.model.sentence import Term, say
@@ -230,7 +230,7 @@ def _finding(miss: UnseenWrite, history: History) -> UnrecordedWrite:
     )
 
 
-def fixes(found: UnrecordedWrite) -> Iterator[Cure]:
+def fixes(found: UnrecordedWrite) -> Iterator[Fix]:
     """The write as an operation that is recorded, or to a copy."""
     yield from recorded_write(found.act, found.name, found.history)
     yield from copied_alias(found.act, found.name, found.history)

@@ -17,7 +17,7 @@ from gradviz.analysis.explain.silent.saved_tensor_use import (
 )
 from gradviz.analysis.explain.silent.sentences import write_cause
 from gradviz.model.events import NodeRan
-from gradviz.model.explanation import Cause, Cure
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History, WriteEvent
 from gradviz.model.records import Node, Number, SavedTensor
 from gradviz.model.sentence import Term, say
@@ -222,7 +222,7 @@ def _finding(
     )
 
 
-def fixes(found: UntrackedWrite) -> Iterator[Cure]:
+def fixes(found: UntrackedWrite) -> Iterator[Fix]:
     """What makes the gradient right where saved memory was written."""
     node = found.use.node if found.is_only else None
     yield from of_hidden(
