@@ -6,8 +6,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 # The first Python of a fitting version that really starts (a version manager's stand-in may not).
-PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
-  $(p) -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 13) and print("$(p)")' 2>/dev/null)))
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3,$(shell \
+  $(p) -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 14) and print("$(p)")' 2>/dev/null)))
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 # Python that is linted and type-checked.
@@ -23,6 +23,8 @@ NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
 PYTEST_ARGS ?=
 WORKERS ?= logical
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Pythons of test-versions, as in PYTHONS="3.13 3.14"; all if empty.
+PYTHONS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -38,7 +40,7 @@ help:  ## list the targets
 env: .venv/.installed  ## make the environment .venv
 
 .venv/.created:
-	@test -n "$(PYTHON)" || { echo "No Python 3.11 to 3.13 found. Name one: make lab PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 to 3.14 found. Name one: make lab PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv || \
 	  { echo "Python's venv module is not complete (on Debian: apt-get install python3-venv)."; exit 1; }
 	@touch $@
@@ -75,6 +77,10 @@ test-lessons: env
 .PHONY: test-exhaustive
 test-exhaustive: env  ## torch's whole operator database, the deepest graphs, lessons built again (minutes)
 	$(RUN) pytest -rs -m "opdb_all or deepest or lessons_again" tests/truth tests/capture tests/lessons
+
+.PHONY: test-versions
+test-versions: env  ## facts, capture and recorder on every Python, oldest and newest torch (nightly)
+	$(RUN) tests.versions $(PYTHONS)
 
 .PHONY: check
 check: env node-if-there  ## lint and check types, Python and TypeScript

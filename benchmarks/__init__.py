@@ -27,6 +27,6 @@ torchviz recurses: by default it ends with RecursionError on chains of about 1,0
 remarks say so, and it is then measured with the limit lifted, where it survives that.
 
 The other tables: memory per node (``tracemalloc`` for the Graph; growth of the resident set for
-what looking leaves behind in torch's graph), layout and drawing, and the time until a widget is
-on screen, in a bare page and in JupyterLab.
+what looking leaves behind in torch's graph), the import, layout and drawing, and the time until a
+widget is on screen, in a bare page and in JupyterLab.
 """

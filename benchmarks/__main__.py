@@ -9,11 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks import browser, capture, drawing, lab, memory, recording, report
+from benchmarks import browser, capture, drawing, importing, lab, memory, recording, report
 
 SECTIONS: dict[str, ModuleType] = {
     "capture": capture,
     "memory": memory,
+    "importing": importing,
     "recording": recording,
     "drawing": drawing,
     "browser": browser,

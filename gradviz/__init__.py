@@ -6,10 +6,12 @@
 MulBackward0
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
 from gradviz._distribution import VERSION as __version__
 from gradviz._distribution import warn_of_namesake as _warn_of_namesake
-from gradviz._presentation import FullPresentation as _FullPresentation
-from gradviz.api import audit, compare, memory, record, show, snapshot
+from gradviz.capture.autograd import torch_release as _release  # noqa: F401  # refuses an old torch
 from gradviz.model import (
     Audit,
     Cause,
@@ -41,11 +43,48 @@ from gradviz.model import (
     UnsupportedTorchError,
     ValueSummary,
 )
+from gradviz.model.presentation import Presentation as _Presentation
 from gradviz.model.presentation import use as _use
-from gradviz.teach import expect_error, explore
+
+if TYPE_CHECKING:
+    from gradviz.api import audit, compare, memory, show
+    from gradviz.reading import record, snapshot
+    from gradviz.teach.expected_error import expect_error
+    from gradviz.teach.explorer import explore
+
+_MODULES = {
+    "audit": "gradviz.api",
+    "compare": "gradviz.api",
+    "expect_error": "gradviz.teach.expected_error",
+    "explore": "gradviz.teach.explorer",
+    "memory": "gradviz.api",
+    "record": "gradviz.reading",
+    "show": "gradviz.api",
+    "snapshot": "gradviz.reading",
+}
+"""Where each public function is defined; its module is imported when the function is first used,
+so that ipywidgets and whatever else takes time to load is loaded when something is shown."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(_import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _presentation() -> _Presentation:
+    from gradviz._presentation import FullPresentation
+
+    return FullPresentation()
+
 
 _warn_of_namesake()
-_use(_FullPresentation())
+_use(_presentation)
 
 
 def load_ipython_extension(shell: object) -> None:

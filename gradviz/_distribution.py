@@ -2,7 +2,7 @@
 
 Our distribution is ``gradviz-kit``, because another project is called ``gradviz`` and brings a
 package ``gradviz`` as well. Installed side by side, the one that comes later overwrites files of
-the other. When ours is the one that runs, it warns here; when it is not, ``_watch.py`` warns.
+the other. When ours is the one that runs, it warns; when it is not, no code of ours runs.
 
 Examples:
     >>> from gradviz._distribution import VERSION, warn_of_namesake
@@ -32,7 +32,7 @@ def warn_of_namesake() -> None:
     warnings.warn(
         f"This is gradviz-kit {VERSION}, but another project called gradviz ({found}) is installed "
         "beside it. Both bring a package gradviz, so one can replace or remove files of the other. "
-        "Type: pip uninstall gradviz gradviz-kit, then: pip install gradviz-kit",
+        "Type: pip uninstall gradviz gradviz-kit, then install gradviz-kit again",
         NamesakeWarning,
         stacklevel=3,
     )

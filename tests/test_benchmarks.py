@@ -30,7 +30,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
     path = tmp_path_factory.mktemp("bench") / "numbers.json"
     ended = run(
         "--quick",
-        *("--only", "capture", "--only", "memory", "--only", "recording", "--only", "drawing"),
+        *("--only", "capture", "--only", "memory", "--only", "importing"),
+        *("--only", "recording", "--only", "drawing"),
         *("--json", str(path)),
     )
     assert ended.returncode == 0, ended.stderr
@@ -42,6 +43,7 @@ def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]
     for title in (
         "Time of a look",
         "Memory: bytes per node",
+        "Import: seconds",
         "Time of a recorded run",
         "Picture: milliseconds",
     ):
@@ -58,6 +60,14 @@ def test_the_json_has_each_contender_as_ratios(quick: tuple[str, dict[str, Any]]
             assert set(result[look]) >= {"bare", "structure", "snapshot"}
             if contenders.HAS_TORCHVIZ:
                 assert result[look]["make_dot saved"]["to snapshot"]["best"] > 0
+
+
+def test_imports_are_measured_as_ratios_to_torch(quick: tuple[str, dict[str, Any]]) -> None:
+    _, numbers = quick
+    found = numbers["importing"]
+    assert found["torch"]["to torch"] == {"best": 1, "median": 1}
+    assert 0 < found["gradviz"]["best"] < found["torch"]["best"]
+    assert found["gradviz.api"]["best"] > 0
 
 
 def test_memory_and_picture_are_measured(quick: tuple[str, dict[str, Any]]) -> None:

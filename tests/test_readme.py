@@ -76,5 +76,23 @@ def test_files_the_readme_links_to_exist() -> None:
     assert [link for pair in links for link in pair if link and not (ROOT / link).exists()] == []
 
 
+def test_the_readme_says_whether_the_package_is_on_the_index() -> None:
+    is_released = "(not released)" not in (ROOT / "CHANGELOG.md").read_text()
+    assert ("is not on PyPI yet" in README) == (not is_released)
+    assert ("pip install gradviz-kit" in README) == is_released
+
+
+def test_readme_metadata_and_makefile_name_the_same_pythons() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    named = re.findall(r"Python :: 3\.(\d+)", project)
+    oldest, newest = named[0], named[-1]
+    assert f'requires-python = ">=3.{oldest},<3.{int(newest) + 1}"' in project
+    assert README.count(f"Python 3.{oldest} to 3.{newest}") == 2
+    makefile = (ROOT / "Makefile").read_text()
+    assert f"No Python 3.{oldest} to 3.{newest} found" in makefile
+    assert f"(3, {oldest}) <= sys.version_info[:2] <= (3, {newest})" in makefile
+    assert all(f"python3.{minor} " in makefile for minor in named)
+
+
 if __name__ == "__main__":
     PICTURE.write_text(draw_picture())

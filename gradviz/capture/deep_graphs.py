@@ -6,7 +6,8 @@ a chain of such nodes recurses ``THPCppFunction_dealloc -> ~Node -> decref -> ..
 208 bytes of C stack per level and no guard: with an 8 MB stack the process dies with a
 segmentation fault when a chain of about 41,000 nodes is freed, with 512 KB at 2,300. Touching
 ``grad_fn`` or ``next_functions`` from any Python code is enough; torch 2.12 and older free
-iteratively and are not concerned. Looking must not crash the program later, so:
+iteratively and are not concerned, nor is Python 3.14, which watches the C stack while it frees.
+Looking must not crash the program later, so:
 
 * Every walk over more than ``SMALL`` nodes leaves *breaks* in the graph. A break is an object
   in ``node.metadata`` (torch's own per-node dictionary, the one anomaly mode uses) that holds

@@ -6,6 +6,8 @@ The model imports no other room. Where the package is put together (``gradviz/__
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,18 +35,21 @@ class Presentation:
         return {"text/plain": self.text(explanation)}
 
 
-_in_use = Presentation()
+_in_use: Callable[[], Presentation] = cache(Presentation)
 
 
-def use(presentation: Presentation) -> None:
-    """From now on objects of the model read as ``presentation`` says."""
+def use(make: Callable[[], Presentation]) -> None:
+    """From now on objects of the model read as the presentation says that ``make`` gives.
+
+    It is made when the first object is read, so that nothing is imported for it before.
+    """
     global _in_use
-    _in_use = presentation
+    _in_use = cache(make)
 
 
 def in_use() -> Presentation:
     """The presentation by which objects of the model read."""
-    return _in_use
+    return _in_use()
 
 
 class Printed:
@@ -53,4 +58,4 @@ class Printed:
     __slots__ = ()
 
     def __str__(self) -> str:
-        return _in_use.text(self)
+        return _in_use().text(self)

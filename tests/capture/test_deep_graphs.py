@@ -120,7 +120,7 @@ def test_a_graph_1_000_000_deep_is_freed(how: str) -> None:
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13),
     reason="only torch 2.13 and newer free wrapped chains by recursion",
 )
-def test_without_the_breaks_a_bare_walk_of_such_a_graph_kills_the_process() -> None:
+def test_without_the_breaks_a_bare_walk_kills_the_process_up_to_python_3_13() -> None:
     bare = """
 import torch
 from nbclient import NotebookClient
@@ -133,7 +133,7 @@ while node is not None:
 del y
 """
     done = subprocess.run([sys.executable, "-c", bare], capture_output=True, check=False)
-    assert done.returncode != 0
+    assert (done.returncode == 0) == (sys.version_info >= (3, 14))
 
 
 def test_small_graphs_are_left_without_breaks() -> None:

@@ -116,9 +116,9 @@ def train():
         box[0].backward()
 thread = threading.Thread(target=train)
 thread.start()
-end = time.monotonic() + 4
+start = time.monotonic()
 looked = refused = 0
-while time.monotonic() < end:
+while time.monotonic() < start + (4 if looked and refused else 60):
     if box:
         try:
             gradviz.snapshot(box[0])

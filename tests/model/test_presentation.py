@@ -23,9 +23,9 @@ GRAPH = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
 @pytest.fixture
 def bare() -> Iterator[None]:
     before = presenting.in_use()
-    presenting.use(Presentation())
+    presenting.use(Presentation)
     yield
-    presenting.use(before)
+    presenting.use(lambda: before)
 
 
 def test_the_model_alone_prints_the_repr() -> None:
@@ -64,7 +64,7 @@ def test_what_is_in_use_is_asked_for_everything(bare: None) -> None:
             return (Explanation("other", step=0),)
 
     assert str(GRAPH) == repr(GRAPH)
-    presenting.use(Loud())
+    presenting.use(Loud)
     recording = Recording.empty()
     assert str(GRAPH) == "text of Graph"
     assert str(recording) == "text of Recording"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import gradviz
-from gradviz.teach import Explorer, explore
+from gradviz.teach.explorer import Explorer, explore
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 

@@ -4,9 +4,9 @@ NOTE [Positions of calls]
 While a function runs, ``f_lasti`` of the frame that called it stands at the instruction of the
 call, and ``code.co_positions()`` says from which expression that instruction was compiled. The
 expression of an explicit call, an operator, a subscript or an attribute is the same in Python
-3.11, 3.12 and 3.13. What a loop, a ``with``, a truth test or an f-string calls by itself is
-ascribed to the whole statement by one of them and to an expression in it by another, so there
-the position is not known.
+3.11 to 3.14. What a loop, a ``with``, a truth test or an f-string calls by itself is ascribed to
+the whole statement by one of them and to an expression in it by another, so there the position
+is not known.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ class Expressions:
 def _table(code: CodeType) -> list[Position | None]:
     """The expression of each instruction of a code object."""
     found: list[Position | None] = []
+    before = ""
     for operation, (line, end_line, column, end) in zip(code.co_code[::2], code.co_positions()):
-        is_known = not dis.opname[operation].startswith(_ASCRIBED_DIFFERENTLY)
+        name = dis.opname[operation]
+        enters = name == "CALL" and before == "LOAD_SPECIAL"  # what `with` calls, from 3.14
+        before = name
+        is_known = not enters and not name.startswith(_ASCRIBED_DIFFERENTLY)
         if is_known and line and end_line and column is not None and end is not None:
             found.append(Position(line, column, end_line, end))
         else:

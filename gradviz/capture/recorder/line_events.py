@@ -165,10 +165,16 @@ class LineEvents:
         level.line = statement
         self._mark()
 
-    def raised(self, frame: FrameType, error: Any) -> None:
-        """A line of a followed frame has raised."""
-        if self._levels and self._levels[-1].frame is frame:
-            self._levels[-1].error = error
+    def raised(self, frame: FrameType, error: Any, line: int | None = None) -> None:
+        """A line of a followed frame has raised: the one that runs, or ``line``.
+
+        What an ``except`` or a ``finally`` raises again belongs to the line that raised first.
+        """
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.frame is not frame:
+            return
+        if line is None or self.sources[level.place].statement(line) == level.line:
+            level.error = error
 
     def left(self, frame: FrameType, failed: bool, value: Any) -> None:
         """A followed frame is left, by an exception or with a value."""

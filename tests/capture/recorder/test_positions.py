@@ -7,7 +7,6 @@ import json
 import linecache
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import weakref
@@ -26,6 +25,7 @@ from gradviz.capture.post_mortem import post_mortem_of
 from gradviz.capture.recorder import Recorder
 from gradviz.model import Recording
 from gradviz.model.events import Event, Operation, OptimizerStepped, Position, Refused, Write
+from tests.pythons import VERSIONS, python
 
 ROOT: Final = Path(__file__).parents[3]
 
@@ -512,19 +512,7 @@ STOOD_IN: dict[str, list[tuple[str, str | None]]] = {
 }
 
 
-def python(version: str) -> str | None:
-    """A Python of this version that starts."""
-    managed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for path in (shutil.which(f"python{version}"), *map(str, managed)):
-        if path is not None:
-            command = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-            told = subprocess.run(command, capture_output=True, text=True, check=False)
-            if told.stdout.strip() == version:
-                return path
-    return None
-
-
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_every_python_tells_the_same_expressions(version: str) -> None:
     path = python(version)
     if path is None:

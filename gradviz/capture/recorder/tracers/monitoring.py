@@ -45,24 +45,18 @@ class MonitoringTracer(BaseTracer):
             )
         monitoring.use_tool_id(tool, "gradviz")
         self._tool = tool
-        events = monitoring.events
-        callbacks: dict[int, Any] = {
-            events.PY_START: self._started,
-            events.LINE: self._line,
-            events.PY_RETURN: self._returned,
-            events.PY_UNWIND: self._unwound,
-            events.EXCEPTION_HANDLED: self._handled,
-        }
-        for event, callback in callbacks.items():
+        for event, callback in self._callbacks().items():
             monitoring.register_callback(tool, event, callback)
         monitoring.restart_events()
-        monitoring.set_events(tool, events.PY_START | events.PY_UNWIND | events.EXCEPTION_HANDLED)
+        events = monitoring.events
+        begins = events.PY_START | events.PY_RESUME
+        monitoring.set_events(tool, begins | events.PY_UNWIND | events.EXCEPTION_HANDLED)
         if self.first is not None:
-            self._add(self.first.f_code, events.LINE | events.PY_RETURN)
+            self._add(self.first.f_code, has_lines=True)
         running: FrameType | None = sys._getframe()
         while running is not None:  # what runs already is not told to have started
             if self.role(running.f_code).has_lines:
-                self._add(running.f_code, events.LINE | events.PY_RETURN)
+                self._add(running.f_code, has_lines=True)
             running = running.f_back
 
     def stop(self) -> None:
@@ -72,8 +66,8 @@ class MonitoringTracer(BaseTracer):
         monitoring.set_events(self._tool, 0)
         for code in self._codes:
             monitoring.set_local_events(self._tool, code, 0)
-        for event in ("PY_START", "LINE", "PY_RETURN", "PY_UNWIND", "EXCEPTION_HANDLED"):
-            monitoring.register_callback(self._tool, getattr(monitoring.events, event), None)
+        for event in self._callbacks():
+            monitoring.register_callback(self._tool, event, None)
         monitoring.free_tool_id(self._tool)
         self._tool, self.first = -1, None
 
@@ -83,9 +77,24 @@ class MonitoringTracer(BaseTracer):
     def resume(self) -> None:
         """Nothing was paused."""
 
-    def _add(self, code: CodeType, events: int) -> None:
+    def _callbacks(self) -> dict[int, Any]:
+        """Who is told of each event; a generator that yields is left, and entered again later."""
+        events = monitoring.events
+        return {
+            events.PY_START: self._started,
+            events.PY_RESUME: self._started,
+            events.LINE: self._line,
+            events.PY_RETURN: self._returned,
+            events.PY_YIELD: self._returned,
+            events.PY_UNWIND: self._unwound,
+            events.EXCEPTION_HANDLED: self._handled,
+        }
+
+    def _add(self, code: CodeType, has_lines: bool) -> None:
+        events = monitoring.events
         self._codes.add(code)
-        monitoring.set_local_events(self._tool, code, events)
+        lines = events.LINE if has_lines else 0
+        monitoring.set_local_events(self._tool, code, lines | events.PY_RETURN | events.PY_YIELD)
 
     def _guarded(self, tell: Callable[[], None]) -> None:
         if threading.get_ident() != self.thread:
@@ -103,10 +112,8 @@ class MonitoringTracer(BaseTracer):
         role = self.role(code)
         if role == NO_ROLE:
             return monitoring.DISABLE
-        events = monitoring.events
         if code not in self._codes:
-            lines = events.LINE if role.has_lines else 0
-            self._add(code, lines | events.PY_RETURN)
+            self._add(code, role.has_lines)
         watcher = role.watcher
         if watcher is not None:
             frame = sys._getframe(1)
@@ -158,6 +165,7 @@ class MonitoringTracer(BaseTracer):
         self._guarded(lambda: self._clean(frame, error))
 
     def _clean(self, frame: FrameType, error: BaseException) -> None:
-        frames.clean(error.__traceback__)
-        if self.is_line_frame(frame):
-            self.lines.raised(frame, error)
+        traceback = error.__traceback__
+        frames.clean(traceback)
+        if self.is_line_frame(frame) and traceback is not None:
+            self.lines.raised(frame, error, traceback.tb_lineno)
