@@ -6,7 +6,6 @@
 that follows ``next_functions`` and collects names and edges, in microseconds a node. The next
 columns are ratios to that floor in the same rounds: 3.0x is three times as long.
 
-- ``structure``: nodes, edges, leaves and flags of tensors, without saved tensors.
 - ``snapshot``: :func:`gradviz.snapshot`, every fact.
 - ``make_dot``, ``make_dot saved``: torchviz plain, and with ``show_saved`` and ``show_attrs``.
 - ``faster``, ``faster (saved)``: time of each of the two over the time of ``snapshot``; above 1

@@ -142,7 +142,7 @@ def _summary(found: Times, nodes: int) -> dict[str, Any]:
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:
     """The results as tables."""
-    columns = ["graph", "nodes", "look", "bare us/node", "structure", "snapshot", *TORCHVIZ]
+    columns = ["graph", "nodes", "look", "bare us/node", "snapshot", *TORCHVIZ]
     columns += ["faster", "faster (saved)"]
     rows: list[list[str]] = []
     remarks: list[str] = []
@@ -157,7 +157,7 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
         for look in ("fresh", "warm"):
             found = result[look]
             cells = [title, f"{result['nodes']:,}", look, times(found["bare"]["us per node"])]
-            for name in ("structure", "snapshot", *TORCHVIZ):
+            for name in ("snapshot", *TORCHVIZ):
                 cells.append(ratio(found[name]["to bare"]) if name in found else "-")
             for name in TORCHVIZ:
                 cells.append(ratio(found[name]["to snapshot"]) if name in found else "-")

@@ -10,7 +10,6 @@ from typing import Any
 from torch import Tensor
 
 import gradviz
-from gradviz.capture.traversal import snapshot_of
 
 Look = Callable[[Tensor], Any]
 HAS_TORCHVIZ = importlib.util.find_spec("torchviz") is not None
@@ -33,11 +32,6 @@ def bare(output: Tensor) -> tuple[list[str], list[tuple[int, int, int]]]:
     return names, edges
 
 
-def structure(output: Tensor) -> gradviz.Graph:
-    """Nodes, edges, leaves and flags."""
-    return snapshot_of([output], None, None, facts=False)
-
-
 def snapshot(output: Tensor) -> gradviz.Graph:
     """Every fact."""
     return gradviz.snapshot(output)
@@ -57,13 +51,13 @@ def make_dot_saved(output: Tensor) -> object:
     return make_dot(output, show_saved=True, show_attrs=True)
 
 
-OURS: dict[str, Look] = {"bare": bare, "structure": structure, "snapshot": snapshot}
+OURS: dict[str, Look] = {"bare": bare, "snapshot": snapshot}
 TORCHVIZ: dict[str, Look] = {"make_dot": make_dot, "make_dot saved": make_dot_saved}
 
 
 def make_safe(output: Tensor) -> None:
     """Let a deep graph that somebody walked be freed without a crash (capture/deep_graphs)."""
-    structure(output)
+    snapshot(output)
 
 
 def lift_recursion_limit() -> None:

@@ -7,7 +7,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders import Look, bare, make_safe, snapshot, structure
+from benchmarks.contenders import Look, bare, make_safe, snapshot
 from benchmarks.graphs import BUILDERS
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table
@@ -44,9 +44,8 @@ def measure(builder: str, size: int) -> dict[str, Any]:
         "wrappers": _per(after_walk, before, nodes),
         "breaks": _per(_resident(), after_walk, nodes),
     }
-    for name, look in (("structure", structure), ("snapshot", snapshot)):
-        kept, peak = _traced(look, output)
-        found[name], found[f"{name}, peak"] = kept / nodes, peak / nodes
+    kept, peak = _traced(snapshot, output)
+    found["snapshot"], found["snapshot, peak"] = kept / nodes, peak / nodes
     make_safe(output)
     return found
 
@@ -72,7 +71,7 @@ def _per(after: int | None, before: int | None, nodes: int) -> float | None:
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:
     """The results as a table."""
-    names = ["snapshot", "snapshot, peak", "structure", "structure, peak", "wrappers", "breaks"]
+    names = ["snapshot", "snapshot, peak", "wrappers", "breaks"]
     rows, remarks = [], []
     for result in results:
         if "failed" in result:

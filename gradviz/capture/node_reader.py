@@ -111,13 +111,11 @@ class NodeReader:
     Args:
         nodes: All nodes of the graph.
         tensors: The live tensors; leaves and saved tensors that are met are reported to it.
-        everything: Whether to read more than names and leaves.
     """
 
-    def __init__(self, nodes: list[Any], tensors: Tensors, everything: bool) -> None:
+    def __init__(self, nodes: list[Any], tensors: Tensors) -> None:
         self._nodes = nodes
         self._tensors = tensors
-        self._everything = everything
         self._name: list[str] = []
         self._saved: list[Rows] = []
         self._slots: list[tuple[Slot, ...] | None] = []
@@ -141,8 +139,7 @@ class NodeReader:
                 variable = autograd.variable_of(node)
                 if variable is not None:
                     leaves[at] = tensors.leaf(variable, at)
-        if self._everything:
-            self._read_facts(places)
+        self._read_facts(places)
 
     def _read_facts(self, places: range) -> None:
         plan_of, shapes_of, untouched = (
@@ -204,9 +201,6 @@ class NodeReader:
         variable: list[str | None] = [None] * count
         for at, leaf in self._leaves.items():
             variable[at] = leaf.id
-        if not self._everything:
-            unread: list[Any] = [()] * count
-            return FactColumns(self._name, unread, variable, unread, ["opaque"] * count, unread)
         return FactColumns(
             self._name,
             SavedColumn(self._saved, self._slots, self._tensors.ids()),

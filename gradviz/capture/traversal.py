@@ -32,7 +32,6 @@ def snapshot_of(
     outputs: Sequence[Any],
     names: Mapping[str, torch.Tensor] | None,
     frame: FrameType | None,
-    facts: bool = True,
     storages: Storages | None = None,
 ) -> Graph:
     """Read the graph behind ``outputs``; :func:`gradviz.snapshot` is the public door.
@@ -41,8 +40,6 @@ def snapshot_of(
         outputs: Tensors, modules, or lists, tuples and dicts of them.
         names: Names that come before those found.
         frame: Frame whose variables give names.
-        facts: Whether to read saved tensors, shapes, attributes and formulas too. Without,
-            structure, leaves and flags of tensors are read.
         storages: Gives storages their numbers; afterwards it knows those of this graph.
     """
     tensors, modules = split(outputs)
@@ -52,7 +49,7 @@ def snapshot_of(
         nodes, entries, index = walk([root.node for root in roots])
         try:
             shown = Tensors(_known(roots, modules, given, frame), index, storages=storages)
-            return _read(roots, nodes, entries, index, shown, facts)
+            return _read(roots, nodes, entries, index, shown)
         finally:
             make_safe_to_free(nodes, entries)
 
@@ -157,10 +154,9 @@ def _read(
     entries: Entries,
     index: dict[Any, int],
     tensors: Tensors,
-    facts: bool,
 ) -> Graph:
     places = [(index[root.node], root.output_nr) for root in roots]
-    return read_walked(places, nodes, entries, tensors, index, facts)
+    return read_walked(places, nodes, entries, tensors, index)
 
 
 def read_walked(
@@ -169,7 +165,6 @@ def read_walked(
     entries: Entries,
     tensors: Tensors,
     index: dict[Any, int],
-    facts: bool,
 ) -> Graph:
     """The graph of nodes that :func:`walk` has found.
 
@@ -179,23 +174,20 @@ def read_walked(
         entries: As ``walk`` returned them.
         tensors: The live tensors; afterwards they have their ids.
         index: As ``walk`` returned it.
-        facts: As in :func:`snapshot_of`.
     """
-    reader = NodeReader(nodes, tensors, facts)
+    reader = NodeReader(nodes, tensors)
     with threads.undisturbed(index):
         reader.read(range(len(nodes)))
         tensors.read_grads()
     tensors.choose()
     columns = reader.columns()
     infos = tensors.infos()
-    return Graph(_columns(nodes, entries, columns, tensors, facts), roots, infos)
+    return Graph(_columns(nodes, entries, columns, tensors), roots, infos)
 
 
-def _columns(
-    nodes: list[Any], entries: Entries, read: FactColumns, tensors: Tensors, facts: bool
-) -> Columns:
+def _columns(nodes: list[Any], entries: Entries, read: FactColumns, tensors: Tensors) -> Columns:
     count = len(nodes)
-    derivatives = _derivatives(read.name, entries) if facts else [None] * count
+    derivatives = _derivatives(read.name, entries)
     return Columns(
         name=read.name,
         next_functions=entries,
@@ -208,7 +200,7 @@ def _columns(
         attributes=read.attributes,
         arguments=[() if d is None else d.arguments for d in derivatives],
         formula=[None if d is None else d.formula for d in derivatives],
-        source=sources(nodes) if facts else [None] * count,
+        source=sources(nodes),
         module=[None] * count,
     )
 

@@ -33,6 +33,7 @@ NoteKind: TypeAlias = Literal[
     "backward not followed",
     "states not read",
     "hook stays",
+    "lines from calls",
 ]
 """What a :class:`Note` is about."""
 WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "unseen"]

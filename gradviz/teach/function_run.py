@@ -182,7 +182,7 @@ def read(
     connected = [output for output in outputs if output.tensor.requires_grad]
     if not connected:
         known = [Known(tensor, name, True) for name, tensor in names.items()]
-        graph = read_walked((), [], [], Tensors(known, {}), {}, False)
+        graph = read_walked((), [], [], Tensors(known, {}), {})
         return Outcome(graph, _why_not(outputs[0].tensor), printed)
     graph = snapshot_of([output.tensor for output in connected], names, None)
     lower = _below(graph)

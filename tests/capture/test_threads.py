@@ -3,12 +3,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 import torch
 
 import gradviz
 from gradviz.capture import autograd
+from gradviz.capture.autograd import backward
+from gradviz.model.events import BackwardStarted
 
 
 class Pause(torch.autograd.Function):
@@ -74,17 +81,157 @@ def test_a_hook_of_the_same_backward_may_look() -> None:
     assert seen == ["holds"]
 
 
-def test_torch_is_as_it_was_after_a_look_beside_another_thread() -> None:
-    code = torch.autograd.graph._engine_run_backward.__code__
+def engines() -> list[Any]:
+    """What torch's modules call to run the engine."""
+    return [getattr(module, backward._NAME) for module in backward._HOLDERS]
+
+
+@pytest.fixture
+def another_thread() -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
+    yield
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("another_thread")
+def test_torch_is_as_it_was_after_a_look_beside_another_thread() -> None:
+    before = engines()
+    with autograd.backwards_wait():
+        assert not set(engines()) & set(before)
+    assert engines() == before
+    gradviz.snapshot(torch.ones(2, requires_grad=True).exp())
+    assert engines() == before
+
+
+def test_every_module_of_torch_that_calls_the_engine_is_covered() -> None:
+    folder = Path(torch.__path__[0])
+    files = [file for file in folder.rglob("*.py") if "_engine_run_backward" in file.read_text()]
+    names = {".".join(file.relative_to(folder.parent).with_suffix("").parts) for file in files}
+    # torch.compiler only exchanges the name, in the two that are left.
+    assert {name.removesuffix(".__init__") for name in names} - {"torch.compiler"} == {
+        module.__name__ for module in backward._HOLDERS
+    }
+
+
+@contextmanager
+def exchanged(called: list[str]) -> Iterator[None]:
+    """Exchange the names as ``torch.compiler`` does."""
+    graph: Any = torch.autograd.graph
+    original = graph._engine_run_backward
+
+    def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        called.append("exchanged")
+        return original(outputs, *args, **kwargs)
+
+    vars(torch.autograd)["_engine_run_backward"] = graph._engine_run_backward = run
     try:
-        gradviz.snapshot(torch.ones(2, requires_grad=True).exp())
-        assert torch.autograd.graph._engine_run_backward.__code__ is code
+        yield
     finally:
-        stop.set()
+        vars(torch.autograd)["_engine_run_backward"] = graph._engine_run_backward = original
+
+
+def backwards(recording: gradviz.Recording) -> int:
+    return sum(
+        isinstance(event, BackwardStarted) for step in recording.steps for event in step.events
+    )
+
+
+def test_an_exchange_of_the_name_from_before_keeps_working() -> None:
+    called: list[str] = []
+    before = engines()
+    with exchanged(called):
+        mine = engines()
+        with gradviz.record() as recording:
+            torch.ones(2, requires_grad=True).exp().sum().backward()
+        assert engines() == mine
+    assert engines() == before
+    assert (called, backwards(recording)) == (["exchanged"], 1)
+
+
+def test_an_exchange_of_the_name_inside_the_block_keeps_working() -> None:
+    called: list[str] = []
+    before = engines()
+    with gradviz.record() as recording:
+        with exchanged(called):
+            torch.ones(2, requires_grad=True).exp().sum().backward()
+        torch.ones(2, requires_grad=True).exp().sum().backward()
+    assert engines() == before
+    assert (called, backwards(recording)) == (["exchanged"], 2)
+
+
+@pytest.mark.usefixtures("another_thread")
+def test_an_exchange_of_the_name_that_outlives_the_block_stays_and_ours_goes_later() -> None:
+    called: list[str] = []
+    before = engines()
+    block = gradviz.record()
+    with ExitStack() as stack:
+        with block as recording:
+            stack.enter_context(exchanged(called))
+            with autograd.backwards_wait():  # ours stands before and after it
+                pass
+            torch.ones(2, requires_grad=True).exp().sum().backward()
+        torch.ones(2, requires_grad=True).exp().sum().backward()
+    assert (called, backwards(recording)) == (["exchanged"] * 2, 1)
+    torch.ones(2, requires_grad=True).exp().sum().backward()  # ours is left, and calls on
+    with autograd.backwards_wait():
+        pass
+    assert engines() == before
+
+
+def test_a_backward_inside_a_backward_is_observed_under_an_exchanged_name() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp()
+
+    @torch.enable_grad()
+    def hook(_: torch.Tensor) -> None:
+        x.sin().sum().backward()
+
+    y.register_hook(hook)
+    with gradviz.record() as recording, exchanged([]):
+        y.sum().backward()
+    assert backwards(recording) == 2
+
+
+def test_a_thread_between_the_look_up_and_the_call_counts_as_running_backward() -> None:
+    x = torch.ones(2, requires_grad=True)
+    trunk = x.exp()
+    loss = trunk.sum()
+    reached, go_on = threading.Event(), threading.Event()
+
+    def lines(frame: FrameType, event: str, _: object) -> Any:
+        last = frame.f_lasti
+        if event == "opcode" and last > backward._look_up(frame.f_code) and not reached.is_set():
+            reached.set()
+            assert go_on.wait(30)
+        return lines
+
+    def calls(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is not torch.autograd.backward.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        return lines
+
+    def run() -> None:
+        sys.settrace(calls)
+        loss.backward()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert reached.wait(30)
+    try:
+        for output in (loss, trunk, trunk * 2):
+            with pytest.raises(gradviz.GraphBusyError):
+                gradviz.snapshot(output)
+        other = torch.ones(2, requires_grad=True).exp()
+        assert gradviz.snapshot(other)["n0"].state == "holds"
+    finally:
+        go_on.set()
         thread.join()
+    assert x.grad is not None
+    assert gradviz.snapshot(trunk * 2)["n0"].name == "MulBackward0"
 
 
 def test_a_backward_that_begins_while_saved_tensors_are_read_waits() -> None:

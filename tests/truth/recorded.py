@@ -58,7 +58,10 @@ def world() -> Seen:
         "tools": [monitoring.get_tool(i) for i in range(6)] if monitoring else None,
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "gc": gc.isenabled(),
-        "engine": torch.autograd.graph._engine_run_backward.__code__.co_name,
+        "engine": [
+            vars(torch.autograd)["_engine_run_backward"],
+            torch.autograd.graph._engine_run_backward,
+        ],
         "saved tensors hooks": torch._C._autograd._top_saved_tensors_default_hooks(True),
         "filters": warnings.filters[:],
         "excepthook": (sys.excepthook, threading.excepthook),

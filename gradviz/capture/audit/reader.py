@@ -106,7 +106,7 @@ class _AuditReader:
             self._choose(started, around)
             tensors = Tensors(list(self._known.values()), index)
             places = [(index[root.node], root.output_nr) for root in started]
-            graph = read_walked(places, nodes, entries, tensors, index, True)
+            graph = read_walked(places, nodes, entries, tensors, index)
             functions = tuple(_functions(nodes))
         finally:
             make_safe_to_free(nodes, entries)

@@ -3,34 +3,48 @@
 NOTE [Backward in another thread]
 The getters of saved tensors take no lock: reading them while another thread runs a freeing
 backward over the same graph kills the interpreter (F3.05). Reading structure
-(``next_functions``, ``name``) is safe. Every backward from Python goes through
-``torch.autograd.graph._engine_run_backward``, so a thread that runs one has that function on its
-Python stack, with the roots among its arguments. While saved tensors are read, and only if
-another thread could start a backward meanwhile, that function has another body, which waits for
-the reading to end. Backwards that already run are found on the stacks after the exchange.
+(``next_functions``, ``name``) is safe. Every backward from Python calls ``_engine_run_backward``
+by its name in ``torch.autograd`` or ``torch.autograd.graph``. While saved tensors are read, and
+only if another thread could start a backward meanwhile, and while a recording runs, both names
+stand for :func:`run_when_nobody_reads`, as ``torch.compiler`` replaces them for a while too. It
+waits until nobody reads, tells the recording, and calls what stood there before. This one patch
+serves both purposes: a function mode alone would not do, since it sees no backward that starts
+from GradientEdges only, and none of another thread. What somebody else has put over ours stays
+when we leave; ours then only calls on.
+
+After the exchange of the names the stacks of all threads tell who runs a backward already: those
+inside of torch's function, and those let go by ours. A thread may also have looked the old name
+up and not have called it yet. Python changes threads only when a function begins, after a call of
+a function in C, and at jumps backwards, none of which lies between; but a trace function or a
+callback of ``sys.monitoring`` runs there too, and is code in Python. So a function that has
+passed its look-up, and calls neither torch's function nor ours, counts as running a backward.
 """
 
 from __future__ import annotations
 
+import dis
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from types import CodeType, FrameType, FunctionType
+from functools import lru_cache, partial
+from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
-from torch.autograd import graph as _graph
+import torch
 
+from gradviz.capture.autograd.code_objects import code_of
 from gradviz.capture.user_code import runs_user_code
 
-_run_backward: Final[Any] = _graph._engine_run_backward
-_CODE: Final[CodeType] = _run_backward.__code__
-_original: Final = FunctionType(_CODE, _run_backward.__globals__, _CODE.co_name)
+_NAME: Final = "_engine_run_backward"
+_HOLDERS: Final = (torch.autograd, torch.autograd.graph)
+"""Modules of torch that call the engine by this name."""
+_ENGINE: Final = code_of(torch.autograd.graph._engine_run_backward)
+"""Code of torch's function that runs the engine."""
 _reading: Final = threading.RLock()
-_let_go: Final[set[int]] = set()
-"""Threads that have waited and run backward now."""
+_let_go: Final[dict[int, int]] = {}
+"""Threads that have waited and run backward now; with the backward inside which they were."""
 
 BackwardObserver: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
 """Is given a function that runs the backward, and what it was called with."""
@@ -40,7 +54,7 @@ _strangers: Final[list[Callable[[], None]]] = []
 """Who is told that a thread which nobody observes has run a backward."""
 _exchanging: Final = threading.Lock()
 _uses = 0
-"""How many want the other body: readings and observers."""
+"""How many want the names exchanged: readings and observers."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +71,29 @@ class BackwardCall:
 
 
 @runs_user_code
-def run_when_nobody_reads(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """Wait for the reading to end, then run backward as torch does."""
-    me = threading.get_ident()
+def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """Wait for the reading to end, then run backward by ``engine``, observed if somebody does."""
+    me, inside = threading.get_ident(), torch._C._current_graph_task_id()
+    if _let_go.get(me) == inside:  # somebody has put another function over ours, and we over it
+        return engine(t_outputs, *args, **kwargs)
     with _reading:
-        is_first = me not in _let_go
-        _let_go.add(me)
+        outer = _let_go.get(me)
+        _let_go[me] = inside
     try:
         observer = _observers.get(me)
         if observer is None:
             try:
-                return _original(t_outputs, *args, **kwargs)
+                return engine(t_outputs, *args, **kwargs)
             finally:
                 for tell in list(_strangers):
                     tell()
         call = _call(t_outputs, *args, **kwargs)
-        return observer(partial(_original, t_outputs, *args, **kwargs), call)
+        return observer(partial(engine, t_outputs, *args, **kwargs), call)
     finally:
-        if is_first:
-            _let_go.discard(me)
+        if outer is None:
+            del _let_go[me]
+        else:
+            _let_go[me] = outer
 
 
 def _call(
@@ -98,12 +116,8 @@ def _call(
     )
 
 
-# The body that is exchanged sees the names of torch.autograd.graph, hence the import.
-@runs_user_code
-def _other_body(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-    from gradviz.capture.autograd.backward import run_when_nobody_reads
-
-    return run_when_nobody_reads(t_outputs, *args, **kwargs)
+def _is_ours(function: Any) -> bool:
+    return isinstance(function, partial) and function.func is run_when_nobody_reads
 
 
 @contextmanager
@@ -111,14 +125,25 @@ def _exchanged() -> Iterator[None]:
     global _uses
     with _exchanging:
         _uses += 1
-        _run_backward.__code__ = _other_body.__code__
+        for module in _HOLDERS:
+            there = getattr(module, _NAME)
+            if not _is_ours(there):
+                setattr(module, _NAME, partial(run_when_nobody_reads, there))
     try:
         yield
     finally:
         with _exchanging:
             _uses -= 1
             if not _uses:
-                _run_backward.__code__ = _CODE
+                _put_back()
+
+
+def _put_back() -> None:
+    """Give the names back what they stood for, but for those that somebody has exchanged again."""
+    for module in _HOLDERS:
+        there = getattr(module, _NAME)
+        if _is_ours(there):
+            setattr(module, _NAME, there.args[0])
 
 
 @contextmanager
@@ -153,23 +178,39 @@ def other_frames() -> dict[int, FrameType]:
 
 
 def roots_of_running_backwards() -> list[Any]:
-    """Nodes at which backwards that other threads run now have started."""
+    """Nodes at which backwards that other threads run now, or are about to run, have started."""
     roots: list[Any] = []
     for thread, innermost in other_frames().items():
         frame: FrameType | None = innermost
+        is_called = False
         while frame is not None:
-            waited = frame.f_code is run_when_nobody_reads.__code__ and thread in _let_go
-            if frame.f_code is _CODE or waited:
-                roots.extend(_roots(frame))
+            code = frame.f_code
+            if code is _ENGINE or code is run_when_nobody_reads.__code__:
+                is_called = True
+                if code is _ENGINE or thread in _let_go:
+                    roots.extend(_nodes_in(frame.f_locals.get("t_outputs", ())))
+            elif _NAME in code.co_names and frame.f_lasti >= _look_up(code):
+                if not is_called:
+                    for value in list(frame.f_locals.values()):
+                        roots.extend(_nodes_in(value))
+                is_called = False
             frame = frame.f_back
     return roots
 
 
-def _roots(frame: FrameType) -> list[Any]:
-    outputs = frame.f_locals.get("t_outputs", ())
-    # A GradientEdge is a pair of a node and an output number.
-    return [
-        node
-        for output in outputs
-        if (node := output[0] if isinstance(output, tuple) else output.grad_fn) is not None
-    ]
+@lru_cache(maxsize=100)
+def _look_up(code: CodeType) -> int:
+    """Offset of the first instruction that looks the name of torch's function up."""
+    offsets = (one.offset for one in dis.get_instructions(code) if one.argval == _NAME)
+    return min(offsets, default=0)
+
+
+def _nodes_in(value: Any) -> list[Any]:
+    """Nodes of tensors and of GradientEdges, which are pairs of a node and an output number."""
+    if isinstance(value, torch.Tensor):
+        return [] if value.grad_fn is None else [value.grad_fn]
+    if isinstance(value, torch.autograd.graph.GradientEdge):
+        return [value.node]
+    if isinstance(value, (tuple, list)):
+        return [node for one in value for node in _nodes_in(one)]
+    return []

@@ -128,5 +128,9 @@ def _file(entry: TracebackType) -> str:
 
 
 def _is_own(entry: TracebackType) -> bool:
-    code = entry.tb_frame.f_code
+    return is_own(entry.tb_frame.f_code)
+
+
+def is_own(code: CodeType) -> bool:
+    """Whether code is gradviz's, or looks like its caller."""
     return code.co_name == NAME or code.co_filename.startswith(_OWN)

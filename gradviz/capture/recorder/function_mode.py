@@ -39,7 +39,7 @@ class CallMode(TorchFunctionMode):
         try:
             kwargs = kwargs or {}
             frame: FrameType = caller_of(func)
-            call = self._before(func, args, kwargs)
+            call = self._before(frame, func, args, kwargs)
         finally:
             tracer.resume()
         try:
@@ -62,8 +62,9 @@ class CallMode(TorchFunctionMode):
         finally:
             del frame
 
-    def _before(self, func: Any, args: Any, kwargs: Any) -> TorchCall | None:
+    def _before(self, frame: FrameType, func: Any, args: Any, kwargs: Any) -> TorchCall | None:
         try:
+            self._tracer.called_from(frame)
             call = _call(func, args, kwargs)
             if not (self._observer.before(call) and is_operation(call)):
                 return None

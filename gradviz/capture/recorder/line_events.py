@@ -176,7 +176,22 @@ class LineEvents:
         if line is None or self.sources[level.place].statement(line) == level.line:
             level.error = error
 
-    def left(self, frame: FrameType, failed: bool, value: Any) -> None:
+    def called_from(self, frame: FrameType) -> None:
+        """A followed frame calls torch: its line begins now if no event has told of it."""
+        if self._pauses:
+            return
+        stack = _stack_of(frame)
+        while self._levels and self._levels[-1].frame not in stack:
+            self.left(self._levels[-1].frame, False, None)
+        level = self._levels[-1] if self._levels else None
+        if (
+            level is None
+            or level.frame is not frame
+            or level.line != self.sources[level.place].statement(frame.f_lineno)
+        ):
+            self.line_event(frame, frame.f_lineno)
+
+    def left(self, frame: FrameType | None, failed: bool, value: Any) -> None:
         """A followed frame is left, by an exception or with a value."""
         if not self._levels or self._levels[-1].frame is not frame:
             return
@@ -236,3 +251,12 @@ class LineEvents:
         level = self._levels[-1] if self._levels else None
         value = None if level is None or level.line is None else (level.place, level.line)
         self._spans.begin(autograd.sequence_number(), value)
+
+
+def _stack_of(frame: FrameType | None) -> list[FrameType]:
+    """A frame and those that have called it."""
+    found: list[FrameType] = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found

@@ -258,7 +258,7 @@ class LiveGraph:
         for one in known:
             one.is_root = not self.registry.may_be_stale(one.tensor)
         tensors = Tensors(known, index, self.values, _WorldStorages(self.registry))
-        graph = read_walked((), nodes, entries, tensors, index, True)
+        graph = read_walked((), nodes, entries, tensors, index)
         node_ids = [f"n{self.registry.node_number(node)}" for node in nodes]
         tensor_ids = {one.id: self.registry.know(one.tensor).id for one in tensors.shown}
         for one in tensors.shown:

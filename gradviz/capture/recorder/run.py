@@ -134,6 +134,8 @@ class Run:
         with autograd.unseen():
             self._graph_reading.read_first(self._namespaces, self._source.used)
         self._untracked_writes.compare()
+        if self._tracer.note is not None:
+            self._writer.add(self._tracer.note)
         self._writer.step("start", 0, None, 0)
         enter = self._exit.enter_context
         if self._options.anomaly:

@@ -28,7 +28,7 @@ _LATER: Final = 0.002
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-def _is_ours(frame: FrameType | None) -> bool:
+def is_at_work(frame: FrameType | None) -> bool:
     """Whether the recorder is at work, not code of the user's that it runs."""
     while frame is not None and frame.f_code.co_filename == contextlib.__file__:
         frame = frame.f_back
@@ -68,7 +68,7 @@ class DeferredSignals:
 
     def _standing_in_for(self, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
         def handle(number: int, frame: FrameType | None) -> Any:
-            if _is_ours(frame):
+            if is_at_work(frame):
                 _thread.start_new_thread(_send_later, (number,))
                 return None
             return handler(number, frame)

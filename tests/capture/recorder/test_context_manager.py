@@ -211,8 +211,11 @@ def test_anomaly_mode_notes_the_frames_of_the_plain_program() -> None:
         return found
 
     def last(frames: list[list[str]]) -> list[list[str]]:
-        """From this function on: what called it differs."""
-        first = [next(i for i, f in enumerate(one) if ", in run\n" in f) for one in frames]
+        """From the function above on: what called it differs."""
+        file = f'File "{__file__}"'
+        first = [
+            next(i for i, f in enumerate(one) if file in f and ", in run\n" in f) for one in frames
+        ]
         return [one[i:] for one, i in zip(frames, first, strict=True)]
 
     with torch.autograd.set_detect_anomaly(True, check_nan=False):

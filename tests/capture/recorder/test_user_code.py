@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import gradviz
-from gradviz.capture.recorder.signals import _is_ours
+from gradviz.capture.recorder.signals import is_at_work
 from gradviz.capture.user_code import RUNS_USER_CODE
 
 Report = Callable[[str], None]
@@ -110,6 +110,10 @@ def everything(report: Report) -> None:
             x.sin().sum().backward()
         optimizer.step(closure)
         torch.relu((lambda t: passed(report, "lambda", t))(x))
+        before = sys.gettrace()
+        sys.settrace(lambda *_: passed(report, "trace function"))
+        passed(lambda _: None, "a call")
+        sys.settrace(before)
 
 
 registered: frozenset[CodeType] = frozenset(RUNS_USER_CODE)
@@ -128,6 +132,7 @@ PLACES = {
     "module hook",
     "packing",
     "subclass",
+    "trace function",
     "unpacking",
 }
 
@@ -141,7 +146,7 @@ def kept_waiting() -> tuple[set[str], set[str], set[CodeType]]:
     def report(name: str) -> None:
         places.add(name)
         frame: FrameType | None = sys._getframe(1)
-        if _is_ours(frame):
+        if is_at_work(frame):
             waiting.add(name)
         while frame is not None:
             if frame.f_code in registered:

@@ -138,6 +138,7 @@ class BackwardEvents(Observer):
         try:
             self._tracer.pause()
             try:
+                self._tracer.called_from(sys._getframe())
                 handles = self._begin(call, number)
             except GraphBusyError:
                 self._writer.add(

@@ -1,4 +1,4 @@
-"""What both ways of tracing share."""
+"""What all ways of tracing share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observer, Observers
+from gradviz.model.events import Note
 
 
 class CodeRole(NamedTuple):
@@ -24,13 +25,16 @@ NO_ROLE: Final = CodeRole()
 
 
 class BaseTracer:
-    """What both ways of tracing share.
+    """What all ways of tracing share.
 
     Args:
         lines: Is told of lines.
         observers: Are told when functions begin and end.
         first: Frame whose lines are told, whatever its code is.
     """
+
+    note: Note | None = None
+    """What the reader of the recording is to know about its lines."""
 
     def __init__(self, lines: LineEvents, observers: Observers, first: FrameType | None) -> None:
         self.lines = lines
@@ -58,3 +62,14 @@ class BaseTracer:
     def is_line_frame(self, frame: FrameType) -> bool:
         """Whether the lines of a frame are told."""
         return frame is self.first or self.role(frame.f_code).has_lines
+
+    def called_from(self, frame: FrameType) -> None:
+        """A function of torch is about to be called; of interest where lines are not all told."""
+
+    def follow(self, frame: FrameType) -> None:
+        """Tell of the line that a call comes from, unless it was told."""
+        inner: FrameType | None = frame
+        while inner is not None and not self.is_line_frame(inner):
+            inner = inner.f_back
+        if inner is not None:
+            self.lines.called_from(inner)

@@ -11,18 +11,18 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
+from gradviz.capture.recorder.other_tracer import CALL, RETURN, OtherTracer, settrace
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer, CodeRole
+from gradviz.capture.user_code import runs_user_code
 
 _ENDS: Final = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions by which loops end; a line that gets one has not failed."""
-_CALL: Final = 0
 _EXCEPTION: Final = 1
 _LINE: Final = 2
-_RETURN: Final = 3
 _HEADROOM: Final = 100
 """Frames that are kept for the recorder's own code."""
 _Hook: Final = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
+    ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
 )
 
 
@@ -31,24 +31,39 @@ class FrameTracer(BaseTracer):
 
     def __init__(self, lines: LineEvents, observers: Observers, first: FrameType | None) -> None:
         super().__init__(lines, observers, first)
-        self._before: Any = None
         self._is_on = False
+        self._is_in_place = False
         self._is_deep = False
         self._depth = 0
+        self._other = OtherTracer(self._take_place, self._ends)
         # The interpreter keeps only a pointer to it.
         self._hook = _Hook(self._told)
 
     def start(self) -> None:
-        """Begin to tell; a debugger's or a profiler's trace function rests until the end."""
-        self._before = sys.gettrace()
+        """Begin to tell; a debugger's or coverage's trace function goes on."""
+        self._other.start()
         self._is_on = True
         self._count_frames()
-        _set_trace(self._hook, self)
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if self.is_line_frame(frame):
+                self._other.needs_lines(frame)
+            frame = frame.f_back
+        other, self._is_in_place = self._other.function, True
+        # In this frame, of which the other was told that it began.
+        _set_trace(self._hook, ctypes.py_object() if other is None else other)
 
-    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        """Code that puts back what ``sys.gettrace`` gave it has this called; tell on as before."""
-        if self._is_on:
-            _set_trace(self._hook, self)
+    def _take_place(self) -> None:
+        other, self._is_in_place = self._other.function, True
+        _set_trace(self._hook, ctypes.py_object() if other is None else other)
+
+    def _leave_place(self, function: Any) -> None:
+        self._is_in_place = False
+        settrace(function)
+
+    def _ends(self, frame: FrameType) -> bool:
+        """Whether a frame has left the recorded block, but for its ``__exit__``."""
+        return frame is self.first and not self.lines.sources[0].covers(frame.f_lineno)
 
     def _count_frames(self) -> None:
         frame: FrameType | None = sys._getframe()
@@ -63,54 +78,81 @@ class FrameTracer(BaseTracer):
         RecursionError. It goes on when the recorder is called next, further up.
         """
         self._is_deep = True
-        sys.settrace(None)
+        self._leave_place(self._other.function)
         self.observers.failed(RecursionError())
 
     def stop(self) -> None:
         """Tell nothing any more."""
-        self._is_on = False
-        sys.settrace(self._before)
-        self._before = self.first = None
+        self._is_on = self._is_in_place = False
+        self._other.stop()
+        self.first = None
 
     def pause(self) -> None:
         """Tell nothing until :meth:`resume`, at next to no cost: the recorder's own code runs."""
-        if self._is_on:
-            sys.settrace(None)
+        if self._is_in_place:
+            there = sys.gettrace()
+            if there is not self._other.function:  # set on the level of C, past sys.settrace
+                self._other.replaced(there)
+            self._leave_place(None)
 
     def resume(self) -> None:
         """Tell again."""
         if self._is_deep:
             self._count_frames()
             self._is_deep = self._depth > sys.getrecursionlimit() - 2 * _HEADROOM
-        if self._is_on and not self._is_deep:
-            _set_trace(self._hook, self)
+        if self._is_on and not self._is_deep and not self._other.is_raising:
+            self._take_place()
+
+    def called_from(self, frame: FrameType) -> None:
+        """Tell of the line if another trace function may have kept it from being told."""
+        if self._other.has_traced:
+            with autograd.unseen():
+                self.follow(frame)
 
     @autograd.never_compiled
+    @runs_user_code
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
-        if self.resting is not None and (what != _RETURN or frame is not self.resting):
-            return 0
+        self._note(frame, what, argument)
+        if self._other.function is not None:
+            self._pass_on(frame, what, argument)
+        return 0
+
+    @runs_user_code
+    def _pass_on(self, frame: FrameType, what: int, argument: int | None) -> None:
+        other = self._other
+        other.pass_on(frame, what, _object(argument))
+        if other.is_raising:
+            self._is_in_place = False
+        else:
+            if self.is_line_frame(frame):
+                other.needs_lines(frame)
+            if what == CALL and not self._is_deep:
+                self._take_place()
+
+    def _note(self, frame: FrameType, what: int, argument: int | None) -> None:
+        if self.resting is not None and (what != RETURN or frame is not self.resting):
+            return
         # An exception cannot leave this function: ctypes would print and drop it.
         try:
-            if what == _CALL:
+            if what == CALL:
                 self._depth += 1
                 if self._depth > sys.getrecursionlimit() - _HEADROOM:
                     self._rest_in_the_depth()
-                    return 0
-            elif what == _RETURN:
+                    return
+            elif what == RETURN:
                 self._depth -= 1
-            role = self.roles.get(frame.f_code)
-            if role is None:
-                role = self.role(frame.f_code)
+            role = self.role(frame.f_code)
+            if what == CALL and (self._other.function is None or frame.f_trace is None):
+                has_lines = role.has_lines or self._other.function is not None
+                frame.f_trace_lines = has_lines or frame is self.first
             if role is NO_ROLE and what != _EXCEPTION and frame is not self.first:
-                if what == _CALL:
-                    frame.f_trace_lines = False
-            elif what == _EXCEPTION and argument is not None:
+                return
+            if what == _EXCEPTION and argument is not None:
                 self._raised(frame, role, *_object(argument))
             else:
                 self._tell(frame, role, what, argument)
         except BaseException as error:
             self.observers.failed(error)
-        return 0
 
     def _tell(self, frame: FrameType, role: CodeRole, what: int, argument: int | None) -> None:
         has_lines = role.has_lines or frame is self.first
@@ -119,13 +161,12 @@ class FrameTracer(BaseTracer):
             if has_lines:
                 with autograd.unseen():
                     self.lines.line_event(frame, frame.f_lineno)
-        elif what == _CALL:
-            frame.f_trace_lines = has_lines
+        elif what == CALL:
             if watcher is not None:
                 watcher.entered(frame)
                 if watcher.rests:
                     self.resting = frame
-        elif what == _RETURN:
+        elif what == RETURN:
             self.resting = None
             if watcher is not None:
                 watcher.left(frame, _object(argument), argument is not None)
@@ -141,10 +182,15 @@ class FrameTracer(BaseTracer):
                 self.lines.raised(frame, kind if error is None else error)
 
 
-_set_trace: Final[Any] = ctypes.pythonapi.PyEval_SetTrace
-_set_trace.argtypes = [_Hook, ctypes.py_object]
-_set_trace.restype = None
+_set_trace: Final = ctypes.PYFUNCTYPE(None, _Hook, ctypes.py_object)(
+    ("PyEval_SetTrace", ctypes.pythonapi)
+)
 
 
 def _object(address: int | None) -> Any:
     return None if address is None else ctypes.cast(address, ctypes.py_object).value
+
+
+def can_share(there: Any) -> bool:
+    """Whether events can be passed on to what traces now, ``None`` if nothing does."""
+    return there is None or callable(there)

@@ -13,7 +13,6 @@ from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer
-from gradviz.model import RecordingError
 
 monitoring: Final[Any] = getattr(sys, "monitoring", None)
 """``sys.monitoring``, which Python has since 3.12."""
@@ -29,20 +28,15 @@ class MonitoringTracer(BaseTracer):
         self._tool = -1
         self._codes: set[CodeType] = set()
 
-    def start(self) -> None:
-        """Begin to tell.
+    @classmethod
+    def free_tool(cls) -> int | None:
+        """A tool number of ``sys.monitoring`` that nobody uses, ``None`` if there is none."""
+        return next((tool for tool in cls._TOOLS if monitoring.get_tool(tool) is None), None)
 
-        Raises:
-            RecordingError: If every tool number of ``sys.monitoring`` is taken.
-        """
-        for tool in self._TOOLS:
-            if monitoring.get_tool(tool) is None:
-                break
-        else:
-            raise RecordingError(
-                "debuggers and profilers use all places that sys.monitoring has for them, so "
-                "lines cannot be recorded: end one of them, then record again"
-            )
+    def start(self) -> None:
+        """Begin to tell."""
+        tool = self.free_tool()
+        assert tool is not None  # make_tracer has asked
         monitoring.use_tool_id(tool, "gradviz")
         self._tool = tool
         for event, callback in self._callbacks().items():

@@ -5,7 +5,8 @@ Up to Python 3.12 a trace function set with ``sys.settrace`` makes the interpret
 variables of every traced frame into a dictionary that lives as long as the frame: a tensor that
 a function rebinds or deletes would live on, and with it memory and weak references would differ.
 So lines are told by ``sys.monitoring`` where it exists (3.12), which touches no frame, and
-before that by a trace function on the level of C, which gets the frame as it is.
+before that by a trace function on the level of C, which gets the frame as it is: NOTE [Two trace
+functions]. Where there is room for neither: NOTE [Steps from observed calls].
 """
 
 from __future__ import annotations
@@ -14,16 +15,24 @@ import sys
 from types import FrameType
 from typing import TypeAlias
 
+from gradviz.capture.recorder.call_tracer import CallTracer
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
+from gradviz.capture.recorder.tracers import frame
 from gradviz.capture.recorder.tracers.frame import FrameTracer
 from gradviz.capture.recorder.tracers.monitoring import MonitoringTracer
 
-Tracer: TypeAlias = "FrameTracer | MonitoringTracer"
+Tracer: TypeAlias = "FrameTracer | MonitoringTracer | CallTracer"
 
 
 def make_tracer(lines: LineEvents, observers: Observers, first: FrameType | None) -> Tracer:
-    """The way of tracing that this Python has."""
+    """The best way of tracing that this Python has room for."""
     if sys.version_info >= (3, 12):
-        return MonitoringTracer(lines, observers, first)
-    return FrameTracer(lines, observers, first)
+        if MonitoringTracer.free_tool() is not None:
+            return MonitoringTracer(lines, observers, first)
+        reason = "debuggers and profilers use all places that sys.monitoring has for them"
+    else:
+        if frame.can_share(sys.gettrace()):
+            return FrameTracer(lines, observers, first)
+        reason = "something that traces lines already has nothing that could be called on"
+    return CallTracer(lines, observers, first, reason)
