@@ -75,8 +75,8 @@ test-lessons: env
 	$(RUN) pytest -rs $(SHARED) $(NBVAL) $(LESSONS)
 
 .PHONY: test-exhaustive
-test-exhaustive: env  ## torch's whole operator database, the deepest graphs, lessons built again (minutes)
-	$(RUN) pytest -rs -m "opdb_all or deepest or lessons_again" tests/truth tests/capture tests/lessons
+test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
+	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" tests/truth tests/capture tests/analysis tests/lessons
 
 .PHONY: test-versions
 test-versions: env  ## facts, capture and recorder on every Python, oldest and newest torch (nightly)

@@ -111,10 +111,10 @@ def test_items_of_a_list_have_their_places() -> None:
 
 
 def test_two_lists_have_no_names() -> None:
-    found = lookup("ForeachMmBackward0", (True,) * 4)
+    found = lookup("ForeachDivBackward0", (True,) * 4)
     assert found is not None
     assert found.arguments == (None,) * 4
-    assert lookup("ForeachMmBackward0", (True, False)) is None
+    assert lookup("ForeachDivBackward0", (True, False)) is None
 
 
 def test_a_count_that_does_not_fit_is_not_explained() -> None:

@@ -133,7 +133,7 @@ def test_built_cell_ids_must_be_new_and_speaking(tmp_path: Any) -> None:
             build.read(source)
 
 
-@pytest.mark.lessons_again
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_building_again_gives_the_same_bytes(lesson: str) -> None:
     assert build.build(build.SOURCE / f"{lesson}.py") == (NOTEBOOKS / f"{lesson}.ipynb").read_text(

@@ -83,7 +83,7 @@ def leaves_hooks(patch: Patch) -> None:
 
 def leaves_numbers(patch: Patch) -> None:
     patch.setattr(live_graph.LiveGraph, "unmark", lambda self: None)
-    patch.setattr(autograd, "unmark_lost", lambda marks: None)
+    patch.setattr(autograd, "untag_lost", lambda marks: None)
 
 
 def bumps_a_version(patch: Patch) -> None:

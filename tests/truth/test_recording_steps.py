@@ -343,6 +343,48 @@ def test_hooks_are_told_when_they_come_and_when_they_go() -> None:
     assert told == [("print", True), ("abs", True), ("abs", False)]
 
 
+def hooks_told(recording: gradviz.Recording) -> list[tuple[str, str]]:
+    events = [event for facts in recording.facts for event in facts.events]
+    return [(e.hook.kind, e.hook.name) for e in events if isinstance(e, HookChanged)]
+
+
+def test_hooks_of_a_node_are_told_with_their_kind() -> None:
+    def before(gradients: Any) -> None:
+        pass
+
+    def after(inputs: Any, outputs: Any) -> None:
+        pass
+
+    with gradviz.record() as recording:
+        y = torch.ones(2, requires_grad=True) * 2
+        assert y.grad_fn is not None
+        y.grad_fn.register_prehook(before)
+        y.grad_fn.register_hook(after)
+    kinds = [(kind, name.rpartition(".")[2]) for kind, name in hooks_told(recording)]
+    assert kinds == [("node_pre", "before"), ("node_post", "after")]
+
+
+def test_a_hook_that_belongs_to_no_module_is_told() -> None:
+    seen: list[Any] = []
+    with gradviz.record() as recording:
+        y = torch.ones(2, requires_grad=True) * 2
+        assert y.grad_fn is not None
+        y.grad_fn.register_prehook(seen.append)
+        y.sum().backward()
+    assert len(seen) == 1
+    assert [name for _, name in hooks_told(recording)] == ["list.append"]
+
+
+def test_a_name_is_that_of_the_last_tensor_that_got_it() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with gradviz.record() as recording:
+        y = x * 2
+        x = y * 3
+    named = [[info.name for info in step.tensors] for step in recording.steps]
+    assert named[1] == ["x", "y"]
+    assert sorted(map(str, named[2])) == ["None", "x", "y"]
+
+
 # --- the comparison sees faults -------------------------------------------------------------
 
 

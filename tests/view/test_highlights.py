@@ -227,7 +227,7 @@ def test_marks_are_looked_up_and_not_gone_through_for_every_item(
         seen.extend(marks)
         return highlighted_item(item, marks)
 
-    monkeypatch.setattr(highlights, "overlay_item", counted)
+    monkeypatch.setattr(highlights, "highlighted_item", counted)
     wire = graph_document(product_and_sum())
     marks = [Highlight(item["id"], "changed", "state") for item in wire["items"]]
     graph_document(product_and_sum(), marks=marks)

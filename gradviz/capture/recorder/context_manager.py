@@ -21,6 +21,7 @@ class RecordingBlock:
         self._recorder = recorder
         self._recording: Recording | None = None
         self._complete: Callable[[Recording], None] | None = None
+        recorder.left_open = lambda error: self.__exit__(None, error, None)
 
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
@@ -57,7 +58,9 @@ def _codes_of(one: Any) -> Iterable[CodeType]:
                 if callable(getattr(value, "__func__", value))
                 else None
             )
-            if code is not None and not isinstance(value, type):
+            # From Python 3.13 on, all dataclasses have one function for copy.replace().
+            is_shared = code is not None and code.co_filename == dataclasses.__file__
+            if code is not None and not is_shared and not isinstance(value, type):
                 yield code
     else:
         code = autograd.code_of(one)

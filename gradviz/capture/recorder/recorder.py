@@ -42,6 +42,8 @@ class Recorder:
         self._signals = DeferredSignals()
         self._run: Run | None = None
         self._problem: BaseException | None = None
+        self.left_open: Callable[[BaseException | None], object] = self.stop
+        """What is done if the frame of a block is left without its ``__exit__``."""
 
     @property
     def problem(self) -> BaseException | None:
@@ -66,7 +68,7 @@ class Recorder:
             if not _active.acquire(blocking=False):
                 raise RecordingError(_NESTED)
             try:
-                run = Run(self._options, frame, file, text)
+                run = Run(self._options, frame, file, text, self.left_open)
                 run.start()
                 self._run = run
             except BaseException:

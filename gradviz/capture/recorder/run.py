@@ -58,10 +58,16 @@ class Run:
         frame: Frame whose following lines are recorded, or ``None`` for a cell.
         file: File name of the cell.
         text: Text of the cell; ``None`` if it is that of the file.
+        left_open: Is called if the frame is left and nobody has stopped the observation.
     """
 
     def __init__(
-        self, options: RunOptions, frame: FrameType | None, file: str, text: str | None
+        self,
+        options: RunOptions,
+        frame: FrameType | None,
+        file: str,
+        text: str | None,
+        left_open: Callable[[BaseException | None], object],
     ) -> None:
         self._options = options
         self._exit = ExitStack()
@@ -69,6 +75,7 @@ class Run:
         self._source = _source(options, frame, file, text)
         self._lines = lines = LineEvents(self._source, file, options.into, observers)
         self._tracer = tracer = make_tracer(lines, observers, frame)
+        tracer.left_open = left_open
         positions = Positions(lines)
         self._mode = mode = CallMode(observers, positions, tracer)
         self._namespaces = namespaces = Namespaces(frame, file, lines)

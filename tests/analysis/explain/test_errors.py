@@ -135,6 +135,23 @@ def test_the_caption_names_the_writer_that_the_explanation_names(
     assert "__setitem__" in writer[0] or writer[0] in str(found)
 
 
+def test_of_several_writes_the_first_is_marked() -> None:
+    found = explained("""
+w = torch.ones(2, requires_grad=True)
+h = w.exp()
+h.add_(1)  # culprit
+h.mul_(2)
+h.sum().backward()
+""")
+    assert found.recording is not None
+    assert found.step is not None
+    graph = found.recording[found.step].graph
+    words = {mark.kind: mark.words for mark in found.marks}
+    assert words["written"] == words["culprit"] == f"add_ in line {found.line} wrote it"
+    (culprit,) = [mark.id for mark in found.marks if mark.kind == "culprit"]
+    assert graph[culprit].name == "AddBackward0"
+
+
 def test_a_write_that_raised_the_counter_of_data_is_named_by_nobody() -> None:
     text = """
 x = torch.ones(2, requires_grad=True)

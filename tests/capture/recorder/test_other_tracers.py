@@ -376,6 +376,9 @@ def test_a_breakpoint_that_is_set_inside_the_block_is_met() -> None:
     assert found[1] == found[0]
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="steps into the recorder; Python 3.13 stops a line later"
+)
 @pytest.mark.parametrize(
     "commands",
     [

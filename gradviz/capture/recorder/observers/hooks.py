@@ -88,7 +88,9 @@ class HookEvents(Observer):
 
     def _node_hook(self, frame: FrameType) -> None:
         function = frame.f_locals.get("hook")
-        if function is None or getattr(function, "__module__", "").startswith("gradviz."):
+        # Methods of Python's own classes, such as a list's append, are of no module.
+        module = getattr(function, "__module__", None) or ""
+        if function is None or module.startswith("gradviz."):
             return
         self._live_graph.lose_sight_of_hooks()
         # A module's hook hangs on a node inside a function of torch's own.

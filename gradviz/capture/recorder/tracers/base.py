@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
@@ -44,6 +45,11 @@ class BaseTracer:
         self.roles: dict[CodeType, CodeRole] = {}
         self.resting: FrameType | None = None
         """Frame that must return before anything is told again."""
+        self.left_open: Callable[[BaseException | None], object] = _nothing
+        """Is called when the frame of a block is left and the block's ``__exit__`` was not run.
+
+        Python leaves it out where a debugger's trace function, or a signal, raises just before.
+        """
 
     def role(self, code: CodeType) -> CodeRole:
         """Role of a code object, asked for once."""
@@ -73,3 +79,7 @@ class BaseTracer:
             inner = inner.f_back
         if inner is not None:
             self.lines.called_from(inner)
+
+
+def _nothing(_: BaseException | None) -> None:
+    pass

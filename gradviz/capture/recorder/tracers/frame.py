@@ -11,8 +11,8 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
-from gradviz.capture.recorder.other_tracer import CALL, RETURN, OtherTracer, settrace
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer, CodeRole
+from gradviz.capture.recorder.tracers.passed_on import CALL, RETURN, OtherTracer, settrace
 from gradviz.capture.user_code import runs_user_code
 
 _ENDS: Final = (StopIteration, StopAsyncIteration, GeneratorExit)
@@ -38,6 +38,12 @@ class FrameTracer(BaseTracer):
         self._other = OtherTracer(self._take_place, self._ends)
         # The interpreter keeps only a pointer to it.
         self._hook = _Hook(self._told)
+
+    @staticmethod
+    def has_room() -> bool:
+        """Whether events can be passed on to what traces now, if anything does."""
+        there = sys.gettrace()
+        return there is None or callable(there)
 
     def start(self) -> None:
         """Begin to tell; a debugger's or coverage's trace function goes on."""
@@ -189,8 +195,3 @@ _set_trace: Final = ctypes.PYFUNCTYPE(None, _Hook, ctypes.py_object)(
 
 def _object(address: int | None) -> Any:
     return None if address is None else ctypes.cast(address, ctypes.py_object).value
-
-
-def can_share(there: Any) -> bool:
-    """Whether events can be passed on to what traces now, ``None`` if nothing does."""
-    return there is None or callable(there)

@@ -29,14 +29,13 @@ class MonitoringTracer(BaseTracer):
         self._codes: set[CodeType] = set()
 
     @classmethod
-    def free_tool(cls) -> int | None:
-        """A tool number of ``sys.monitoring`` that nobody uses, ``None`` if there is none."""
-        return next((tool for tool in cls._TOOLS if monitoring.get_tool(tool) is None), None)
+    def has_room(cls) -> bool:
+        """Whether ``sys.monitoring`` has a tool number that nobody uses."""
+        return None in map(monitoring.get_tool, cls._TOOLS)
 
     def start(self) -> None:
         """Begin to tell."""
-        tool = self.free_tool()
-        assert tool is not None  # make_tracer has asked
+        tool = next(tool for tool in self._TOOLS if monitoring.get_tool(tool) is None)
         monitoring.use_tool_id(tool, "gradviz")
         self._tool = tool
         for event, callback in self._callbacks().items():
@@ -130,12 +129,16 @@ class MonitoringTracer(BaseTracer):
         if self._rests(frame):
             return
         self._guarded(lambda: self._left(frame, value, True))
+        if frame is self.first:
+            self.left_open(None)
 
     @autograd.never_compiled
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
         frame = sys._getframe(1)
         if code in self._codes and not self._rests(frame):
             self._guarded(lambda: self._left(frame, None, False))
+            if frame is self.first:
+                self.left_open(error)
 
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:

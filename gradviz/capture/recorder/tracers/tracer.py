@@ -15,24 +15,24 @@ import sys
 from types import FrameType
 from typing import TypeAlias
 
-from gradviz.capture.recorder.call_tracer import CallTracer
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
-from gradviz.capture.recorder.tracers import frame
-from gradviz.capture.recorder.tracers.frame import FrameTracer
-from gradviz.capture.recorder.tracers.monitoring import MonitoringTracer
+from gradviz.capture.recorder.tracers.from_calls import CallTracer
 
-Tracer: TypeAlias = "FrameTracer | MonitoringTracer | CallTracer"
+if sys.version_info >= (3, 12):
+    from gradviz.capture.recorder.tracers.monitoring import MonitoringTracer as LineTracer
+
+    _FULL = "debuggers and profilers use all places that sys.monitoring has for them"
+else:
+    from gradviz.capture.recorder.tracers.frame import FrameTracer as LineTracer
+
+    _FULL = "something that traces lines already has nothing that could be called on"
+
+Tracer: TypeAlias = "LineTracer | CallTracer"
 
 
 def make_tracer(lines: LineEvents, observers: Observers, first: FrameType | None) -> Tracer:
     """The best way of tracing that this Python has room for."""
-    if sys.version_info >= (3, 12):
-        if MonitoringTracer.free_tool() is not None:
-            return MonitoringTracer(lines, observers, first)
-        reason = "debuggers and profilers use all places that sys.monitoring has for them"
-    else:
-        if frame.can_share(sys.gettrace()):
-            return FrameTracer(lines, observers, first)
-        reason = "something that traces lines already has nothing that could be called on"
-    return CallTracer(lines, observers, first, reason)
+    if LineTracer.has_room():
+        return LineTracer(lines, observers, first)
+    return CallTracer(lines, observers, first, _FULL)
