@@ -7,7 +7,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.presentation import Presentation
 from gradviz.model.recording import Recording
 from gradviz.view.captions.caption import caption
-from gradviz.view.explanations.card import bundle
+from gradviz.view.html.explanation import bundle
 from gradviz.view.outlines.text_of import text_of
 
 

@@ -24,9 +24,9 @@ from gradviz.model import (
     OptionError,
     Recording,
 )
-from gradviz.view.explanations.shown import explanation_view
 from gradviz.view.figures.memory import figures_of
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from gradviz.view.widgets.report import ReportWidget

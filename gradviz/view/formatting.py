@@ -10,8 +10,8 @@ from gradviz.model.formatting import numbers as numbers
 from gradviz.model.formatting import plural as plural
 from gradviz.model.formatting import shape as shape
 from gradviz.model.formatting import size as size
-from gradviz.model.records import Hook, TensorInfo
-from gradviz.view.text import clean, shorten
+from gradviz.model.records import Hook, TensorInfo, ValueSummary
+from gradviz.view.text import cells, clean, shorten
 
 
 def join(parts: Iterable[str], between: str = " · ") -> str:
@@ -33,3 +33,22 @@ def hook(found: Hook, room: int = 1000) -> str:
 def fitted(kind: str, name: str, room: int) -> str:
     """Kind and name, the name shortened to what the kind leaves of ``room``."""
     return f"{kind} {shorten(name, max(8, room - len(kind) - 1))}"
+
+
+def gradient_words(gradient: ValueSummary | None, room: int) -> str:
+    """A gradient in few cells: its values, else its shape and norm, else less.
+
+    Examples:
+        >>> gradient_words(ValueSummary((2,), "float32", (1.0, 0.5)), 20)
+        '[1.0, 0.5]'
+        >>> gradient_words(ValueSummary((3, 4), "float32", norm=2.0), 20)
+        '(3, 4) norm 2.0'
+    """
+    if gradient is None:
+        return shorten("None", room)
+    said = [shape(gradient.shape)]
+    if gradient.norm is not None:
+        said.insert(0, f"{said[0]} norm {number(gradient.norm)}")
+    if gradient.values is not None:
+        said.insert(0, numbers(gradient.values, gradient.shape, room))
+    return next((words for words in said if cells(words) <= room), shorten(said[-1], room))

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import gradviz
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from tests.browser.bare import Bare, axe_violations, picture_faults
 from tests.browser.conftest import Shoot
 from tests.programs import named

@@ -42,7 +42,7 @@ def test_the_model_alone_prints_the_repr() -> None:
         "assert recording.steps[0].caption == 'start'\n"
         "assert recording.explanations == ()\n"
         "assert Explanation()._repr_mimebundle_() == {'text/plain': repr(Explanation())}\n"
-        "import gradviz.view.outlines.text_of, gradviz.view.explanations.shown\n"
+        "import gradviz.view.outlines.text_of, gradviz.view.widgets.explanation\n"
         "import gradviz.view.widgets.player\n"
         "assert str(graph) == repr(graph), 'importing the view has changed it'\n"
     )

@@ -13,8 +13,8 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import PARTS, Block, Card, Line
 from gradviz.view.graph.geometry import measure
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.options import DrawOptions
 from gradviz.view.step_index import StepIndex, step_indexes
 from tests.view.graphs import tensor
 from tests.view.recordings import ALL, Script, cuts, loop, product

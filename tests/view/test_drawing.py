@@ -9,7 +9,7 @@ import pytest
 from gradviz.model import Graph, Node
 from gradviz.view.graph.card_parts import PARTS
 from gradviz.view.graph.drawing import draw
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from tests.view.graphs import chain, every_mark, product_and_sum, tensor
 
 SVG = "{http://www.w3.org/2000/svg}"

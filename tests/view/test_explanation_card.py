@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model.explanation import Explanation
-from gradviz.view.explanations.card import bundle, explanation_card
+from gradviz.view.html.explanation import bundle, explanation_card
 from gradviz.view.outlines.explanation import explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
@@ -97,11 +97,11 @@ def test_the_same_bytes_with_and_without_its_recording() -> None:
 
 
 def test_a_cell_shows_the_card_and_else_the_text() -> None:
-    import gradviz.view.explanations.shown
+    import gradviz.view.widgets.explanation
 
     assert FREED._repr_mimebundle_() == bundle(FREED)
     assert bundle(FREED)["text/plain"] == explanation_text(FREED) == str(FREED)
-    assert gradviz.view.explanations.shown is not None
+    assert gradviz.view.widgets.explanation is not None
 
 
 def test_nothing_explained_is_a_sentence() -> None:

@@ -16,11 +16,11 @@ from gradviz.model.sentence import Sentence
 from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.recording import recording_document
-from gradviz.view.explanations.card import explanation_card
-from gradviz.view.explanations.shown import explanation_view
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.explanation import explanation_text
 from gradviz.view.outlines.recording import recording_outline
+from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt

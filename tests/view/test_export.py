@@ -16,7 +16,7 @@ from gradviz.view.export.dot import to_dot
 from gradviz.view.export.files import WRITERS, save
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import LIGHT
 from tests.view.graphs import chain, every_mark, product_and_sum
 

@@ -21,7 +21,7 @@ from gradviz.view.graph.highlights import (
     highlighted_item,
     highlighted_picture,
 )
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import MARKS
 from tests.view.graphs import HOSTILE, every_mark, product_and_sum
 from tests.view.recordings import product

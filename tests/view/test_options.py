@@ -9,7 +9,7 @@ import pytest
 
 from gradviz.model import OptionError
 from gradviz.view.graph.card_parts import PARTS
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 
 
 def test_everything_is_drawn_from_top_to_bottom_if_nothing_is_asked_for() -> None:

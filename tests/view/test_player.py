@@ -12,7 +12,7 @@ import traitlets
 from gradviz.model import OptionError, Recording, UnknownNodeError
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import expand
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE, named

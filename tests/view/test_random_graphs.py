@@ -15,8 +15,8 @@ from gradviz.view.graph.drawing import compose, draw
 from gradviz.view.graph.geometry import PAD, CardFrame, measure
 from gradviz.view.graph.layout import lay_out
 from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.options import DrawOptions
 from gradviz.view.outlines.graph import outline, table
 from gradviz.view.text import width_of
 from tests.view.graphs import graphs

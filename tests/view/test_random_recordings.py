@@ -13,8 +13,8 @@ from gradviz.model.recording import RowChanges, StepRecord
 from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.options import DrawOptions
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.step_index import step_indexes
 from tests.view.graphs import graphs

@@ -15,7 +15,7 @@ from gradviz.model import Graph, OptionError, UnknownNodeError
 from gradviz.model.highlights import Highlight
 from gradviz.model.report import Column, Table
 from gradviz.view.documents.report import report_document
-from gradviz.view.export.report_json import report_json
+from gradviz.view.documents.report_json import report_json
 from gradviz.view.widgets.report import ReportWidget
 from tests.view.documents import stored
 from tests.view.graphs import HOSTILE, chain

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Final
 
 from gradviz.analysis.audit.grad_history import GradHistory, grad_history
+from gradviz.analysis.code.python_values import PythonValues
 from gradviz.analysis.cuts import Cut, called, cut_words
 from gradviz.analysis.dataflow import Dataflow, Uses
-from gradviz.analysis.explain.code.python_values import PythonValues
 from gradviz.model.audit import NoGradient
 from gradviz.model.audit_input import AuditInput, ParameterFacts
 from gradviz.model.calls import RecordedCall

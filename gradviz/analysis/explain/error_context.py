@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gradviz.analysis.explain.code.sites import Site, site_of
-from gradviz.analysis.explain.code.statements import Statement, statement_of
+from gradviz.analysis.code.sites import Site, site_of
+from gradviz.analysis.code.statements import Statement, statement_of
 from gradviz.analysis.explain.torch_names import gradient_words
 from gradviz.model.events import (
     Accumulated,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from gradviz.analysis.explain.code.sites import Site
+from gradviz.analysis.code.sites import Site
 from gradviz.model.explanation import Cause, CauseKind, CodeLine, ErrorKind, Explanation, Fix
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.history import History

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from gradviz.analysis.explain.code.not_followed import (
-    function_name,
-    not_followed_words,
-    place_not_known,
-)
-from gradviz.analysis.explain.code.statements import expression_of, is_expression
+from gradviz.analysis.code.statements import expression_of, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Fault, Finding
 from gradviz.analysis.explain.faults import faults_of
 from gradviz.analysis.explain.fixes.inplace_modules import is_activation
+from gradviz.analysis.explain.not_followed import (
+    function_name,
+    not_followed_words,
+    place_not_known,
+)
 from gradviz.model.events import BackwardEnded, Raised, Refused
 from gradviz.model.explanation import Cause, Explanation
 from gradviz.model.recording import Recording

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gradviz.analysis.explain.code.statements import Statement, last_name, names_bound, names_read
+from gradviz.analysis.code.statements import Statement, last_name, names_bound, names_read
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.model.events import OptimizerStepped, Write

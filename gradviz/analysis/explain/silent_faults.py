@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from gradviz.analysis.explain.code.not_followed import (
+from gradviz.analysis.explain.fault import Fault, Finding
+from gradviz.analysis.explain.faults import SILENT
+from gradviz.analysis.explain.not_followed import (
     function_name,
     not_followed_words,
     place_not_known,
 )
-from gradviz.analysis.explain.fault import Fault, Finding
-from gradviz.analysis.explain.faults import SILENT
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import say

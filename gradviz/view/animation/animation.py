@@ -26,7 +26,7 @@ from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.layout_program import LayoutProgram
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import css
 
 EMPTY: Final = Layout(320.0, 60.0, {}, ())

@@ -9,9 +9,7 @@ from typing import Final
 from gradviz.model.events import Raised
 from gradviz.model.recording import Recording, StepRecord
 from gradviz.model.records import ValueSummary
-from gradviz.view import formatting
 from gradviz.view.graph.card_parts import Status
-from gradviz.view.text import cells, shorten
 
 Edge = tuple[str, int]
 """Node and slot of ``next_functions``."""
@@ -68,25 +66,6 @@ def backward_progress(recording: Recording, index: int) -> BackwardProgress:
                 has_arrived = entry[0] in done and entry[0] != now
                 edges[event.node, slot] = EdgeGradient(gradient, has_arrived)
     return BackwardProgress(nodes, edges)
-
-
-def gradient_words(gradient: ValueSummary | None, room: int) -> str:
-    """A gradient in few cells: its values, else its shape and norm, else less.
-
-    Examples:
-        >>> gradient_words(ValueSummary((2,), "float32", (1.0, 0.5)), 20)
-        '[1.0, 0.5]'
-        >>> gradient_words(ValueSummary((3, 4), "float32", norm=2.0), 20)
-        '(3, 4) norm 2.0'
-    """
-    if gradient is None:
-        return shorten("None", room)
-    said = [formatting.shape(gradient.shape)]
-    if gradient.norm is not None:
-        said.insert(0, f"{said[0]} norm {formatting.number(gradient.norm)}")
-    if gradient.values is not None:
-        said.insert(0, formatting.numbers(gradient.values, gradient.shape, room))
-    return next((words for words in said if cells(words) <= room), shorten(said[-1], room))
 
 
 def _broken(step: StepRecord) -> Raised | None:

@@ -13,9 +13,9 @@ from gradviz.model.ids import number_of
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import TensorInfo
 from gradviz.view.aria import of_tensor
-from gradviz.view.documents.graph import node_item, sections_of, tensor_item, words_to_find
 from gradviz.view.graph.highlights import highlighted_item
 from gradviz.view.inspector import tensor_section
+from gradviz.view.items import node_item, sections_of, tensor_item, words_to_find
 from gradviz.view.outlines.graph import node_cells, tensor_cells
 from gradviz.view.step_index import LIMIT, StepIndex
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gradviz.view.animation.backward_progress import EdgeGradient, gradient_words
+from gradviz.view import formatting
+from gradviz.view.animation.backward_progress import EdgeGradient
 from gradviz.view.element import Element
 from gradviz.view.graph.geometry import CardFrame, port_place
 from gradviz.view.graph.layout import Direction, Point
@@ -27,7 +28,7 @@ def absent(key: str) -> Element:
 
 def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
     """Pixels between ranks, with room for gradients; 0 if there are none."""
-    widths = [_width(gradient_words(flow.gradient, MOST[direction])) for flow in flows]
+    widths = [_width(formatting.gradient_words(flow.gradient, MOST[direction])) for flow in flows]
     if not widths:
         return 0.0
     return 46.0 if direction == "TB" else max(widths) + 46.0
@@ -47,7 +48,7 @@ def gradient(
     if direction == "TB":
         space = frame.box.width / frame.box.inputs - 4
         room = min(room, int((space - SIGN - 8) / (EM * SIZES["small"])))
-    words = gradient_words(flow.gradient, room) if room > 2 else ""
+    words = formatting.gradient_words(flow.gradient, room) if room > 2 else ""
     width = _width(words)
     if direction == "TB":
         left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"
@@ -55,7 +56,7 @@ def gradient(
         left, top, sign = x - AWAY - width, y - HEIGHT / 2, "l6,-3.5 0,7z"
     middle = top + HEIGHT / 2
     start = middle + (3 if direction == "TB" else 0)
-    said = f"gradient {gradient_words(flow.gradient, 200)}"
+    said = f"gradient {formatting.gradient_words(flow.gradient, 200)}"
     shown = [
         Element("title", {}, (said,)),
         Element("rect", {"x": left, "y": top, "width": width, "height": HEIGHT, "rx": 7.5}),

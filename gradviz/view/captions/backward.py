@@ -15,7 +15,6 @@ from gradviz.model.events import (
 from gradviz.model.records import Node, SavedTensor, ValueSummary
 from gradviz.model.sentence import Sentence, joined, listed, say
 from gradviz.view import formatting
-from gradviz.view.animation.backward_progress import gradient_words
 from gradviz.view.captions.state import MOST, CaptionState
 from gradviz.view.text import clean
 
@@ -132,7 +131,7 @@ def freed(event: Freed, state: CaptionState) -> Sentence:
 
 def gradient(found: ValueSummary | None) -> str:
     """A gradient in a sentence."""
-    return gradient_words(found, ROOM)
+    return formatting.gradient_words(found, ROOM)
 
 
 def _computed(ran: NodeRan, state: CaptionState) -> Sentence:

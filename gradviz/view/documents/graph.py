@@ -11,17 +11,16 @@ from typing import Any, Final
 
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
-from gradviz.model.records import Node, TensorInfo
-from gradviz.view import aria, inspector
+from gradviz.view import aria
 from gradviz.view.element import classes_of, write_lines
 from gradviz.view.graph.drawing import LIMIT, picture
 from gradviz.view.graph.highlights import highlighted_document
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.items import node_item, tensor_item
 from gradviz.view.outlines.graph import LIMIT as LISTED
 from gradviz.view.outlines.graph import outline_of, table_of
 from gradviz.view.style import MARKS
-from gradviz.view.text import clean
 
 FORMAT: Final = 1
 LARGE: Final = 300_000
@@ -129,54 +128,3 @@ def _items(graph_index: GraphIndex) -> Iterator[dict[str, Any]]:
     for info in graph_index.outside:
         savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(info.id, ()))
         yield tensor_item(info, graph_index, following=[], before=list(savers))
-
-
-def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
-    """What the browser knows of a node."""
-    targets = (entry[0] for entry in node.next_functions if entry is not None)
-    following = dict.fromkeys(t for t in targets if graph_index.is_drawn(t))
-    kept = (slot.tensor or slot.view_of for slot in node.saved)
-    following |= dict.fromkeys(t for t in kept if t and graph_index.is_outside(t))
-    words = [node.id, node.name, node.state, node.variable and graph_index.names.get(node.variable)]
-    words += [
-        node.source,
-        node.module,
-        *(graph_index.names[t.id] for t in graph_index.tags.get(node.id, ())),
-    ]
-    words += [slot["tensor"].words for slot in graph_index.of_node(node).saved]
-    return {
-        "id": node.id,
-        "kind": "leaf" if node.variable else "node",
-        "label": graph_index.node_name(node.id).removeprefix("leaf "),
-        "aria": aria.of_node(node, graph_index),
-        "find": words_to_find(words),
-        "next": list(following),
-        "prev": list(graph_index.consumers.get(node.id, ())),
-        "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
-    }
-
-
-def tensor_item(
-    info: TensorInfo, graph_index: GraphIndex, following: list[str], before: list[str]
-) -> dict[str, Any]:
-    """What the browser knows of a tensor that is not a leaf of the graph."""
-    return {
-        "id": info.id,
-        "kind": "tensor",
-        "label": graph_index.of_tensor(info)["name"].words,
-        "aria": aria.of_tensor(info, graph_index),
-        "find": words_to_find([info.id, info.name, info.dtype]),
-        "next": following,
-        "prev": before,
-        "details": sections_of((inspector.tensor_section(info, graph_index),)),
-    }
-
-
-def words_to_find(words: list[str | None]) -> str:
-    """Words of an item in lower case, each once."""
-    return " ".join(dict.fromkeys(clean(word).lower() for word in words if word))
-
-
-def sections_of(sections: tuple[inspector.Section, ...]) -> list[dict[str, Any]]:
-    """Sections as plain data."""
-    return [{"heading": s.heading, "rows": [list(row) for row in s.rows]} for s in sections]

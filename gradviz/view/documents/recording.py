@@ -15,14 +15,10 @@ from gradviz.view.animation.animation import Animation
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.explanation import cards, segments
-from gradviz.view.documents.graph import (
-    FORMAT,
-    LARGE,
-    legend,
-)
+from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
 from gradviz.view.graph.highlights import highlight_legend
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.graph import COLUMNS
 from gradviz.view.outlines.recording import recording_outline, recording_title, summary
 from gradviz.view.text import clean

@@ -14,11 +14,11 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.report import Cell, Column, Report, Table
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
-from gradviz.view.export.report_json import report_json
+from gradviz.view.documents.report_json import report_json
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.drawing import LIMIT
 from gradviz.view.graph.highlight_style import OVERLAYS
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.report import cell_text, left_out, report_text
 from gradviz.view.text import clean
 

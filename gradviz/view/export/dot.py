@@ -13,7 +13,7 @@ from gradviz.model.records import Node
 from gradviz.view import aria
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.drawing import Scene, compose
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.text import clean
 
 _LOOK: Final = {

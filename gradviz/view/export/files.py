@@ -14,7 +14,7 @@ from gradviz.view.export.dot import to_dot
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.layout_program import run_dot
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
 
 FONTS: Final = Path(__file__).parents[1] / "fonts"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gradviz.model.errors import GradvizError
 from gradviz.model.graph import Graph
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.text import xml
 
 STATIC: Final = Path(__file__).parents[1] / "static"

@@ -8,7 +8,7 @@ from gradviz.view.export.files import svg_to_png
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.highlights import highlighted_picture
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 
 
 def report_png(findings: Report, figures: Figures, options: DrawOptions) -> bytes:

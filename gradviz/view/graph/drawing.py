@@ -14,8 +14,8 @@ from gradviz.view.graph.card_parts import Card, Port
 from gradviz.view.graph.geometry import CardFrame, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.options import DEFAULT, DrawOptions
 from gradviz.view.style import css
 from gradviz.view.text import shorten
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +10,7 @@ import traitlets
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.view.documents.graph import compress, expand
+from gradviz.view.html.image import image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
 
@@ -92,10 +91,3 @@ class GraphWidget(anywidget.AnyWidget):
             data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg
         return data, metadata
-
-
-def image_html(svg: str, alt: str) -> str:
-    """A picture as data image, the only form that a notebook that is not trusted shows."""
-    encoded = b64encode(svg.encode("utf-8", "replace")).decode("ascii")
-    source = f"data:image/svg+xml;base64,{encoded}"
-    return f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'

@@ -11,12 +11,12 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.graph import Graph
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
-from gradviz.view.explanations.card import explanation_card
 from gradviz.view.export.files import svg_to_png
 from gradviz.view.export.page import page_of
 from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.highlights import highlighted_picture
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.explanation import explanation_text
 from gradviz.view.widgets.picture import Picture
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.widgets.base import GraphWidget
 
 

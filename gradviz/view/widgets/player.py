@@ -13,14 +13,14 @@ import traitlets
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation
-from gradviz.view.animation.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
-from gradviz.view.explanations.card import explanation_card
 from gradviz.view.explanations.fields import explained
+from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import page_of
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
 from gradviz.view.widgets.base import GraphWidget
 

@@ -13,12 +13,12 @@ from gradviz.model.graph import Graph
 from gradviz.model.report import Cell, Report, Table
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
+from gradviz.view.documents.report_json import report_json, table_csv
 from gradviz.view.export.page import page_of
-from gradviz.view.export.report_html import report_html
-from gradviz.view.export.report_json import report_json, table_csv
 from gradviz.view.export.report_png import report_png
 from gradviz.view.figures.figure import Figures
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.html.report import report_html
 from gradviz.view.widgets.base import GraphWidget
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradviz.analysis.explain.code.statements import is_expression
+from gradviz.analysis.code.statements import is_expression
 from gradviz.analysis.explain.fixes import out_of_place, untracked_writes
 from gradviz.model.explanation import Fix
 from gradviz.model.history import History, WriteEvent

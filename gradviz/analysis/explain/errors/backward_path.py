@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradviz.analysis.explain.code.statements import Statement
+from gradviz.analysis.code.statements import Statement
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model import reachability
 from gradviz.model.ids import by_number

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import Statement, is_expression, names_read
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import Statement, is_expression, names_read
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model.events import Refused
 from gradviz.model.formatting import shape

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import Statement, end_of, statements_of
+from gradviz.analysis.code.statements import Statement, end_of, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.torch_messages import gradients_in

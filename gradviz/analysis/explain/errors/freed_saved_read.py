@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import Statement, is_expression, names_bound
+from gradviz.analysis.code.statements import Statement, is_expression, names_bound
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.freeing_backward import (
     by_words,

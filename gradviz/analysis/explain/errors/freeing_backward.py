@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradviz.analysis.explain.code.sites import Site, site_of
+from gradviz.analysis.code.sites import Site, site_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model import freed
 from gradviz.model.freed import EarlierBackward

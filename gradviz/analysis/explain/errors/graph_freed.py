@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.loop_state import carried_by
-from gradviz.analysis.explain.code.statements import Statement
+from gradviz.analysis.code.statements import Statement
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.freeing_backward import (
@@ -17,6 +16,7 @@ from gradviz.analysis.explain.errors.freeing_backward import (
     targets_of,
     unknown_of,
 )
+from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.detach_state import cut_state

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.rebind_safety import may_leave
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.rebind_safety import may_leave
+from gradviz.analysis.code.statements import (
     Statement,
     calls_in,
     is_expression,

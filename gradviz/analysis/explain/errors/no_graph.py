@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradviz.analysis.code.python_values import PythonValues
 from gradviz.analysis.cuts import Cut, cut_words, tensors_of
 from gradviz.analysis.dataflow import Dataflow, Origins
-from gradviz.analysis.explain.code.python_values import PythonValues
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
 from gradviz.analysis.explain.fault import Finding

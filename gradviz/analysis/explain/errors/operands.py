@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import is_expression
+from gradviz.analysis.code.statements import is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model.events import Operation
 from gradviz.model.explanation import CodeLine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.sites import site_of
+from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modified_slots_of
 from gradviz.analysis.explain.fault import Finding

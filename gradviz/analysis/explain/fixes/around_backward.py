@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gradviz.analysis.explain.code.sites import Site
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.sites import Site
+from gradviz.analysis.code.statements import (
     Statement,
     calls_in,
     same_block,

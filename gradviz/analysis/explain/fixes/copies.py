@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import (
     Statement,
     end_of,
     is_named,

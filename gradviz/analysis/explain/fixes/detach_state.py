@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from gradviz.analysis.explain.code.loop_state import Carried
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     calls_in,
     is_expression,
@@ -16,6 +15,7 @@ from gradviz.analysis.explain.code.statements import (
     statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.loop_state import Carried
 from gradviz.model.explanation import Fix
 from gradviz.model.sentence import say
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from gradviz.analysis.explain.code.statements import Statement, last_name
+from gradviz.analysis.code.statements import Statement, last_name
 
 _ON: Final = {
     "no_grad": "with torch.enable_grad(): ",

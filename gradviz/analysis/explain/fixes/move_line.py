@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gradviz.analysis.explain.code.statements import Statement, same_block
+from gradviz.analysis.code.statements import Statement, same_block
 from gradviz.model.explanation import Fix
 from gradviz.model.sentence import Sentence
 

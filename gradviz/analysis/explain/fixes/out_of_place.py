@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import Final, Literal
 
-from gradviz.analysis.explain.code.sites import Site
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.sites import Site
+from gradviz.analysis.code.statements import (
     Span,
     Statement,
     TextChange,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from math import prod
 
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     TextChange,
     calls_in,

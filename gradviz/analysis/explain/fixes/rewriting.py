@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     TextChange,
     end_of,

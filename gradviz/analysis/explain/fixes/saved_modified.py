@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradviz.analysis.explain.code.loop_state import carried_by
-from gradviz.analysis.explain.code.rebind_safety import may_leave, may_rebind
-from gradviz.analysis.explain.code.sites import Site, site_of
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.rebind_safety import may_leave, may_rebind
+from gradviz.analysis.code.sites import Site, site_of
+from gradviz.analysis.code.statements import (
     Statement,
     is_expression,
     is_named,
@@ -17,6 +16,7 @@ from gradviz.analysis.explain.code.statements import (
     names_read,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, all_modified_slots
 from gradviz.analysis.explain.errors.operands import named
 from gradviz.analysis.explain.fixes import around_backward, copies

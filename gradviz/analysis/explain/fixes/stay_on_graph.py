@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeGuard
 
-from gradviz.analysis.cuts import FROM_VALUES, Cut
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import (
     Span,
     Statement,
     TextChange,
@@ -21,6 +20,7 @@ from gradviz.analysis.explain.code.statements import (
     names_read,
     start_of,
 )
+from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fixes.grad_modes import SWITCHES
 from gradviz.analysis.explain.fixes.rewriting import (

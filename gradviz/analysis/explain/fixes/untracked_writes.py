@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from gradviz.analysis.explain.code.rebind_safety import may_rebind
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import is_expression, statement_of
+from gradviz.analysis.code.rebind_safety import may_rebind
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import is_expression, statement_of
 from gradviz.analysis.explain.fixes import copies
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.move_line import moved

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.explain.code.sites import Site, site_of
-from gradviz.analysis.explain.code.statements import last_name
+from gradviz.analysis.code.sites import Site, site_of
+from gradviz.analysis.code.statements import last_name
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
 from gradviz.model.events import Operand, Operation

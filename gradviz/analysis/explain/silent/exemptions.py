@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import last_name, statement_of
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import last_name, statement_of
 from gradviz.model.history import History, WriteEvent
 from gradviz.model.reachability import reachable
 from gradviz.model.records import Node

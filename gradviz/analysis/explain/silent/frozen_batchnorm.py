@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     expression_of,
     is_expression,
     statement_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import names_read, statement_of
+from gradviz.analysis.code.statements import names_read, statement_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.untracked_writes import line_moved
 from gradviz.analysis.explain.silent.sentences import few_of

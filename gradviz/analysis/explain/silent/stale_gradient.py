@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import expression_of, is_expression
+from gradviz.analysis.code.statements import expression_of, is_expression
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.silent.sentences import few_of
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps

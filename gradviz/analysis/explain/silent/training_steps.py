@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.sites import site_of
+from gradviz.analysis.code.sites import site_of
 from gradviz.model.events import (
     Accumulated,
     Clipped,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.analysis.explain.code.sites import site_of
-from gradviz.analysis.explain.code.statements import statement_of
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import statement_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.untracked_writes import copied_alias, recorded_write

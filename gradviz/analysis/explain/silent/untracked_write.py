@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradviz.analysis.explain.code.sites import site_of
+from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.untracked_writes import of_hidden
 from gradviz.analysis.explain.silent.exemptions import is_scaled_with, may_be_put_back

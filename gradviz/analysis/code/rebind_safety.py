@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     is_read_later,
     last_name,

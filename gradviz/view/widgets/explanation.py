@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradviz.model.errors import OptionError
 from gradviz.model.explanation import Explanation
-from gradviz.view.options import DEFAULT, DrawOptions
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.widgets.explained_picture import ExplainedPicture
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player

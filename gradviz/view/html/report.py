@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gradviz.view.html.image import image_html
 from gradviz.view.outlines.report import left_out
 from gradviz.view.text import xml
-from gradviz.view.widgets.base import image_html
 
 ROWS: Final = 400
 """How many rows of a table stand in HTML that only waits for the widget."""

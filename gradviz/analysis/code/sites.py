@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     TextPlace,
     code_of,

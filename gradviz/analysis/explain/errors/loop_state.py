@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradviz.analysis.explain.code.statements import loops_around
+from gradviz.analysis.code.statements import loops_around
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.model.events import BackwardEnded, BackwardStarted

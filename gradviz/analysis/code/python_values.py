@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradviz.analysis.cuts import FROM_VALUES
-from gradviz.analysis.explain.code.statements import (
+from gradviz.analysis.code.statements import (
     Statement,
     names_bound,
     names_read,
     statements_at,
 )
+from gradviz.analysis.cuts import FROM_VALUES
 from gradviz.model.history import History
 
 

@@ -1,1 +1,0 @@
-"""The lines of the user's code as syntax, and what follows from it."""

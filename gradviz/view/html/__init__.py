@@ -1,0 +1,1 @@
+"""HTML without script, for notebooks that are not trusted and for pages."""

@@ -1,0 +1,61 @@
+"""What the browser knows of one node or tensor: its names, neighbours and facts, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view import aria, inspector
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.text import clean
+
+
+def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
+    """What the browser knows of a node."""
+    targets = (entry[0] for entry in node.next_functions if entry is not None)
+    following = dict.fromkeys(t for t in targets if graph_index.is_drawn(t))
+    kept = (slot.tensor or slot.view_of for slot in node.saved)
+    following |= dict.fromkeys(t for t in kept if t and graph_index.is_outside(t))
+    words = [node.id, node.name, node.state, node.variable and graph_index.names.get(node.variable)]
+    words += [
+        node.source,
+        node.module,
+        *(graph_index.names[t.id] for t in graph_index.tags.get(node.id, ())),
+    ]
+    words += [slot["tensor"].words for slot in graph_index.of_node(node).saved]
+    return {
+        "id": node.id,
+        "kind": "leaf" if node.variable else "node",
+        "label": graph_index.node_name(node.id).removeprefix("leaf "),
+        "aria": aria.of_node(node, graph_index),
+        "find": words_to_find(words),
+        "next": list(following),
+        "prev": list(graph_index.consumers.get(node.id, ())),
+        "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
+    }
+
+
+def tensor_item(
+    info: TensorInfo, graph_index: GraphIndex, following: list[str], before: list[str]
+) -> dict[str, Any]:
+    """What the browser knows of a tensor that is not a leaf of the graph."""
+    return {
+        "id": info.id,
+        "kind": "tensor",
+        "label": graph_index.of_tensor(info)["name"].words,
+        "aria": aria.of_tensor(info, graph_index),
+        "find": words_to_find([info.id, info.name, info.dtype]),
+        "next": following,
+        "prev": before,
+        "details": sections_of((inspector.tensor_section(info, graph_index),)),
+    }
+
+
+def words_to_find(words: list[str | None]) -> str:
+    """Words of an item in lower case, each once."""
+    return " ".join(dict.fromkeys(clean(word).lower() for word in words if word))
+
+
+def sections_of(sections: tuple[inspector.Section, ...]) -> list[dict[str, Any]]:
+    """Sections as plain data."""
+    return [{"heading": s.heading, "rows": [list(row) for row in s.rows]} for s in sections]
