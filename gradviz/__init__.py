@@ -1,4 +1,4 @@
-"""gradviz: PyTorch's real autograd graphs, read from live objects and shown.
+"""gradviz: show the autograd graphs that PyTorch builds, read from live tensors.
 
 >>> import torch, gradviz
 >>> x = torch.ones(2, requires_grad=True)
@@ -88,14 +88,14 @@ _use(_presentation)
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Called by ``%load_ext gradviz``: there is a cell magic ``%%gradviz`` now."""
+    """Register the cell magic ``%%gradviz``; IPython calls this for ``%load_ext gradviz``."""
     from gradviz import magic
 
     magic.load(shell)
 
 
 def unload_ipython_extension(shell: object) -> None:
-    """Called by ``%unload_ext gradviz``."""
+    """Remove the cell magic; IPython calls this for ``%unload_ext gradviz``."""
     from gradviz import magic
 
     magic.unload(shell)

@@ -1,8 +1,8 @@
-"""Which ``gradviz`` this is: our version, and whether a namesake is installed too.
+"""The version of this package, and a warning about another project called ``gradviz``.
 
-Our distribution is ``gradviz-kit``, because another project is called ``gradviz`` and brings a
-package ``gradviz`` as well. Installed side by side, the one that comes later overwrites files of
-the other. When ours is the one that runs, it warns; when it is not, no code of ours runs.
+This package is distributed as ``gradviz-kit``, because another project is called ``gradviz`` and
+installs a package ``gradviz`` too. If both are installed, the later one overwrites files of the
+other. If this package is imported, it warns; if the other one is, no code of this one runs.
 
 Examples:
     >>> from gradviz._distribution import VERSION, warn_of_namesake
@@ -20,18 +20,19 @@ VERSION = "0.1.0"
 
 
 class NamesakeWarning(UserWarning):
-    """Another package called ``gradviz`` is installed beside gradviz-kit."""
+    """Another project called ``gradviz`` is installed beside gradviz-kit."""
 
 
 def warn_of_namesake() -> None:
-    """Warn when the distribution ``gradviz``, which is not ours, is installed too."""
+    """Warn if the other project's distribution ``gradviz`` is installed too."""
     try:
         found = version("gradviz")
     except PackageNotFoundError:
         return
     warnings.warn(
         f"This is gradviz-kit {VERSION}, but another project called gradviz ({found}) is installed "
-        "beside it. Both bring a package gradviz, so one can replace or remove files of the other. "
+        "beside it. Both install a package gradviz, so one can overwrite or remove files of the "
+        "other. "
         "Type: pip uninstall gradviz gradviz-kit, then install gradviz-kit again",
         NamesakeWarning,
         stacklevel=3,

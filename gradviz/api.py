@@ -61,9 +61,9 @@ def show(
     stops: Iterable[int] | None = None,
     **unknown: Any,
 ) -> Picture | Player:
-    """Show the autograd graph behind tensors, as it stands now, or a recording, step by step.
+    """Show the current autograd graph of tensors, or a recording step by step.
 
-    Reads like :func:`snapshot` and draws what it returned. In a notebook the result is an
+    Reads the graph as :func:`snapshot` does, and draws it. In a notebook the result is an
     interactive widget; ``print`` gives the outline, ``.save("graph.svg")`` writes a file.
 
     Args:
@@ -79,18 +79,18 @@ def show(
             ``"formula"``, ``"shapes"``, ``"hooks"``, ``"constants"``, ``"tags"``, ``"source"``,
             ``"versions"``.
         hide: Parts to leave out.
-        step: Step of a recording that is shown first, counted from the end if negative; if not
-            given the one at which an error was raised, else the first.
-        stops: Steps of a recording that matter; they are marked on its timeline.
-        unknown: Nothing; any other option is an error.
+        step: Step of a recording to show first, counted from the end if negative; by default the
+            step that raised an error, else the first.
+        stops: Steps of a recording to mark on its timeline.
+        unknown: Any other option raises ``OptionError``.
 
     Returns:
         A widget with the traits ``selected`` and ``engine_arrows``, ``.graph`` and ``.save()``;
         for a recording the trait ``step``, ``.recording``, ``.save()`` and ``.filmstrip()``.
 
     Raises:
-        OptionError: If an option does not exist or has a value it cannot take; the message
-            lists those that there are.
+        OptionError: If an option does not exist or has a wrong value; the message lists the
+            options.
         NotATensorError, NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
 
     Examples:
@@ -110,28 +110,28 @@ def show(
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
             raise OptionError(
-                "a recording is shown alone, and its tensors have the names they had while it "
-                "ran: gradviz.show(recording)"
+                "show() takes one recording and nothing else; its tensors keep the names from "
+                "the time of the recording: gradviz.show(recording)"
             )
         return Player(what[0], options, step, stops, height)
     if any(isinstance(one, Explanation) for one in what):
         if len(what) > 1 or names is not None or step is not None or stops is not None:
             raise OptionError(
-                "an explanation is shown alone, at the step where its error was noticed: "
+                "show() takes one explanation and nothing else, and shows the step of its error: "
                 "gradviz.show(error). For other steps show its recording: "
                 "gradviz.show(error.recording, step=3)"
             )
         return explanation_view(what[0], options, height)
     if step is not None or stops is not None:
         raise OptionError(
-            "step= and stops= are for recordings; a graph is one moment: "
+            "step= and stops= need a recording; a graph has no steps: "
             "with gradviz.record() as recording: ... and then gradviz.show(recording, step=3)"
         )
     if len(what) == 1 and isinstance(what[0], Graph):
         if names is not None:
             raise OptionError(
-                "names= cannot rename a Graph, which is data already; give the names when the "
-                "live graph is read: gradviz.snapshot(loss, names={...})"
+                "names= cannot change a Graph, which is a copy; pass the names when the live "
+                "graph is read: gradviz.snapshot(loss, names={...})"
             )
         graph = what[0]
     else:
@@ -147,36 +147,36 @@ def audit(
     recording: Recording | None = None,
     names: Mapping[str, Tensor] | None = None,
 ) -> ReportWidget:
-    """Say per parameter whether it gets a gradient from ``loss``, and if not, why not.
+    """Report for each parameter whether it gets a gradient from ``loss``, and if not, why.
 
-    Works before and after ``backward()``, and also where the loss has no graph at all. Read are
-    the graph, as :func:`snapshot` reads it, every ``.grad`` (its norm, zeros, nan and inf, for
-    which a GPU is waited for), the optimizer's groups and state, and named tensors around.
-    Nothing is changed: no version, gradient, hook, state of the optimizer or lifetime.
+    Works before and after ``backward()``, and also if the loss has no graph. Reads the graph as
+    :func:`snapshot` does, every ``.grad`` (norm, zeros, nan and inf; on a GPU this waits for
+    pending work), the groups and state of the optimizer, and named tensors of the caller.
+    Changes nothing: no version, gradient, hook, optimizer state or lifetime.
 
-    What is alive does not always tell why the graph leads to no parameter: it tells of ``detach()``
-    while the tensor before it is alive, and of ``item()`` nothing. A recording of the forward tells
-    the call and the line. What is not known is said to be unknown.
+    Live tensors do not always show why the graph does not reach a parameter: they show
+    ``detach()`` only while its input is alive, and never show ``item()``. A recording of the
+    forward shows the call and the line. What is not known is reported as unknown.
 
     Args:
         loss: The tensor that backward starts from, or several in a list, tuple or dict.
         model: A module; or tensors or modules in a list, tuple or dict.
-        optimizer: An optimizer of torch: which parameters does its ``step()`` change, and from
-            which gradient? If backward has still to run, that is the step after it.
-        recording: The forward, run within :func:`record`.
-        names: Names that come before those found in your variables.
+        optimizer: An optimizer of torch; adds which parameters its ``step()`` changes, and with
+            which gradient. If backward has not run yet, this is about the step after it.
+        recording: A recording of the forward, made by :func:`record`.
+        names: Names that take precedence over those of your variables.
 
     Returns:
-        Sentences, a table with a row per parameter, further tables, and the graph with the cuts
-        marked. ``report["fc.weight"]`` is what was found about a parameter: ``reached``,
+        A report: sentences, a table with one row per parameter, further tables, and the graph
+        with the cuts marked. ``report["fc.weight"]`` has the findings for a parameter: ``reached``,
         ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …
 
     Raises:
-        NotATensorError: If ``loss`` is no tensor, or ``model`` has nothing with parameters.
-        OptionError: If ``optimizer`` or ``recording`` is something else.
+        NotATensorError: If ``loss`` is not a tensor, or ``model`` contains no parameters.
+        OptionError: If ``optimizer`` or ``recording`` has the wrong type.
         NamesError: If ``names`` does not map names to tensors.
         NoGraphError: If the loss has been freed, or is a view that autograd can no longer follow.
-        GraphBusyError: If another thread runs backward on this graph now.
+        GraphBusyError: If another thread is running backward on this graph.
 
     Examples:
         >>> import torch, gradviz
@@ -193,8 +193,8 @@ def audit(
     """
     if recording is not None and not isinstance(recording, Recording):
         raise OptionError(
-            f"recording= is a {type(recording).__name__}, not a Recording. It is what a block "
-            "binds: with gradviz.record() as recording: loss = model(x).sum()"
+            f"recording= is a {type(recording).__name__}, not a Recording. Make one like this: "
+            "with gradviz.record() as recording: loss = model(x).sum()"
         )
     return ReportWidget(
         audit_of(audit_facts(loss, model, optimizer, names, naming.caller()), recording)
@@ -208,31 +208,31 @@ def memory(
     names: Mapping[str, Tensor] | None = None,
     step: int | None = None,
 ) -> ReportWidget:
-    """Count what a graph keeps in memory for backward, and say which nodes and modules keep it.
+    """Count the bytes that a graph keeps in memory for backward, by node, module and line.
 
-    Counted are the storages behind saved tensors: each once, with all its bytes, at the first
-    node in visiting order that saves it. Parameters are told apart; they are alive without the
-    graph as well. What a hook has packed (a checkpoint, an offload) and what torch does not show
-    has no known size: it is listed, and not in the numbers. A leaf that its AccumulateGrad keeps
-    alive is no saved tensor. The graph is only read, as by :func:`snapshot`.
+    Counts the storages of saved tensors: each once, with all its bytes, at the first node in
+    visiting order that saves it. Parameters are counted separately, since they are in memory
+    without the graph too. Saved tensors that a hook has packed (a checkpoint, an offload) or that
+    torch does not show have no known size; they are listed, but not counted. A leaf that its
+    AccumulateGrad node keeps alive is not a saved tensor. Only reads the graph, as
+    :func:`snapshot` does.
 
-    Of a recording it is the memory after every step, and the count for the step at which most is
-    kept.
+    For a recording, returns the memory after every step, and the count for the step with the most.
 
     Args:
         loss: Tensors as for :func:`snapshot`; or one :class:`Graph`; or one :class:`Recording`.
-        model: Module whose parameters and buffers tell which module a node belongs to; if not
-            given, modules that are variables do. A recording knows modules by itself.
-        names: Names of tensors that come before those found.
-        step: Step of a recording that is counted, from the end if negative.
+        model: Module whose parameters and buffers show to which module a node belongs; by default
+            the modules in the caller's variables. A recording contains the modules.
+        names: Names that take precedence over those of your variables.
+        step: Step of a recording to count, from the end if negative.
 
     Returns:
         A report with tables by node, module, line and storage; ``report.findings`` has ``total``,
         ``parameters``, ``activations``, ``shared``, ``unknown``, ``storages`` and ``curve``, and
-        ``report["fc1"]`` is what one module or node keeps.
+        ``report["fc1"]`` has the bytes of one module or node.
 
     Raises:
-        OptionError: If an option does not go with what is counted.
+        OptionError: If an option does not apply to the type of ``loss``.
         UnknownNodeError: If a recording has no such step.
         NotATensorError, NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
 
@@ -248,22 +248,22 @@ def memory(
     is_data = isinstance(loss, (Graph, Recording))
     if is_data and (model is not None or names is not None):
         raise OptionError(
-            f"model= and names= are for tensors; a {type(loss).__name__} is data already and "
-            "knows what was seen when it was made: gradviz.memory(recording)"
+            f"model= and names= apply to tensors; a {type(loss).__name__} already contains names "
+            "and modules: gradviz.memory(recording)"
         )
     if isinstance(loss, Recording):
         found = memory_over(loss, step)
     elif step is not None:
         raise OptionError(
-            "step= is for recordings; a graph is one moment: "
+            "step= needs a recording; a graph has no steps: "
             "with gradviz.record() as recording: ... and then gradviz.memory(recording, step=3)"
         )
     elif isinstance(loss, Graph):
         found = memory_of(loss)
     elif model is not None and not isinstance(model, Module):
         raise OptionError(
-            f"model= must be an nn.Module, and this is a {type(model).__name__}; several outputs "
-            "are one list: gradviz.memory([loss, other], model)"
+            f"model= must be an nn.Module, but is a {type(model).__name__}; pass several outputs "
+            "as one list: gradviz.memory([loss, other], model)"
         )
     else:
         found = memory_of(*read_owned(loss, model, names, naming.caller()))
@@ -271,30 +271,31 @@ def memory(
 
 
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:
-    """What differs between two graphs or two recordings: sentences, a table and one picture.
+    """Report the differences of two graphs or two recordings: sentences, a table and a picture.
 
-    Nodes are matched by the structure around them, and by names where it leaves a choice; tensors
-    by their places, and by names where they have none. Compared are nodes, edges, flags, versions,
-    states, hooks, values, gradients, saved tensors and who shares memory; of two recordings also
-    how often and in which order backward ran the nodes, and what lines with the same text did.
-    Names of variables are not compared, nor lines of code that made a node, nor what one of the
-    two does not know; numbers apart from their rounding (a hundred-thousandth). In the picture is
-    the graph after, with what is gone beside it.
+    Matches nodes by the structure around them, and by names where several nodes fit; tensors by
+    their position in the graph, and by names if they have none. Compares nodes, edges, flags,
+    versions, states, hooks, values, gradients, saved tensors and shared storages; of recordings
+    also how often and in which order backward ran the nodes, and what lines with the same text
+    did. Does not compare names of variables, the lines that made a node, and facts that are known
+    of one side only. Numbers count as equal up to rounding (a relative difference of 1e-5). The
+    picture shows the graph after, with the removed nodes beside it.
 
-    Live tensors are read as :func:`snapshot` reads them; nothing is changed.
+    Reads live tensors as :func:`snapshot` does, and changes nothing.
 
     Args:
         before: A tensor that requires grad, or a list, tuple or dict of them; a :class:`Graph`,
             a :class:`Recording`, or what :func:`show` or a report returned.
         after: The same.
-        names: Names of live tensors that come before those found in your variables.
+        names: Names of live tensors that take precedence over those of your variables.
 
     Returns:
-        A report; ``.findings`` is true if anything differs, ``.findings.differences`` has all.
+        A report; ``.findings`` is true if anything differs, ``.findings.differences`` lists all
+        differences.
 
     Raises:
-        NotATensorError: If ``before`` or ``after`` is nothing of that kind.
-        OptionError: If there are names, but no live tensors to bear them.
+        NotATensorError: If ``before`` or ``after`` has another type.
+        OptionError: If ``names`` is given, but no live tensors.
         NoGraphError, NamesError, GraphBusyError: As :func:`snapshot`.
 
     Examples:
@@ -310,7 +311,7 @@ def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = Non
     ready = [_compared("before", before), _compared("after", after)]
     if names is not None and None not in ready:
         raise OptionError(
-            "names= names live tensors; graphs and recordings have the names they were read with: "
+            "names= applies to live tensors; a Graph or Recording already contains its names: "
             "gradviz.snapshot(loss, names={...})"
         )
     frame = naming.caller()

@@ -1,4 +1,4 @@
-"""The command ``gradviz``: open the lessons, check notebooks."""
+"""The command ``gradviz``: opens the lessons and checks notebooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USAGE_ERROR: Final = 2
 
 
 class CommandError(Exception):
-    """The command cannot do what was asked; the message says why and what to type."""
+    """The command cannot run; the message gives the reason and what to type."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,20 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after ``gradviz``; those of this process by default.
 
     Returns:
-        Exit status: 0 is success, 1 a notebook that differs, 2 a command that cannot be run.
+        Exit status: 0 for success, 1 if a notebook differs, 2 if the command cannot run.
 
     Examples:
         >>> main(["check", "no-such-file.ipynb"])
         2
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # argparse would take what follows "--" for files.
+    # argparse would read the words after "--" as files.
     end = words.index("--") if "--" in words else len(words)
     words, rest = words[:end], words[end + 1 :]
     options, unknown = _parser().parse_known_args(words)
     if unknown:
         _parser().error(
-            f"unknown: {' '.join(unknown)}. Options of JupyterLab or pytest go after --"
+            f"unknown option: {' '.join(unknown)}. Put options of JupyterLab or pytest after --"
         )
     try:
         if options.command == "lab":
@@ -60,16 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gradviz",
-        description="See PyTorch's own autograd graph.",
+        description="Show the autograd graphs that PyTorch builds.",
         epilog="examples:\n  gradviz lab\n  gradviz check notebooks/*.ipynb",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     lab_parser = commands.add_parser(
         "lab",
-        help="open JupyterLab on the lessons",
-        description="Open JupyterLab on the lessons. In a checkout they are opened where they are; "
-        "otherwise they are copied into a folder first. Files that are there already are kept.",
+        help="open JupyterLab with the lessons",
+        description="Open JupyterLab with the lessons. In a checkout they are opened in place; "
+        "otherwise they are copied into a folder first. Existing files are kept.",
         epilog="examples:\n"
         "  gradviz lab\n"
         "  gradviz lab --dir my-lessons\n"
@@ -77,17 +77,17 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     lab_parser.add_argument(
-        "--dir", type=Path, metavar="PATH", help="work on a copy in this folder"
+        "--dir", type=Path, metavar="PATH", help="copy the lessons into this folder"
     )
     lab_parser.add_argument(
         "--no-browser", action="store_true", help="only start the server and print its address"
     )
     check_parser = commands.add_parser(
         "check",
-        help="run notebooks again and compare with their stored outputs",
+        help="run notebooks again and compare the outputs with the stored ones",
         description="Run notebooks again, in this Python, and compare every output with the stored "
-        "one (pytest --nbval). Addresses, the number of the GPU and paths of the process are "
-        "ignored.",
+        "one (pytest --nbval). Memory addresses, the index of the GPU and paths of the process "
+        "are ignored.",
         epilog="examples:\n"
         "  gradviz check lecture.ipynb\n"
         "  gradviz check --lax week1/*.ipynb\n"
@@ -99,13 +99,18 @@ def _parser() -> argparse.ArgumentParser:
     check_parser.add_argument(
         "--lax",
         action="store_true",
-        help="compare only cells marked # NBVAL_CHECK_OUTPUT; of the others, that they run",
+        help="compare only cells marked # NBVAL_CHECK_OUTPUT; the others must run without error",
     )
     return parser
 
 
 def lab(folder: Path | None, no_browser: bool, more: Sequence[str] = ()) -> int:
-    """Open JupyterLab on the lessons; ``more`` goes to JupyterLab.
+    """Open JupyterLab with the lessons.
+
+    Args:
+        folder: Folder for a copy of the lessons; ``None`` for the default.
+        no_browser: Whether to start only the server.
+        more: Arguments for JupyterLab.
 
     Raises:
         CommandError: If JupyterLab or the lessons are missing, or the folder cannot be used.
@@ -123,10 +128,18 @@ def lab(folder: Path | None, no_browser: bool, more: Sequence[str] = ()) -> int:
 
 
 def check(notebooks: Sequence[Path], lax: bool, more: Sequence[str] = ()) -> int:
-    """Run notebooks again and compare with what is stored; ``more`` goes to pytest.
+    """Run notebooks again and compare the outputs with the stored ones.
+
+    Args:
+        notebooks: The files.
+        lax: Whether to compare only cells marked ``# NBVAL_CHECK_OUTPUT``.
+        more: Arguments for pytest.
+
+    Returns:
+        Exit status, as of :func:`main`.
 
     Raises:
-        CommandError: If nbval is missing, a file is no notebook, or one has never been run.
+        CommandError: If nbval is missing, a file is not a notebook, or one has never been run.
     """
     for path in notebooks:
         _check_readable(path, lax)
@@ -134,7 +147,7 @@ def check(notebooks: Sequence[Path], lax: bool, more: Sequence[str] = ()) -> int
     command = [sys.executable, "-m", "pytest", "--nbval-lax" if lax else "--nbval"]
     command += ["--nbval-current-env", "--nbval-sanitize-with", str(SANITIZE)]
     command += ["--nbval-cell-timeout", str(CELL_TIMEOUT), "-p", "no:cacheprovider"]
-    # The settings and fixtures of the project around a notebook are for its tests.
+    # Settings and fixtures of the project around a notebook must not apply here.
     top = os.path.commonpath([path.absolute().parent for path in notebooks])
     command += ["-c", os.devnull, "--rootdir", top, "--noconftest", *more]
     status = _run(command + [str(path.absolute()) for path in notebooks], Path.cwd())
@@ -146,7 +159,7 @@ def _lessons() -> Path:
         if (folder / START).is_file():
             return folder
     raise CommandError(
-        "this installation has no lessons. Install gradviz from a wheel or a checkout: "
+        "this installation contains no lessons. Install gradviz from a wheel or a checkout: "
         "pip install 'gradviz-kit[lab]'"
     )
 
@@ -167,7 +180,7 @@ def _copy(lessons: Path, folder: Path) -> None:
 
 def _check_readable(path: Path, lax: bool) -> None:
     if not path.is_file():
-        raise CommandError(f"there is no file {path}")
+        raise CommandError(f"the file {path} does not exist")
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -176,10 +189,10 @@ def _check_readable(path: Path, lax: bool) -> None:
         raise CommandError(f"{path} is not a Jupyter notebook (format 4)") from None
     never_run = sum(cell.get("execution_count") is None for cell in written)
     if never_run and not lax:
-        # nbval passes over cells without a number, so the check would prove nothing.
+        # nbval skips cells without an execution count, so the check would compare nothing.
         raise CommandError(
-            f"{path} has {never_run} of {len(written)} code cells that have never been run, so "
-            "there is nothing to compare with. Run all cells and save, or use --lax"
+            f"{never_run} of {len(written)} code cells of {path} have never been run, so they have "
+            "no stored output. Run all cells and save, or use --lax"
         )
 
 

@@ -15,23 +15,23 @@ from gradviz.model import Graph, Recording
 
 
 def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
-    """Copy the autograd graph behind ``outputs`` into an immutable :class:`Graph`.
+    """Copy the autograd graph of ``outputs`` into an immutable :class:`Graph`.
 
-    The live graph is only read: no hook runs or is registered, no saved tensor is unpacked,
-    recomputed or copied from a device, and no version, gradient or lifetime changes. Names of
-    tensors are found in the caller's variables, also inside containers and modules.
+    Only reads the live graph: runs and registers no hook, unpacks, recomputes and copies no saved
+    tensor, and changes no version, gradient or lifetime. Names of tensors are those of the
+    caller's variables, also inside containers and modules.
 
-    Values of ``.grad`` and of small tensors are read to be shown; on a GPU this waits for it.
-    Two traces stay until the graph dies, neither of which autograd looks at: since torch 2.13
-    every node that Python has touched keeps its wrapper (about 50 bytes), and in graphs of more
-    than 1,000 nodes some nodes get an entry in ``node.metadata`` that keeps torch from
-    overflowing the C stack when it frees them (see :mod:`gradviz.capture.deep_graphs`).
+    Values of ``.grad`` and of small tensors are read; on a GPU this waits for pending work.
+    Two changes remain until the graph is freed; autograd uses neither. Since torch 2.13 every node
+    that Python has accessed keeps its Python wrapper (about 50 bytes). In graphs of more than 1,000
+    nodes, some nodes get an entry in ``node.metadata``, so that freeing them cannot overflow the C
+    stack (see :mod:`gradviz.capture.deep_graphs`).
 
     Args:
-        outputs: Tensors that require grad, or lists, tuples and dicts of them; a module among
-            them names its parameters, and shows also those that the graph does not reach.
-        names: Names that come before those found, for example ``{"w": w}``. Tensors named here
-            are shown even if they have no place in the graph.
+        outputs: Tensors that require grad, or lists, tuples and dicts of them. A module among
+            them gives its parameters their names, and adds those that the graph does not reach.
+        names: Names that take precedence over variables, for example ``{"w": w}``. These tensors
+            are part of the result even if they are not in the graph.
 
     Returns:
         Nodes in breadth-first order; ``n0`` is the first output's ``grad_fn``. The same program
@@ -39,10 +39,10 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
 
     Raises:
         NotATensorError: If an output is not a tensor.
-        NoGraphError: If there is no graph behind an output: it does not require grad, has no
-            floating point or complex values, or has been freed.
+        NoGraphError: If an output has no graph: it does not require grad, has neither a floating
+            point nor a complex dtype, or its graph has been freed.
         NamesError: If ``names`` does not map names to tensors.
-        GraphBusyError: If another thread runs backward on this graph now.
+        GraphBusyError: If another thread is running backward on this graph.
 
     Examples:
         >>> import torch, gradviz
@@ -64,27 +64,29 @@ def record(
     progress: Callable[[int], None] | None = None,
     label: str = "",
 ) -> AbstractContextManager[Recording]:
-    """Record everything torch does in a ``with`` block, forward and backward, step by step.
+    """Record what torch does in a ``with`` block, forward and backward, step by step.
 
-    The block runs as it would without: same results, same freeing, same errors. Observed are the
-    lines of the block (and of what ``into`` names), every call of torch, every node that backward
-    runs, and every tensor that has a name. See :class:`Recording`.
+    The block gives the same results, frees the same memory and raises the same errors as without
+    recording. Recorded are the lines of the block (and of the functions in ``into``), every call
+    of torch, every node that backward runs, and every tensor with a name. See :class:`Recording`.
 
     Args:
-        into: Functions, classes, Python modules or ``nn.Module`` objects whose lines are steps
-            too.
-        values: Whether numbers are read: up to 8 of a tensor, then minimum, mean, maximum, norm.
-            Without, a GPU is never waited for, and writes that bump no version stay unseen.
-        anomaly: Whether torch's anomaly mode is on meanwhile; it changes torch's error texts.
-        progress: Called with the number of steps made, every 100 steps.
+        into: Functions, classes, Python modules or ``nn.Module`` objects whose lines are recorded
+            as steps too.
+        values: Whether to read the values of tensors: all of up to 8 elements, of larger ones
+            minimum, mean, maximum and norm. With ``False`` a GPU is never waited for, and writes
+            that do not change the version are not detected.
+        anomaly: Whether torch's anomaly mode is on in the block; it changes torch's error texts.
+        progress: Called every 100 steps with the number of steps so far.
         label: Title of the recording.
 
     Returns:
-        What ``with`` binds is the :class:`Recording`: empty while the block runs, complete after.
+        A context manager; ``with`` binds the :class:`Recording`, which is empty while the block
+        runs and complete after it.
 
     Raises:
-        RecordingError: If another recording runs, if the block is in a generator or coroutine,
-            or ``into`` has something without lines.
+        RecordingError: If another recording is running, if the block is in a generator or
+            coroutine, or if something in ``into`` has no lines.
 
     Examples:
         >>> import torch, gradviz

@@ -68,7 +68,7 @@ def test_a_wrong_option_is_an_error_that_lists_the_right_ones(
 
 
 def test_names_cannot_be_given_to_a_graph(loss: torch.Tensor) -> None:
-    with pytest.raises(gradviz.OptionError, match="names= cannot rename a Graph"):
+    with pytest.raises(gradviz.OptionError, match="names= cannot change a Graph"):
         gradviz.show(gradviz.snapshot(loss), names={})
 
 

@@ -1,4 +1,4 @@
-"""From the model to findings: what went wrong, who gets a gradient, what is kept, what differs.
+"""Findings from recorded data: explanations, audits, counts of memory and comparisons.
 
-Plain data in, plain data out: nothing in this room knows torch, and nothing draws.
+Plain data in, plain data out: this package imports neither torch nor anything that draws.
 """

@@ -1,4 +1,4 @@
-"""Calls behind which the autograd graph does not go on, as a recording tells them."""
+"""Calls at which the autograd graph ends, found in a recording."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gradviz.model.sentence import Sentence, SentencePart, Term, listed, say
 FROM_VALUES: Final = frozenset(
     {"tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "Tensor"}
 )
-"""Functions that make a tensor of values, which know nothing of a graph."""
+"""Functions that make a tensor from values, without a graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A call behind which the graph does not go on."""
+    """A call at which the graph ends."""
 
     reason: CutReason
     call: str
@@ -39,17 +39,17 @@ class Cut:
     node: str | None = None
     """Id of the node that made a tensor without a name."""
     made: tuple[str, ...] = ()
-    """Keys of what it made."""
+    """Keys of its results."""
     key: str = ""
-    """Which of these the numbers went on in; ``""`` if they left torch."""
+    """Key of the result that has the values; ``""`` if they left torch."""
     operation: Operation | None = None
-    """The call itself, if torch saw it."""
+    """The call itself, if it is a call of torch."""
     started: BackwardStarted | None = None
     """The ``autograd.grad`` that gave a gradient without a graph."""
     wrapped: CodeLine | None = None
     """Line that made a tensor again of the value after it had left torch."""
     through: tuple[CodeLine, ...] = ()
-    """Lines of Python that the value went through, the last one first."""
+    """Lines of Python that passed the value on, the last one first."""
     has_left: bool = False
     """Whether the value left torch later."""
     is_doubtful: bool = False
@@ -63,12 +63,12 @@ class Cut:
 
     @property
     def event(self) -> Operation | BackwardStarted | None:
-        """The call itself, if the recording saw it."""
+        """The call itself, if it was recorded."""
         return self.operation or self.started
 
     @property
     def result(self) -> Operand | None:
-        """What is known of that in which the numbers went on."""
+        """The result that has the values."""
         return None if self.operation is None else result_of(self.operation, self.key)
 
     @property
@@ -84,10 +84,10 @@ class Cut:
 
 
 class Cuts:
-    """What cuts in a recording.
+    """The cuts in a recording.
 
     Args:
-        history: What is looked into.
+        history: The recording.
         until: The last step that counts.
     """
 
@@ -117,8 +117,8 @@ class Cuts:
         return Cut(reason, call.name, call.place, line, tensors, node, made, key, operation)
 
     def _sources(self, call: RecordedCall) -> tuple[tuple[str, ...], str | None]:
-        """Known tensors that required grad, or from which those were computed, and the last node
-        on the way."""
+        """Known tensors that required grad, or from which its inputs were computed, and the last
+        node between."""
         node: str | None = None
 
         def before(key: str) -> Iterable[str]:
@@ -152,7 +152,7 @@ class Cuts:
 
 
 def _reason(call: RecordedCall, key: str) -> CutReason:
-    """Why a result hangs on no graph."""
+    """Why a result has no graph."""
     reason = "" if call.operation is None else call.operation.reason
     known = next((one for one in CALLS_THAT_CUT if one == reason), None)
     result = None if call.operation is None else result_of(call.operation, key)
@@ -161,7 +161,7 @@ def _reason(call: RecordedCall, key: str) -> CutReason:
 
 
 def has_no_gradient(dtype: str) -> bool:
-    """Whether tensors of a dtype count, and have no gradient."""
+    """Whether a dtype is an integer or boolean one, which has no gradient."""
     return dtype.startswith(("int", "uint", "bool"))
 
 
@@ -169,7 +169,7 @@ def has_no_gradient(dtype: str) -> bool:
 
 
 def tensors_of(cut: Cut, history: History, step: int) -> Sentence:
-    """The tensors with names that a cut was made on, ``""`` if none has one."""
+    """The input tensors of a cut that have names, ``""`` if none has one."""
     named = [key for key in cut.tensors if history.name(key, step)]
     return listed([history.tensor_term(key, step) for key in named])
 
@@ -184,9 +184,8 @@ def cut_words(cut: Cut, of: SentencePart | None = None, where: SentencePart = ""
 
     Args:
         cut: The cut.
-        of: The names of the tensors it was made on; ``None`` if that is the one that is spoken
-            of already.
-        where: `` in line 4``, if that is to be told.
+        of: The names of its input tensors; ``None`` if the sentence has named them already.
+        where: ``" in line 4"``, or ``""``.
 
     Examples:
         >>> cut_words(Cut("detach", "detach", (3, 0), None), "h", " in line 3")

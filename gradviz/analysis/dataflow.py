@@ -1,10 +1,10 @@
-"""Where the numbers of tensors came from and went in a recording, and where the graph was cut.
+"""From which tensors values were computed in a recording, and where the graph was cut.
 
 NOTE [Cut by elimination]
-What is cut and what is not is decided by the graph, not here: the way back is only asked for from
-tensors without a graph, and the way on from parameters that the graph of the loss does not lead
-to. If the numbers of such a parameter came into the loss all the same, one of the calls on the
-way was not recorded by autograd, and it is that call.
+The graph decides what is cut, not this module: it searches backwards only from tensors without a
+graph, and forwards only from parameters that the graph of the loss does not reach. If the loss was
+computed from such a parameter nevertheless, autograd did not record one of the calls between, and
+that call is the cut.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST: Final = 10_000
 
 
 class Python(Protocol):
-    """What the text of the lines tells about values between two calls of torch."""
+    """How the text of the lines passes values on between two calls of torch."""
 
     def is_known(self, step: int) -> bool:
         """Whether the text of a step's line is known."""
@@ -40,12 +40,12 @@ class Python(Protocol):
 
 @dataclass
 class Origins:
-    """Where values came from."""
+    """From which tensors a value was computed."""
 
     origins: dict[str, int] = field(default_factory=dict)
     """Tensors that no call has made, with the steps at which they were needed."""
     is_lost: bool = False
-    """Whether a part of the way is not known."""
+    """Whether a part of the computation is not known."""
     _cuts: dict[tuple[object, ...], Cut] = field(default_factory=dict)
 
     @property
@@ -70,25 +70,25 @@ def _order(cut: Cut) -> tuple[bool, EventPlace, list[int]]:
 
 @dataclass(slots=True)
 class Uses:
-    """Where the numbers of a parameter went."""
+    """What was computed from a parameter."""
 
     uses: list[RecordedCall] = field(default_factory=list)
-    """Calls that took the parameter itself."""
+    """Calls that used the parameter itself."""
     exits: list[Cut] = field(default_factory=list)
-    """First cuts on the ways by which its numbers, or what came of them, left torch."""
+    """First cuts of the paths on which its values, or results computed from them, left torch."""
     cuts: list[Cut] = field(default_factory=list)
-    """Cuts whose results came into the loss, in the order in which they ran."""
+    """Cuts from whose results the loss was computed, in the order in which they ran."""
     is_sure: bool = False
     """Whether they are cuts; else one of them is, and the others may be."""
     is_live: bool = False
-    """Whether they came in by calls that were all recorded."""
+    """Whether autograd recorded all calls between it and the loss."""
     several: RecordedCall | None = None
-    """The first of these that gave several results: not each need hang on all that it took."""
+    """The first of these with several results, of which not each may depend on all inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """A tensor object whose making is looked for."""
+    """A tensor object whose origin is searched."""
 
     key: str
     place: EventPlace
@@ -107,7 +107,7 @@ class _State:
     """Whether it hangs on the parameter's graph."""
     maker: RecordedCall | None = None
     several: RecordedCall | None = None
-    """The first call on the way that gave several results."""
+    """The first call between that has several results."""
     cuts: dict[Cut, None] = field(default_factory=dict)
 
 
@@ -115,8 +115,8 @@ class Dataflow:
     """The calls of a recording, followed from a tensor back to its origins, or on to its uses.
 
     Args:
-        history: What is looked into.
-        python: How values went on outside of torch.
+        history: The recording.
+        python: How values were passed on outside of torch.
         until: The last step that counts; by default the last one.
     """
 
@@ -170,7 +170,7 @@ class Dataflow:
         return found
 
     def _before(self, need: _Need, found: Origins) -> list[_Need]:
-        """What a tensor was made from; a cut ends the way."""
+        """The inputs from which a tensor was computed; the search ends at a cut."""
         call = self.maker(need.key, need.place)
         if call is None or call.keeps_graph_of(need.key):
             return self._without_call(need, found)
@@ -187,10 +187,10 @@ class Dataflow:
         return _taken(call, need)
 
     def _is_cut(self, call: RecordedCall, need: _Need) -> bool:
-        """Whether what a call took required grad, and this result has nothing of that."""
+        """Whether an input of a call required grad, and this result does not depend on it."""
         if call.operation is None or not call.operation.required:
             return False
-        if not call.reads:  # it looked at a shape alone
+        if not call.reads:  # it read only a shape
             return not call.recorded
         return bool(call.required) and not (call.recorded and need.requires)
 
@@ -223,7 +223,7 @@ class Dataflow:
         return []
 
     def _from_python(self, need: _Need, found: Origins) -> list[_Need]:
-        """A tensor was made of values: find out where these had come from."""
+        """Search the origin of the values from which a tensor was made."""
         step = need.place[0]
         need = replace(need, wrapped=self.history.line(step))
         left = self._leaving(step, need, found)
@@ -241,7 +241,7 @@ class Dataflow:
         return []
 
     def _leaving(self, step: int, need: _Need, found: Origins) -> list[_Need] | None:
-        """Calls of a step that led a value out of torch; ``None`` if there are none."""
+        """Calls of a step at which a value left torch; ``None`` if there are none."""
         taken: list[_Need] = []
         for call in self._exits.get(step, ()):
             if call.required:
@@ -286,7 +286,7 @@ class Dataflow:
         return found
 
     def on_the_way(self, cut: Cut) -> Iterator[RecordedCall]:
-        """The first calls with a node that took what a cut gave, or what came of that."""
+        """The first calls with a node that used the result of a cut, or a result of that."""
         keys = {cut.key}
         for call in self.calls:
             if call.place > cut.place and keys.intersection(call.reads):
@@ -296,7 +296,7 @@ class Dataflow:
                     keys.update(call.made)
 
     def unseen(self, losses: Sequence[str]) -> Iterator[str]:
-        """What came into the losses without being made by a call that was seen."""
+        """Inputs of the losses that no recorded call made."""
         wanted = set(losses)
         for call in reversed(self.calls):
             if wanted.intersection(call.made):
@@ -335,7 +335,7 @@ class Dataflow:
             return state
         # It requires grad though no call recorded it: a custom Function made it.
         nodes = self.history.nodes_of(key)
-        if len(nodes) == 1:  # and the graph tells what the Function is connected with
+        if len(nodes) == 1:  # and the graph shows with what the Function is connected
             return _State(True, state.maker) if nodes <= leading else state
         doubtful = {replace(cut, is_doubtful=True): None for cut in state.cuts}
         return _State(True, state.maker, cuts=doubtful)
@@ -350,21 +350,21 @@ class Dataflow:
         return self._cuts.by_flag(key, self._until)
 
     def _frozen(self, parameter: str, call: RecordedCall) -> Cut:
-        """Why a parameter did not require grad when a call took it."""
+        """Why a parameter did not require grad when a call used it."""
         cut = self._cuts.by_flag(parameter, call.step)
         if cut is None:
             cut = replace(self._cuts.by_call(call, ""), reason="requires_grad", key=parameter)
         return cut
 
     def _exit(self, arrived: Sequence[_State], call: RecordedCall) -> Cut:
-        """What cut first on the way out of torch."""
+        """The first cut before a value left torch."""
         if any(state.is_live for state in arrived):
             return self._cuts.by_call(call, "")
         cuts = (cut for state in arrived for cut in state.cuts)
         return replace(min(cuts, key=lambda cut: cut.place), has_left=True)
 
     def _leave(self, arrived: Sequence[_State], call: RecordedCall, key: str) -> _State:
-        """What a result has of what its call took."""
+        """The inputs of its call on which a result depends."""
         cuts: dict[Cut, None] = {}
         live = any(state.is_live for state in arrived)
         for state in arrived:
@@ -379,7 +379,7 @@ class Dataflow:
 
 
 def _taken(call: RecordedCall, need: _Need) -> list[_Need]:
-    """What a call took, as what is looked for next."""
+    """The inputs of a call, to be searched next."""
     known = call.operation is not None
     return [
         replace(
@@ -393,7 +393,7 @@ def _taken(call: RecordedCall, need: _Need) -> list[_Need]:
 
 
 def _finish(found: Uses, states: Sequence[_State]) -> None:
-    """What of all that came into the losses."""
+    """Those from which the losses were computed."""
     cuts = dict.fromkeys(cut for state in states for cut in state.cuts)
     sure = [cut for cut in cuts if not cut.is_doubtful]
     found.is_live = any(state.is_live for state in states) and not cuts

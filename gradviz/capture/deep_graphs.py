@@ -1,4 +1,4 @@
-"""Free deep graphs safely after they were looked at.
+"""Free deep graphs safely after they were read.
 
 NOTE [Deep graphs]
 Since torch 2.13 a node that Python has touched keeps its Python wrapper for life, and dropping
@@ -15,7 +15,7 @@ Looking must not crash the program later, so:
   ``BLOCK`` sequence numbers. Along an edge sequence numbers fall, and an edge where they do not
   gets a break too, so no path runs past more than ``BLOCK`` nodes without meeting one; this
   needs no depth computation and repeated walks set the same breaks.
-* A dying node lets go of its edges first and of its metadata last. So when a break dies it is
+* A node that is freed drops its edges first and its metadata last. So when a break is freed it is
   the last to hold the successors, and the recursion has come to rest: what the first break of a
   cascade held, and what the breaks below it hand over, it drops in a loop, one block after the
   other. The stack never holds more than two blocks.

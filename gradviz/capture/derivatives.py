@@ -21,7 +21,7 @@ class Derivative:
 
     arguments: tuple[str | None, ...]
     """Name of the forward's argument behind each entry of ``next_functions``; ``None`` where
-    the table does not tell."""
+    the table does not have it."""
     formula: str
     """``argument: expression``, one line for each argument that needs a gradient here."""
 

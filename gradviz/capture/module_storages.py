@@ -25,7 +25,7 @@ def read_owned(
 
     Args:
         loss: As in :func:`gradviz.snapshot`.
-        model: Whose parameters and buffers are looked for; if not given, those of modules that
+        model: The module with the parameters and buffers; if not given, those of modules that
             are variables.
         names: Names that come before those found.
         frame: Frame whose variables give names.

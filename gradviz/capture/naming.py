@@ -1,8 +1,8 @@
 """Names of tensors: from the caller's frame, the notebook's namespace, containers and modules.
 
-Only looked at are plain variables, ``dict``, ``list``, ``tuple``, dataclasses, ``self`` and
-``nn.Module``; no property and no ``__getattr__`` of theirs is run. A module is asked by its own
-``named_modules``. What raises there, or in anything else that merely lies in scope, has no name.
+Names are searched in plain variables, ``dict``, ``list``, ``tuple``, dataclasses, ``self`` and
+``nn.Module``; no property and no ``__getattr__`` of theirs is run. A module is read by its own
+``named_modules``. An object in scope that raises while it is searched has no name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 from gradviz.model import NamesError
 
 MOST_OBJECTS: Final = 50_000
-"""How many objects are looked at for names before the search stops."""
+"""How many objects are searched for names before the search stops."""
 DEEPEST: Final = 3
 """How many containers deep a name may be: ``runs[0]["w"]`` is two."""
 
@@ -70,7 +70,7 @@ def local_variables(frame: FrameType) -> list[tuple[str, Any]]:
 
 
 def is_function_frame(frame: FrameType) -> bool:
-    """Whether a frame runs a function; the variables of others are a dictionary anyway."""
+    """Whether a frame runs a function; otherwise its variables are a dictionary anyway."""
     return bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
 
 
@@ -99,7 +99,7 @@ def named_tensors(
 
     Args:
         variables: Names and values.
-        most: How many objects are looked at.
+        most: How many objects are searched.
         widest: Containers with more entries than this are passed over.
     """
     level = [

@@ -18,7 +18,7 @@ of the one it is a view of, and whether it is a parameter. Read once per tensor,
 hold it."""
 
 Row = tuple[str, str, "Description | str | None", "int | None"]
-"""``(name, state, description or who packed it, saved version)`` of one saved slot."""
+"""``(name, state, description or unpack hook, saved version)`` of one saved tensor."""
 
 Rows = tuple[Row, ...] | tuple["Description | None", ...]
 """Slots of a node: descriptions alone where all are held or not needed, which is nearly
@@ -38,7 +38,7 @@ class FactColumns:
 
 
 class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
-    """Saved tensors of all nodes; :class:`SavedTensor` objects are made when asked for."""
+    """Saved tensors of all nodes; :class:`SavedTensor` objects are made on access."""
 
     __slots__ = ("_rows", "_slots", "_tensor_ids")
 

@@ -47,7 +47,7 @@ def post_mortem_of(error: BaseException) -> Recording:
         error: An exception that was raised and has its traceback.
 
     Returns:
-        A recording of kind ``"post-mortem"`` with two steps: what was there when the error was
+        A recording of kind ``"post-mortem"`` with two steps: what existed when the error was
         raised, and the error, with a note ``"not recorded"``.
     """
     entries = list(_entries(error.__traceback__))
@@ -141,7 +141,7 @@ def _chosen(named: list[naming.Named], words: frozenset[str] | None) -> list[nam
 
 
 def _arguments(frame: FrameType) -> list[Any]:
-    """Arguments that the function of a frame was called with, as far as they are still there."""
+    """Arguments that the function of a frame was called with, as far as they still exist."""
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     values = dict(naming.local_variables(frame))

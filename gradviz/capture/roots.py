@@ -23,7 +23,7 @@ class Root:
 
 
 _DEEPEST: Final = 20
-"""How deep outputs may stand in lists, tuples and dicts."""
+"""How deep lists, tuples and dicts of outputs may be nested."""
 
 
 def split(outputs: Iterable[Any]) -> tuple[list[tuple[str, torch.Tensor]], list[torch.nn.Module]]:

@@ -1,4 +1,4 @@
-"""Which live tensors belong to a graph, where they sit in it, and their flags."""
+"""Which live tensors belong to a graph, at which node, and their flags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Known:
     output_nr: int = 0
     is_leaf: bool | None = None
     storage: int | None = None
-    """Key of its storage, good while it lives."""
+    """Key of its storage, valid while the storage exists."""
     id: str = ""
     hooks: tuple[Hook, ...] = field(default=())
 
@@ -45,7 +45,7 @@ class Storages:
         """Number of a storage: 0 for the first that is met; its id is then ``"s0"``.
 
         Args:
-            key: Key of the storage, good while it lives.
+            key: Key of the storage, valid while the storage exists.
             tensor: A tensor on it.
         """
         return self._numbers.setdefault(key, len(self._numbers))

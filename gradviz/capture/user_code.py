@@ -1,4 +1,4 @@
-"""Functions of ours that run the user's code: while they do, what happens is the user's."""
+"""Functions of gradviz that run the user's code; what happens below them is the user's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ RUNS_USER_CODE: Final[set[CodeType]] = set()
 
 
 def runs_user_code(function: Function) -> Function:
-    """Tell that a function calls the user's code, so that a Ctrl-C there is not kept waiting."""
+    """Mark a function that calls the user's code, so that Ctrl-C in it is handled at once."""
     RUNS_USER_CODE.add(function.__code__)
     return function

@@ -26,7 +26,7 @@ def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
 
 
 def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
-    """Summary of a tensor; what cannot be read without a risk, or unless asked, stays ``None``.
+    """Summary of a tensor; what cannot be read safely, or was not requested, is ``None``.
 
     Statistics are rounded to six significant digits, so that they agree between devices. To be
     called within ``autograd.arithmetic()``.

@@ -1,13 +1,12 @@
-"""``%%gradviz``: the cell runs as it always does, is recorded, and its player stands below it.
+"""The cell magic ``%%gradviz``: records the cell while IPython runs it, then shows the player.
 
 NOTE [How a cell is recorded]
-A cell magic that ran the cell itself would stand between the cell and IPython: errors would be
-swallowed or shown twice, ``await`` would fail, lines would be counted anew. So the magic runs
-nothing. Before IPython reads the cell, its first line becomes a text, ``'%%gradviz'``, which
-does nothing and keeps the numbers of the lines (:class:`FirstLine`). Once the cell is parsed,
-that text becomes the call that begins the recording (:class:`FirstStatement`). IPython runs the
-cell, shows its output or its error, tells that it has ended, and the player is shown
-(:class:`CellMagic`).
+If the magic ran the cell itself, errors would be swallowed or shown twice, ``await`` would fail,
+and line numbers would change. So IPython runs the cell. Before IPython parses the cell,
+:class:`FirstLine` replaces its first line by the string literal ``'%%gradviz'``, which does
+nothing and keeps the line numbers. In the parsed cell, :class:`FirstStatement` replaces that
+literal by a call that starts the recording. When IPython reports that the cell has ended,
+:class:`CellMagic` shows the player.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from gradviz.magic.cell_magic import CellMagic
 from gradviz.magic.options import read_options
 
 _loaded: dict[int, CellMagic] = {}
-"""The magic of each shell that has loaded the extension, by a number."""
+"""Number of a shell that has loaded the extension, and its magic."""
 
 
 def begin(number: int, line: str) -> None:
-    """Begin to record; this is the first thing a recorded cell does."""
+    """Start the recording; a recorded cell calls this first."""
     _loaded[number].begin(read_options(line), sys._getframe(1))
 
 
 def load(shell: Any) -> None:
-    """Load the extension into a shell; doing so again changes nothing."""
+    """Load the extension into a shell; does nothing if it is loaded already."""
     if any(magic.shell is shell for magic in _loaded.values()):
         return
     number = max(_loaded, default=-1) + 1
@@ -37,7 +36,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Take the extension out of a shell."""
+    """Remove the extension from a shell."""
     for number, magic in list(_loaded.items()):
         if magic.shell is shell:
             magic.unload()

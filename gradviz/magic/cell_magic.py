@@ -1,4 +1,4 @@
-"""The cell magic in one shell: it begins a recording, ends it, and shows the player."""
+"""The cell magic in one shell: starts and ends a recording, and shows the player."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
 from gradviz.model import GradvizError
 
 LONG: Final = 300
-"""Steps from which on a recording says how far it has come."""
+"""Number of steps from which a recording shows its progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A recording that goes on."""
+    """A recording that is running."""
 
     recorder: Any
     options: MagicOptions
@@ -31,13 +31,13 @@ class _Running:
 
 
 class ProgressLine:
-    """Says how far a long recording has come; what stays is the number of its steps."""
+    """Shows the progress of a long recording, and at its end the number of steps."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
     def __call__(self, steps: int) -> None:
-        """So many steps have been recorded."""
+        """Show that this many steps have been recorded."""
         if steps < LONG:
             return
         text = _plain(f"recording … {steps:,} steps")
@@ -48,7 +48,7 @@ class ProgressLine:
             self._handle.update(text, raw=True)
 
     def end(self, steps: int) -> None:
-        """The recording has ended."""
+        """Show that the recording has ended."""
         if self._handle is not None:
             self._handle.update(_plain(f"recorded {steps:,} steps"), raw=True)
 
@@ -62,14 +62,14 @@ class CellMagic:
 
     Args:
         shell: The ``InteractiveShell`` it is loaded into.
-        number: Its place among all that are loaded.
+        number: Its number among the shells that have loaded the extension.
     """
 
     def __init__(self, shell: Any, number: int) -> None:
         self.shell = shell
         self._first = FirstLine(), FirstStatement(number)
         self._cells: list[Any] = []
-        """Cells that run now; a cell that runs another stands before it."""
+        """Cells that are running; a cell that runs another one comes before it."""
         self._running: _Running | None = None
 
     def load(self) -> None:
@@ -82,7 +82,7 @@ class CellMagic:
         self.shell.register_magic_function(self._as_function(), "cell", NAME)
 
     def unload(self) -> None:
-        """Take back what :meth:`load` did."""
+        """Undo :meth:`load`."""
         line, statement = self._first
         self.shell.input_transformers_cleanup.remove(line)
         self.shell.ast_transformers.remove(statement)
@@ -91,10 +91,10 @@ class CellMagic:
         self.shell.magics_manager.magics["cell"].pop(NAME, None)
 
     def begin(self, options: MagicOptions, frame: FrameType) -> None:
-        """Begin to record the cell whose code runs in ``frame``.
+        """Start recording the cell whose code runs in ``frame``.
 
         Raises:
-            UsageError: If there is nothing called as ``--into`` says.
+            UsageError: If a name of ``--into`` does not exist, or has no lines.
             RecordingError: If a recording cannot be started here.
         """
         if not self._cells:  # run silently: there is no output to show a player in
@@ -116,13 +116,13 @@ class CellMagic:
                 found = getattr(found, attribute)
         except (KeyError, AttributeError):
             raise UsageError(
-                f"{MARK}: there is no {name!r} to step into. A function or module must be there "
-                "before the cell begins: define it in a cell above. The cell was not run."
+                f"{MARK}: there is no {name!r} for --into. Define the function or module in a cell "
+                "above. The cell was not run."
             ) from None
         if not callable(found) and not isinstance(found, ModuleType):
             raise UsageError(
-                f"{MARK}: --into {name} is a {type(found).__name__}, which has no lines to step "
-                "through; name a function or a module. The cell was not run."
+                f"{MARK}: --into {name} is a {type(found).__name__}, which has no lines to "
+                "record; use a function or a module. The cell was not run."
             )
         return found
 
@@ -146,7 +146,7 @@ class CellMagic:
         _show(recording, running.options.look)
 
     def _ended(self, result: Any) -> Any:
-        """The cell that has ended; not every cell that ends was seen to begin."""
+        """The cell that has ended, ``None`` if its start was not reported."""
         for place in reversed(range(len(self._cells))):
             if result is None or result.info.raw_cell == self._cells[place].raw_cell:
                 return self._cells.pop(place)
@@ -176,7 +176,7 @@ def _error_of(result: Any) -> BaseException | None:
 def new_recorder(
     into: list[object], values: bool, anomaly: bool, label: str, progress: Callable[[int], None]
 ) -> Any:
-    """What records; torch is not loaded before it is needed."""
+    """A recorder; imported late, so that loading the extension does not import torch."""
     from gradviz.capture.recorder import Recorder
 
     return Recorder(into=into, values=values, anomaly=anomaly, label=label, progress=progress)

@@ -14,18 +14,18 @@ PACKAGE: Final = "gradviz.magic"
 
 
 class FirstLine:
-    """Turns the line ``%%gradviz …`` into a text that means nothing to Python.
+    """Replaces the line ``%%gradviz …`` by a string literal, which has no effect in Python.
 
-    A line that cannot be understood stays as it is: then IPython calls the magic, which says
-    what is wrong, and does not run the cell.
+    A line with wrong options is kept: IPython then calls the magic, which raises the error, and
+    does not run the cell.
     """
 
     has_side_effects = True
-    """It has none. But what is so called is passed over when IPython asks whether the cell is
-    complete, and the rules for cell magics are then the right ones."""
+    """It has none. But IPython skips such transformers when it checks whether the cell is complete,
+    so that its rules for cell magics apply."""
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """The lines of a cell, as IPython is to read them."""
+        """The lines of a cell as IPython should parse them."""
         magic, _, line = lines[0].strip().partition(" ") if lines else ("", "", "")
         if magic != MARK:
             return lines
@@ -35,17 +35,17 @@ class FirstLine:
         except UsageError:
             return lines
         if options.help:
-            # With a body, though it is empty: IPython asks for one before it calls a cell magic.
+            # With an empty body: IPython requires one before it calls a cell magic.
             return _as_call([lines[0], "\n"])
         if not "".join(body).strip():
             return lines
-        # Another magic may come next: it has to find itself on a first line.
+        # Another magic may follow: it must be on the first line.
         blank = next(place for place, text in enumerate(body) if text.strip())
         return [f"{lines[0].strip()!r}\n", *body[:blank], *_as_call(body[blank:])]
 
 
 def _as_call(lines: list[str]) -> list[str]:
-    """The lines, as IPython would call the cell magic that stands in the first of them, if any."""
+    """The lines; if the first is a cell magic, as the call that IPython makes of it."""
     magic, _, line = lines[0].rstrip().partition(" ")
     if not magic.startswith("%%") or magic.endswith("?"):
         return lines
@@ -54,7 +54,7 @@ def _as_call(lines: list[str]) -> list[str]:
 
 
 class FirstStatement(ast.NodeTransformer):
-    """Turns the text that :class:`FirstLine` left into the call that begins the recording."""
+    """Replaces the string literal of :class:`FirstLine` by the call that starts the recording."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -72,7 +72,7 @@ class FirstStatement(ast.NodeTransformer):
         statement = ast.parse(call).body[0]
         for item in ast.walk(statement):
             ast.copy_location(item, first)
-        place = 1  # nothing but texts may come before `from __future__ import`
+        place = 1  # only string literals may come before `from __future__ import`
         while place < len(tree.body) and _is_of_future(tree.body[place]):
             place += 1
         tree.body[:place] = [*tree.body[1:place], statement]
@@ -96,6 +96,6 @@ def text_of(raw: str, run: list[str]) -> str:
     text = [line.rstrip("\n") for line in run] or wrote
     text[0] = wrote[0]
     if len(text) == len(wrote):
-        # What IPython alone understands stands there as it was written.
+        # Syntax of IPython is kept as it was written.
         text = [w if w.lstrip()[:1] in ("%", "!", "?") else t for w, t in zip(wrote, text)]
     return "\n".join(text)

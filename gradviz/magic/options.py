@@ -1,4 +1,4 @@
-"""What stands behind ``%%gradviz`` on its line."""
+"""The options of ``%%gradviz``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MARK: Final = f"%%{NAME}"
 
 @dataclass(frozen=True, slots=True)
 class MagicOptions:
-    """What stands behind ``%%gradviz`` on its line."""
+    """The options of one ``%%gradviz`` line."""
 
     into: tuple[str, ...] = ()
     values: bool = True
     anomaly: bool = False
     look: dict[str, Any] = field(default_factory=dict)
-    """Options of the player, those that were given."""
+    """Options of the player that were given."""
     name: str | None = None
     help: bool = False
 
@@ -34,7 +34,7 @@ def read_options(line: str) -> MagicOptions:
     """The options of a line.
 
     Raises:
-        UsageError: If it cannot be understood.
+        UsageError: If an option does not exist or has a wrong value.
 
     Examples:
         >>> read_options("--into model --step 3").look
@@ -61,7 +61,7 @@ class _Parser(argparse.ArgumentParser):
         names = (action.option_strings[0] for action in self._actions)
         raise UsageError(
             f"{MARK}: {message}. The cell was not run. Options are {', '.join(names)}; "
-            f"{MARK} --help says what they do."
+            f"{MARK} --help describes them."
         )
 
 
@@ -70,7 +70,7 @@ def parser() -> _Parser:
     """The parser of the line; it raises ``UsageError`` and never ends the process."""
     parser = _Parser(
         MARK,
-        description="Record this cell while it runs and show the player below its output.",
+        description="Record this cell while it runs, and show the player below its output.",
         epilog="The cell runs exactly as it does without this line.",
         add_help=False,
         allow_abbrev=False,
@@ -80,16 +80,21 @@ def parser() -> _Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="also step through the lines of this function or module, for example model or "
+        help="also record the lines of this function or module, for example model or "
         "train.step; can be given several times",
     )
-    parser.add_argument("--no-values", action="store_true", help="read no numbers of tensors")
+    parser.add_argument(
+        "--no-values", action="store_true", help="do not read the values of tensors"
+    )
     parser.add_argument(
         "--anomaly", action="store_true", help="run the cell in torch's anomaly mode"
     )
-    parser.add_argument("--step", type=int, metavar="N", help="step that is shown first")
+    parser.add_argument("--step", type=int, metavar="N", help="step to show first")
     parser.add_argument(
-        "--stops", type=_numbers, metavar="N,N", help="steps to stop at, for example 3,5"
+        "--stops",
+        type=_numbers,
+        metavar="N,N",
+        help="steps to mark on the timeline, for example 3,5",
     )
     parser.add_argument(
         "--hide",
@@ -100,7 +105,7 @@ def parser() -> _Parser:
     )
     parser.add_argument("--height", type=_pixels, metavar="PX", help="height of the player")
     parser.add_argument(
-        "--name", type=_name, metavar="VARIABLE", help="variable that gets the recording"
+        "--name", type=_name, metavar="VARIABLE", help="variable to assign the recording to"
     )
     parser.add_argument("--help", action="store_true", help="show this help; the cell is not run")
     return parser
@@ -110,7 +115,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} must be numbers of steps: 3,5") from None
+        raise argparse.ArgumentTypeError(f"{text!r} must be step numbers: 3,5") from None
 
 
 def _pixels(text: str) -> int:
@@ -121,5 +126,5 @@ def _pixels(text: str) -> int:
 
 def _name(text: str) -> str:
     if not text.isidentifier() or iskeyword(text):
-        raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of a variable")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid variable name")
     return text

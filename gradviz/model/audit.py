@@ -1,4 +1,4 @@
-"""Which parameters get a gradient from a loss, why others get none, and what is updated."""
+"""Which parameters get a gradient from a loss, why the rest get none, and what is updated."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ NoGradient: TypeAlias = Literal[
     "unknown",
 ]
 """Why a parameter gets no gradient. ``"frozen"``: ``requires_grad`` is False (or was, when it was
-used); ``"detached"``: ``detach()`` or ``.data``, or, where no recording tells these apart, a view
+used); ``"detached"``: ``detach()`` or ``.data``, or, without a recording, a view
 under ``no_grad``; ``"integer"``: a result that has no gradient, such as that of ``argmax``;
 ``"left torch"``: ``item()``, ``numpy()``; ``"create_graph"``: a gradient that ``autograd.grad``
 gave without ``create_graph=True``; ``"rebound"``: another tensor has taken its place since the
 forward; ``"not a leaf"``: ``.grad`` of results is not kept; ``"not given"``: the recorded backward
-came to a custom Function, which gave none; ``"unknown"``: what is alive does not tell."""
+reached a custom Function, which returned none; ``"unknown"``: live tensors do not show it."""
 
 GraphState: TypeAlias = Literal["no graph", "holds", "freed", "partly freed", "saves nothing"]
-"""What the graph holds for backward: everything (backward has not run, or kept it), nothing any
-more (``backward()`` or ``autograd.grad()`` has run), some of it (a backward raised, or ran over a
-part), or its nodes need nothing, so that torch does not tell."""
+"""Which saved tensors the graph has: all (backward has not run, or ran with ``retain_graph=True``),
+none (``backward()`` or ``autograd.grad()`` has freed them), some (a backward raised an error, or
+ran over a part), or its nodes save none, so that it is not known whether backward has run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +64,34 @@ class ParameterAudit:
     requires_grad: bool
     """``requires_grad`` now."""
     reached: bool | None
-    """Whether the graph of the loss leads to it; ``None`` if torch does not tell."""
+    """Whether the graph of the loss reaches it; ``None`` if that is not known."""
     gets_gradient: bool | None
-    """Whether ``loss.backward()`` gives it a gradient, as the graph tells: if the graph is freed,
-    this does not say that its ``.grad`` came that way. ``None`` means not known, and ``why`` says
-    on what it depends."""
+    """Whether ``loss.backward()`` gives it a gradient, by the graph; if the graph is freed, its
+    ``.grad`` may still be from another backward. ``None`` means not known, and ``why`` says on
+    what it depends."""
     reason: NoGradient = ""
     """Why it gets none, ``""`` if it gets one."""
     why: str = ""
     """The same in a sentence."""
     at: CodeLine | None = None
-    """Line that cut it off, where a recording knows it."""
+    """Line that cut it off, if it was recorded."""
     also: tuple[str, ...] = ()
     """What else cuts it off, or was noticed about it."""
     unknown: tuple[str, ...] = ()
-    """What is not known, and what would tell."""
+    """What is not known, and how to find it out."""
     grad: Gradient | None = None
     """What its ``.grad`` holds, ``None`` if it is ``None``."""
     stale: bool | None = None
-    """Whether its ``.grad`` comes from something else than this loss; ``None`` if there is no
-    ``.grad``, or if that is not known: only a recording that saw it filled tells whether it is
-    from this loss, and from this loss alone."""
+    """Whether its ``.grad`` is not from this loss; ``None`` if there is no ``.grad``, or if that
+    is not known: only a recording of the backward that filled it shows that it is from this loss
+    alone."""
     group: int | None = None
     """Number of its group in the optimizer; ``None`` if it is in none."""
     updated: bool | None = None
     """Whether ``optimizer.step()`` changes it, after ``backward()`` if that has still to run;
     ``None`` without an optimizer, or if that is not known."""
     update: str = ""
-    """From which gradient, or why not."""
+    """The gradient that the step uses, or why it does not change the parameter."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Audit(Printed):
     parameters: tuple[ParameterAudit, ...]
     """One row per parameter; a shared one has one row."""
     state: GraphState
-    """What the graph holds for backward."""
+    """Which saved tensors the graph has."""
     optimizer: OptimizerFacts | None = None
     """The optimizer's groups and settings."""
 
@@ -127,8 +127,7 @@ class Audit(Printed):
         """The row of a parameter, by any of its paths.
 
         Raises:
-            UnknownNodeError: If the model has no such parameter; the message lists those that
-                there are.
+            UnknownNodeError: If the model has no such parameter; the message lists the names.
         """
         for row in self.parameters:
             if name in row.names:

@@ -70,7 +70,7 @@ class ParameterFacts:
     """Number of its group in the optimizer."""
     is_moving: bool | None = None
     """Whether the optimizer's state or weight decay moves it though its ``.grad`` is all zeros;
-    ``None`` if that was not looked at, or cannot be known."""
+    ``None`` if it was not read or cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class UnknownTensor:
     name: str | None = None
     """What the code calls it, if it has a name."""
     stands_for: str | None = None
-    """Path of the parameter that is in its place now: all others stand where they stood, or the
+    """Path of the parameter that has its place now: the rest have their old places, or the
     optimizer knows its tensors by name."""
 
 
@@ -176,4 +176,4 @@ class AuditInput:
     aliases: tuple[Alias, ...] = ()
     carriers: tuple[OtherPath, ...] = ()
     has_looked: bool = True
-    """Whether all graphs of named tensors were looked at for aliases and carriers."""
+    """Whether all graphs of named tensors were searched for aliases and carriers."""

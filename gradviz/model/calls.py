@@ -31,7 +31,7 @@ class RecordedCall:
     made: tuple[str, ...]
     """Keys of what it gave, or has written."""
     operation: Operation | None = None
-    """What the recording tells of the call; ``None`` if it saw the write alone."""
+    """The event of the call; ``None`` if the recording has the write alone."""
 
     @property
     def step(self) -> int:
@@ -46,7 +46,7 @@ class RecordedCall:
 
     @property
     def recorded(self) -> bool | None:
-        """Whether the result hangs on the graph; ``None`` if the recording does not tell."""
+        """Whether the result has a node; ``None`` if it is not known."""
         return None if self.operation is None else self.operation.recorded
 
     def keeps_graph_of(self, key: str) -> bool:
@@ -75,7 +75,7 @@ def calls_of(history: History) -> Iterator[RecordedCall]:
             if isinstance(event, Operation):
                 yield RecordedCall(event.name, place, _numbers_of(event), event.made, event)
             elif isinstance(event, Write) and event.reads and event.agent != "assignment":
-                # What the call gives back is told by its operation, which follows.
+                # The result of the call is in the event of its operation, which follows.
                 own = history.call_of(place, event)
                 given = () if own is None else own.made
                 changed = dict.fromkeys((*event.made, *event.tensors))

@@ -1,4 +1,4 @@
-"""Facts of all nodes, one sequence per fact, and the nodes made from them when asked for."""
+"""Facts of all nodes, one sequence per fact, and the nodes made from them on access."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OTHER_COLUMNS: Final = tuple(n for n in COLUMN_NAMES if n not in ("name", "next_
 
 
 class Nodes(Sequence[Node]):
-    """The nodes of a graph as a read-only sequence; each :class:`Node` is made when asked for."""
+    """The nodes of a graph as a read-only sequence; each :class:`Node` is made on access."""
 
     __slots__ = ("_columns", "_numbers")
 

@@ -1,4 +1,4 @@
-"""Why the autograd graph ends at a call: one word per reason, and what is said of it."""
+"""Why the autograd graph ends at a call: one word per reason, and its sentences."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ CutReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What is said of a reason."""
+    """The words and sentences for a reason."""
 
     public: NoGradient
-    """The word that an audit has for it."""
+    """The word for it in an audit."""
     did: str
-    """What such a call did: ``{call}``, the ``{value}`` that it took, of which tensors that is
-    (``{of}``, ``{on}``, ``{owner}``), and what came ``{after}`` (``{left}``: it left torch)."""
+    """What such a call did: ``{call}``, its input ``{value}``, names of the input tensors
+    (``{of}``, ``{on}``, ``{owner}``), and the consequence ``{after}`` (``{left}``: it left
+    torch)."""
     why: str
-    """Why the graph ends there, as a rule."""
+    """Why the graph ends there."""
     short: str = ""
     """The same in a caption."""
     call: str = "{name}"
@@ -47,34 +48,34 @@ REASONS: Final[Mapping[str, Reason]] = {
     "detach": Reason(
         "detached",
         "{call} cut {off}{after}",
-        "detach() gives the same values outside of the graph",
+        "detach() returns the same values outside of the graph",
         "the graph ends here",
         "detach()",
     ),
     ".data": Reason(
         "detached",
         "{call} cut {off}{after}",
-        ".data gives the same values outside of the graph",
+        ".data has the same values outside of the graph",
         "the graph ends here",
         ".data",
     ),
     "no_grad": Reason(
         "no_grad",
-        "{call} ran{on} under no_grad and left no node{after}",
+        "{call} ran{on} under no_grad and was not recorded{after}",
         "while grad mode is off, as under no_grad, nothing is recorded",
         "no_grad is on",
         where=" under no_grad",
     ),
     "inference mode": Reason(
         "inference mode",
-        "{call} ran{on} in inference mode and left no node{after}",
+        "{call} ran{on} in inference mode and was not recorded{after}",
         "in inference mode nothing is recorded",
         "inference mode is on",
         where=" in inference mode",
     ),
     "not differentiable": Reason(
         "integer",
-        "{call}{of} gave {dtype} numbers, which have no gradient{left}",
+        "{call}{of} returned {dtype} numbers, which have no gradient{left}",
         "an operation without a derivative ends the graph",
         "it has no derivative",
         where=", no derivative",
@@ -82,7 +83,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     "left torch": Reason(
         "left torch",
         "{call} took {value} out of torch",
-        "the value left torch: numbers and copies do not remember how they were computed",
+        "the value left torch: Python numbers, NumPy arrays and copies of them have no graph",
         "the value left torch",
         "{name}()",
     ),
@@ -99,16 +100,16 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "unknown": Reason(
         "unknown",
-        "{call}{of} gave a tensor without a graph{after}",
+        "{call}{of} returned a tensor without a graph{after}",
         "it was computed without being recorded",
-        "torch does not say why",
+        "torch gives no reason",
     ),
 }
 """Every :data:`CutReason`."""
 COPIED: Final = "{call} copied {value} without the graph{after}"
-"""What a call did that took the numbers of a tensor out of torch, and into it again."""
-WAS_FROZEN: Final = "{it} did not require grad when {call} took it"
-"""What there is to say where the line that set ``requires_grad`` to ``False`` is not known."""
+"""The sentence for a call that copied values out of torch and into a new tensor."""
+WAS_FROZEN: Final = "{it} did not require grad when {call} used it"
+"""The sentence if the line that set ``requires_grad`` to ``False`` is not known."""
 CALLS_THAT_CUT: Final[frozenset[CutReason]] = frozenset(
     {"detach", ".data", "no_grad", "inference mode", "not differentiable", "left torch"}
 )

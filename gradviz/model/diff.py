@@ -29,7 +29,7 @@ class Difference:
     fact: str
     """``"state"``, ``"version"``, ``".grad"``, ``"saved self"``, ``"other leads to"``;
     of what is new or gone as a whole ``"in the graph"``, or ``"kept by the graph"`` of a tensor
-    outside of it: that it was not there in the other program is not said."""
+    outside of it: its absence from the other program is no difference."""
     before: str
     """What it was."""
     after: str

@@ -1,22 +1,22 @@
-"""Every error gradviz raises on purpose.
+"""The errors that gradviz raises.
 
-Each class also derives from the built-in a caller would expect. A message says what is wrong
-with which argument, why in autograd's terms, and what to type instead.
+Each class also derives from the matching built-in error. A message names the wrong argument, the
+reason in terms of autograd, and a call that works.
 """
 
 from __future__ import annotations
 
 
 class GradvizError(Exception):
-    """Base of all errors raised by gradviz."""
+    """Base class of all errors that gradviz raises."""
 
 
 class NotATensorError(GradvizError, TypeError):
-    """Something that should have been a tensor is not one."""
+    """An argument that must be a tensor, or contain tensors, is something else."""
 
 
 class NoGraphError(GradvizError, ValueError):
-    """A tensor has no autograd graph behind it."""
+    """A tensor has no autograd graph: it does not require grad, or its graph was freed."""
 
 
 class NamesError(GradvizError, TypeError):
@@ -24,31 +24,31 @@ class NamesError(GradvizError, TypeError):
 
 
 class GraphBusyError(GradvizError, RuntimeError):
-    """Another thread runs backward on this graph, so it cannot be read safely now."""
+    """Another thread is running backward on this graph, so it cannot be read safely."""
 
 
 class UnknownNodeError(GradvizError, KeyError):
-    """A graph was asked for an id it does not have."""
+    """A graph, recording or report has no entry with this id or name."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class OptionError(GradvizError, TypeError):
-    """An option of :func:`gradviz.show` does not exist or has a value it cannot take."""
+    """An option does not exist, has a wrong value, or does not apply to the other arguments."""
 
 
 class RecordingError(GradvizError, RuntimeError):
-    """A recording cannot be started here, or what ran inside cannot be recorded."""
+    """A recording cannot be started here, or its code cannot be recorded."""
 
 
 class NothingRaisedError(GradvizError, AssertionError):
-    """Code that was expected to fail has not."""
+    """Code that was expected to raise an error did not."""
 
 
 class GraphvizNotFoundError(GradvizError, RuntimeError):
-    """No Graphviz engine that can do what was asked is installed."""
+    """No installed Graphviz engine can draw this graph."""
 
 
 class UnsupportedTorchError(GradvizError, ImportError):
-    """The installed torch cannot be read without changing what is looked at."""
+    """The graph of the installed torch release cannot be read without changing it."""

@@ -49,12 +49,12 @@ HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
         "not recorded",
     }
 )
-"""Notes beside which calls may have run that the recording does not tell."""
+"""Notes which say that calls may have run that are not in the recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The expression of a line that made a call, as the interpreter's own positions tell it.
+    """The expression of a line that made a call, as the interpreter's own positions give it.
 
     Lines are numbered as in the recorded code, columns are bytes of UTF-8 from 0, as syntax
     trees count them. Source: ``code.co_positions()`` at the frame's ``f_lasti``.
@@ -151,7 +151,7 @@ class Write(Event):
     position: Position | None = None
     """The expression that wrote, as in :class:`Operation`."""
     agent: WriteAgent = "call"
-    """What kind of thing ``by`` names."""
+    """What ``by`` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class BackwardStarted(Event):
     inside: str | None = None
     """Node inside whose backward it was called, for reentrant backwards."""
     position: Position | None = None
-    """The expression that called it, as in :class:`Operation`; its ordinal is not told."""
+    """The expression that called it, as in :class:`Operation`; it has no ordinal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class OptimizerStepped(Event):
     parameters: tuple[str, ...] = ()
     """Ids of all its parameters."""
     position: Position | None = None
-    """The expression that called it, as in :class:`Operation`; its ordinal is not told."""
+    """The expression that called it, as in :class:`Operation`; it has no ordinal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class Clipped(Event):
     name: str
     """Name of the function: ``"clip_grad_norm_"``."""
     tensors: tuple[str, ...] = ()
-    """Ids of the tensors whose ``.grad`` it looked at."""
+    """Ids of the tensors whose ``.grad`` it read."""
     without: tuple[str, ...] = ()
     """Ids of those whose ``.grad`` was ``None``."""
     only_measures: bool = False
@@ -328,7 +328,7 @@ class Clipped(Event):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """A call of torch raised. It stands before the :class:`Raised` of the same step, if the
+    """A call of torch raised. Its event comes before the :class:`Raised` of the same step, if the
     error left the line; the innermost call that raised comes first."""
 
     kind: ClassVar[str] = "refused"

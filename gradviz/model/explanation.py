@@ -1,4 +1,4 @@
-"""Why torch refused, or why a gradient is wrong although torch said nothing, as plain data."""
+"""Why torch raised an error, or why a gradient is wrong although it raised none, as plain data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ErrorKind: TypeAlias = Literal[
     "gradient thrown away",
     "clipped before backward",
 ]
-"""What went wrong, in words that do not change between releases of torch."""
+"""The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
     {
         "hidden write",
@@ -75,16 +75,16 @@ class CodeLine:
     code: str = ""
     """``"cell"``, or file and function, as :class:`~gradviz.model.recording.Code` names it."""
     step: int | None = None
-    """Step of the recording after which it had run."""
+    """Step of the recording after which the line had run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Something the code did that led there."""
+    """Something in the code that caused the error or the wrong gradient."""
 
     kind: CauseKind
     """A write in place, an earlier backward, a call that cut the graph, the operation that saved
-    (told when the order matters), or something else that ``what`` says."""
+    (given if the order matters), or something else, described by ``what``."""
     what: Sentence
     """In a sentence without a full stop: ``"add_ wrote h: version 0 became 1"``."""
     at: CodeLine | None = None
@@ -96,28 +96,28 @@ class Fix:
     """A change to the code after which it works."""
 
     does: Sentence
-    """What it changes, and at which price: ``"makes a new tensor; exp's result stays"``."""
+    """What it changes: ``"makes a new tensor; the saved tensor is not modified"``."""
     code: str
     """Python to type."""
     how: Literal["instead", "before", "after", "elsewhere"] = "instead"
-    """Where: in place of the line ``line``, before it, after it, or where ``does`` says."""
+    """Where: in place of line ``line``, before it, after it, or as ``does`` says."""
     line: int | None = None
     """The line it is about."""
     also: tuple[Fix, ...] = ()
-    """Other changes that belong to it; with an empty ``code`` a line is taken out."""
+    """Further changes of the same fix; an empty ``code`` removes a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Printed):
-    """Why an error was raised, or why a gradient is wrong in silence, read from the graph.
+    """Why an error was raised, or why a gradient is wrong without an error, read from the graph.
 
-    The fields are the same on every release of torch and on every device; torch's own sentence
-    is not among them. What is not known is ``None`` or empty, and ``unknown`` says what would
-    tell it.
+    The fields are the same for every release of torch and on every device; torch's own message
+    is not among them. What is not known is ``None`` or empty, and ``unknown`` says how to find
+    it out.
     """
 
     kind: ErrorKind = ""
-    """``""`` as long as nothing has happened."""
+    """``""`` until an error or fault is found."""
     raised: str | None = None
     """Class of the exception; ``None`` if torch raised nothing."""
     what: Sentence = _NOTHING
@@ -127,31 +127,32 @@ class Explanation(Printed):
     variables: tuple[str, ...] = ()
     """Names of the variables it is about, the most important first."""
     node: str | None = None
-    """Id of the node that saved, or that refused."""
+    """Id of the node that saved the tensor, or that raised the error."""
     node_name: str | None = None
     """Its name: ``"ExpBackward0"``."""
     saved: str | None = None
-    """Name of its slot: ``"result"``."""
+    """Name of its saved tensor: ``"result"``."""
     saved_version: int | None = None
     """Version of the saved tensor when it was saved."""
     current_version: int | None = None
-    """Version it had when torch looked."""
+    """Its version when torch checked it."""
     causes: tuple[Cause, ...] = ()
-    """What led there; the first is the culprit."""
+    """The causes, the most important first."""
     noticed: CodeLine | None = None
-    """Line at which torch noticed; for a silent one the line at which it does its harm."""
+    """Line at which torch raised the error; without an error, the line at which the gradient or
+    the update became wrong."""
     already: tuple[Sentence, ...] = ()
-    """What had been changed before it was raised: ``"d.grad was None and is [1.0]"``."""
+    """What backward had changed before the error: ``"d.grad was None and is [1.0]"``."""
     fixes: tuple[Fix, ...] = ()
-    """One or two changes that are known to work."""
+    """Up to two fixes that are known to work."""
     unknown: tuple[Sentence, ...] = ()
-    """What is not known, and what would tell it."""
+    """What is not known, and how to find it out."""
     marks: tuple[Highlight, ...] = ()
     """What to mark in a picture of the graph."""
     step: int | None = None
     """Step of the recording at which it was noticed."""
     recording: Recording | None = field(default=None, compare=False, repr=False)
-    """The recording it was read from; of a program that was not recorded it has one moment."""
+    """The recording it was read from; of a program that was not recorded it has one step."""
 
     def __bool__(self) -> bool:
         return self.kind != ""
@@ -163,20 +164,20 @@ class Explanation(Printed):
 
     @property
     def cause(self) -> Cause | None:
-        """The culprit, if it is known."""
+        """The first cause, if it is known."""
         return self.causes[0] if self.causes else None
 
     @property
     def line(self) -> int | None:
-        """Line of the culprit, if it is known."""
+        """Line of the first cause, if it is known."""
         return self.cause.at.line if self.cause is not None and self.cause.at is not None else None
 
     @classmethod
     def pending(cls) -> tuple[Explanation, Callable[[Explanation], None]]:
-        """An explanation of nothing until something has happened, and a function that completes it.
+        """An empty explanation, and a function that fills it later.
 
-        The function takes the explanation that is read from then on. It can be called once; a
-        second call is a ``RuntimeError``.
+        The function takes the explanation whose fields are read from then on. It can be called
+        once; a second call is a ``RuntimeError``.
         """
         once = Once(cls())
         return _Pending(once), once.put

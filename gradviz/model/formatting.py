@@ -1,4 +1,4 @@
-"""Words that every room writes the same way."""
+"""Numbers, sizes and shapes in words, the same in every package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradviz.model.records import Attribute, Number, ValueSummary
 
 
 def size(nbytes: int) -> str:
-    """Bytes for a reader.
+    """A number of bytes with its unit.
 
     Examples:
         >>> size(24), size(50_000), size(3 << 20)
@@ -46,7 +46,7 @@ def number(value: Number, digits: int = 4) -> str:
 def numbers(
     values: Sequence[Number], sizes: Sequence[int], room: int = 1000, digits: int = 4
 ) -> str:
-    """Few values; a scalar without brackets, and without the middle what is too long.
+    """Few values; a scalar without brackets; a long list without its middle.
 
     Examples:
         >>> numbers((2.0,), ()), numbers((1, 2, 3), (3,)), numbers((1, 2, 3, 4), (4,), 10)
@@ -69,12 +69,12 @@ def shape(sizes: Sequence[int] | None) -> str:
 
 
 def summary(found: ValueSummary | None, digits: int = 4, whole: bool = False) -> str:
-    """What ``.grad`` holds in a few words: values, or minimum, mean and maximum.
+    """``.grad`` in a few words: values, or minimum, mean and maximum.
 
     Args:
-        found: What is known of it.
+        found: The summary.
         digits: Significant digits of numbers.
-        whole: Whether norm, shape and dtype are said too.
+        whole: Whether norm, shape and dtype are added.
     """
     if found is None:
         return "None"
@@ -95,7 +95,7 @@ def summary(found: ValueSummary | None, digits: int = 4, whole: bool = False) ->
 
 
 def _mean(found: ValueSummary) -> Number | None:
-    """The mean; what is only the rounding of a sum, which differs between devices, is 0."""
+    """The mean; 0 where it is only a rounding error, which differs between devices."""
     parts = (found.min, found.mean, found.max)
     if not all(isinstance(part, float) for part in parts):
         return found.mean
@@ -109,7 +109,7 @@ def attribute(value: Attribute, digits: int = 4, tidy: Callable[[str], str] = st
     Args:
         value: What was saved.
         digits: Significant digits of numbers.
-        tidy: Makes text of the user's program fit to be shown.
+        tidy: Cleans the text of the user's program.
 
     Examples:
         >>> attribute((2,)), attribute(0.5), attribute((None, "mean"))

@@ -136,7 +136,7 @@ class Graph(Printed):
     def saved_bytes(self) -> int:
         """Bytes kept alive by saved tensors, each storage counted once.
 
-        Packed and opaque saves are not counted: torch does not tell their size.
+        Packed and opaque saves are not counted: torch does not show their size.
         """
         sizes: dict[str, int] = {}
         for slots in self._columns.saved:

@@ -1,4 +1,4 @@
-"""A recording asked about its past: what was written, read, made, freed and bound, and when."""
+"""An index of a recording's past: what was written, read, made, freed and bound, and when."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ class History(Rows):
     """Everything a recording knows, indexed once; ``recording.history`` is the one of a recording.
 
     Steps are places in ``recording.steps``; an :data:`EventPlace` is more exact and names an event
-    of a step. What is asked for is found when it is first asked for, and kept.
+    of a step. Each answer is computed at its first use and kept.
 
     Args:
-        recording: What is looked into.
+        recording: The recording that is indexed.
 
     Examples:
         >>> import torch, gradviz
@@ -119,7 +119,7 @@ class History(Rows):
                 yield step, event
 
     def told(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
-        """Events of a kind with their places, up to where the recording tells everything."""
+        """Events of a kind with their places, up to where the recording is complete."""
         for place, event in self._placed.get(kind, ()):
             if place[0] >= self._told_until:
                 return
@@ -128,7 +128,7 @@ class History(Rows):
 
     @cached_property
     def _told_until(self) -> int:
-        """Step from which on only some events are told."""
+        """Step from which on only some events are recorded."""
         left_out = (s for s in range(len(self.recording.facts)) if self.is_summed_up(s))
         return next(left_out, len(self.recording.facts))
 
@@ -150,7 +150,7 @@ class History(Rows):
         return (event.about for event in events if isinstance(event, Note))
 
     def is_summed_up(self, step: int) -> bool:
-        """Whether a step stands for others that were left out: its line did not do all of it."""
+        """Whether a step includes what later lines did, because their steps were left out."""
         return "steps left out" in self.notes(step)
 
     def is_partial(self, step: int) -> bool:
@@ -189,7 +189,7 @@ class History(Rows):
         return CodeLine(made.line, made.code, made.file)
 
     def is_made_then(self, node: Node) -> bool:
-        """Whether the line that torch's numbers tell is that in which a node was first seen."""
+        """Whether sequence numbers give the same line as the one in which a node was first seen."""
         made, seen = self.made_at(node), self.line(self.birth(node.id))
         return made is not None and seen is not None and made.line == seen.line
 
@@ -233,7 +233,7 @@ class History(Rows):
         return found
 
     def call_of(self, place: EventPlace, write: Write) -> Operation | None:
-        """The operation that a write was part of, which stands behind it."""
+        """The operation that a write was part of; its event follows that of the write."""
         for event in self.recording.facts[place[0]].events[place[1] + 1 :]:
             if isinstance(event, Operation):
                 return event if event.name == write.by and write.reads == event.reads else None
@@ -287,7 +287,7 @@ class History(Rows):
                     row = first.get(key)
                     entries = () if row is None else row.next_functions
                     todo += [entry[0] for entry in entries if entry is not None]
-        for key, step in seen.items():  # calls beyond the first few hundred of a line are not told
+        for key, step in seen.items():  # only the first few hundred calls of a line are recorded
             if key not in found or step < found[key][0]:
                 found[key] = (step, UNKNOWN)
         return found

@@ -67,7 +67,7 @@ class HeldStorage:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSave:
-    """Something saved of which torch does not tell how many bytes it keeps."""
+    """A saved tensor, or a node, of which torch does not show how many bytes it keeps."""
 
     node: str
     slot: str
@@ -156,7 +156,7 @@ class Memory(Printed):
     lines: tuple[Holder, ...] = ()
     """Lines of code, most bytes first; empty if none is known."""
     unknown: tuple[UnknownSave, ...] = ()
-    """Saves of which torch does not tell the size."""
+    """Saves whose size torch does not show."""
     allocated: int | None = None
     """``torch.cuda.memory_allocated()`` at that moment; ``None`` if nothing is on CUDA."""
     step: int | None = None

@@ -1,4 +1,4 @@
-"""A value that comes later: put once, and then the same for good."""
+"""A value that is set later, once, and never changes afterwards."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """What is there until the value comes, and then the value.
+    """A preliminary value until the final one is put.
 
     Args:
-        before: What it reads until then.
+        before: The value until then.
 
     Examples:
         >>> once = Once("nothing yet")

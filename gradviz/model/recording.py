@@ -54,7 +54,7 @@ class RowChanges:
     nodes: tuple[tuple[str, Node | None], ...] = ()
     tensors: tuple[tuple[str, TensorInfo | None], ...] = ()
     roots: tuple[tuple[str, int], ...] | None = None
-    """Roots of the graph, if they are others than before."""
+    """Roots of the graph, if they have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Step:
 
 
 class Steps(Sequence[Step]):
-    """The steps of a recording, made when asked for."""
+    """The steps of a recording, each made on access."""
 
     __slots__ = ("_recording",)
 
@@ -239,7 +239,7 @@ class Recording(Printed):
         kind: RecordingKind = "whole",
     ) -> None:
         self._made: dict[str, Any] = {}
-        """What was made of it when it was first asked for."""
+        """Results that are computed at their first use."""
         self._recorded = Once(_NOTHING)
         self._recorded.put(_Recorded(tuple(facts), tuple(codes), device, label, kind))
 
@@ -315,7 +315,7 @@ class Recording(Printed):
         """What is made of a complete recording is made once."""
         if name in self._made:
             return cast("Made", self._made[name])
-        is_complete = self._recorded.is_put  # asked first: another thread may complete it meanwhile
+        is_complete = self._recorded.is_put  # read first: another thread may complete it meanwhile
         made = make()
         if is_complete:
             self._made[name] = made
@@ -337,7 +337,7 @@ class Recording(Printed):
         )
 
     def graph_at(self, index: int) -> Graph:
-        """The graph as of step ``index``; the last graphs asked for are kept."""
+        """The graph as of step ``index``; the last graphs that were used are kept."""
         graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
         return graphs(range(len(self.facts))[index])
 

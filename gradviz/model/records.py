@@ -1,4 +1,4 @@
-"""The facts of a graph, one small frozen dataclass per thing."""
+"""The facts of a graph, one small frozen dataclass per kind of object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ValueSummary:
     values: tuple[Number, ...] | None = None
     """All values in row-major order when there are at most 8; ``None`` when there are more."""
     min: Number | None = None
-    """Smallest value; ``None`` if there is none or torch could not be asked without a risk."""
+    """Smallest value; ``None`` if there is none or reading it was not safe."""
     mean: Number | None = None
     """Mean of the values."""
     max: Number | None = None
@@ -75,7 +75,7 @@ class SavedTensor:
     storage_nbytes: int | None = None
     """Bytes of the whole storage that the slot keeps alive."""
     saved_version: int | None = None
-    """Version counter when the tensor was saved; ``None`` when torch does not tell."""
+    """Version counter when the tensor was saved; ``None`` if torch does not show it."""
     current_version: int | None = None
     """Version counter now."""
     tensor: str | None = None
@@ -83,7 +83,7 @@ class SavedTensor:
     view_of: str | None = None
     """Id in ``graph.tensors`` of the known tensor that the saved one is a view of."""
     packed_by: str | None = None
-    """Who packed it, when the state is ``"packed"``: the qualified name of the unpack hook."""
+    """If the state is ``"packed"``: the qualified name of the unpack hook."""
     is_parameter: bool = False
     """Whether it is an ``nn.Parameter``, or a view of one."""
 
@@ -172,7 +172,7 @@ class Node:
     """Saved scalars and sizes, such as ``("alpha", 1)`` or ``("dim", (-1,))``."""
     arguments: tuple[str | None, ...] = ()
     """Name of the forward argument behind each entry of ``next_functions``, where the
-    derivative table tells."""
+    derivative table has it."""
     formula: str | None = None
     """Derivative as torch's own table gives it, one ``argument: expression`` a line."""
     source: str | None = None

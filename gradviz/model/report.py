@@ -1,4 +1,4 @@
-"""What every finding has in common: sentences, tables, and a graph with marks."""
+"""The interface of all reports: sentences, tables, and a graph with marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Column:
     name: str
     kind: Literal["text", "number", "bytes", "flag"] = "text"
     """How its cells are written and sorted; ``"bytes"`` are numbers of bytes, ``"flag"`` are
-    ``True`` and ``False``, read as yes and no; a text stands as it is. ``None`` is an empty cell
+    ``True`` and ``False``, read as yes and no; a text is shown as it is. ``None`` is an empty cell
     and sorts last."""
     help: str = ""
     """What it means, in one sentence."""
@@ -58,15 +58,15 @@ class Report(Protocol):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What it comes to, most important first."""
+        """The findings in sentences, most important first."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All facts."""
+        """All findings as tables."""
 
     @property
     def graph(self) -> Graph | None:
-        """Graph in which ``marks`` point."""
+        """The graph to which ``marks`` refer."""
 
     @property
     def marks(self) -> tuple[Highlight, ...]:

@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 
 
 class RowHistory(Generic[Row]):
-    """The rows that one thing has had; ``None`` where it had ceased to exist."""
+    """The rows that one node or tensor has had; ``None`` from where it no longer exists."""
 
     __slots__ = ("rows", "steps")
 
@@ -51,7 +51,7 @@ class Rows:
     """Nodes and tensors of a recording by id, at any step.
 
     Args:
-        recording: What is looked into; it is read once.
+        recording: The recording; it is read once.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -70,7 +70,7 @@ class Rows:
     def _of(self, key: str | None) -> RowHistory[Node] | RowHistory[TensorInfo] | None:
         return self._nodes.get(key or "") or self._tensors.get(key or "")
 
-    # A node or tensor that has died keeps its last row: errors and captions speak of it.
+    # A node or tensor that no longer exists keeps its last row: errors and captions name it.
 
     def node(self, key: str | None, step: int) -> Node | None:
         """A node as it was last seen up to a step."""
@@ -118,11 +118,11 @@ class Rows:
         return by_number(self._tensors)
 
     def nodes(self, step: int) -> Iterator[Node]:
-        """All nodes known up to a step, those that died among them."""
+        """All nodes known up to a step, also those that no longer exist."""
         return filter(None, (self.node(key, step) for key in self.node_ids))
 
     def tensors(self, step: int) -> Iterator[TensorInfo]:
-        """All tensors known up to a step, those that died among them."""
+        """All tensors known up to a step, also those that no longer exist."""
         return filter(None, (self.tensor(key, step) for key in self.tensor_ids))
 
     def nodes_at(self, step: int) -> Iterator[Node]:
@@ -168,7 +168,7 @@ class Rows:
 
     @cached_property
     def _named(self) -> dict[str, RowHistory[tuple[str, ...]]]:
-        """Who had each name, from which step on."""
+        """Which tensor had each name, from which step on."""
         renamings: list[tuple[int, str, str | None, str | None]] = []
         for key, history in self._tensors.items():
             names = [None if row is None else row.name for row in history.rows]

@@ -1,4 +1,4 @@
-"""Sentences that keep what they name: the node, tensor or line behind each of their words."""
+"""Sentences whose words refer to nodes, tensors and lines."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SentencePart: TypeAlias = "str | Term"
 
 
 class Sentence(str):
-    """A plain text whose terms know what they name.
+    """A text whose terms refer to nodes, tensors and lines.
 
-    It is, prints and compares as, its text; :attr:`parts` has the terms. Made by :func:`say`; what
+    It prints and compares as its text; :attr:`parts` has the terms. Made by :func:`say`; what
     ``str`` itself gives back (of slicing, ``replace``, an f-string) is text without terms.
 
     Args:
@@ -114,19 +114,25 @@ def joined(items: Iterable[SentencePart], separator: str = ", ") -> Sentence:
     return Sentence(*parts)
 
 
-def listed(
-    items: Sequence[SentencePart], most: int | None = None, thing: str = "other"
-) -> Sentence:
-    """``a, b and c``; with ``most``, what is beyond it is counted.
+def listed(items: Sequence[SentencePart], most: int | None = None, thing: str = "") -> Sentence:
+    """``a, b and c``; of many items the first ones, and the number of the rest.
+
+    Args:
+        items: What is listed.
+        most: Number of items to write out, all by default. One item more is written out too:
+            "1 more" would be no shorter.
+        thing: What the rest is, for example ``"node"``.
 
     Examples:
-        >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], 2)
-        ('a, b and c', 'a, b and 2 others')
+        >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 2), listed(["a", "b", "c", "d"], 2)
+        ('a, b and c', 'a, b and c', 'a, b and 2 more')
+        >>> listed(["a", "b", "c"], 1, "node")
+        'a and 2 more nodes'
     """
-    shown: list[SentencePart] = list(items if most is None else items[:most])
-    if len(items) > len(shown):
-        more = len(items) - len(shown)
-        shown.append(plural(more, thing))
+    shown: list[SentencePart] = list(items)
+    if most is not None and len(items) > most + 1:
+        more = len(items) - most
+        shown[most:] = [plural(more, f"more {thing}") if thing else f"{more} more"]
     if len(shown) < 2:
         return Sentence(*shown)
     return Sentence(joined(shown[:-1]), " and ", shown[-1])

@@ -1,4 +1,4 @@
-"""Who wrote a saved tensor first, after it was saved: told by version counters alone."""
+"""Which write was the first to a saved tensor after it was saved, by version counters alone."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _memory(
 def _version(
     slot: SavedTensor, node: Node, tensors: list[str], step: int, history: History
 ) -> int | None:
-    """Version of the memory after a step: the slot tells, and so do tensors on its counter."""
+    """Version of the memory after a step: from the slot and tensors that share its counter."""
     told: list[int | None] = []
     row = history.node(node.id, step)
     told += [s.current_version for s in row.saved if s.name == slot.name] if row else []

@@ -1,4 +1,4 @@
-"""One control per parameter of a function: what is set on screen, and what the function gets."""
+"""One control per parameter of a function: its widgets, and the argument they make."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradviz.model import OptionError
 from gradviz.view.text import clean
 
 SWITCHES: Final = {
-    "requires_grad": "Whether autograd records what is computed from it",
+    "requires_grad": "Whether operations on it are recorded",
     "retain_grad": "Keep .grad of a tensor that is not a leaf",
     "hook": "Register a hook, a function that backward calls",
     "detach": "Cut the graph here with detach()",
     "detach_here": "Cut the graph here with detach()",
     "no_grad": "Compute under torch.no_grad()",
-    "retain_graph": "Keep what is saved for a second backward",
+    "retain_graph": "Keep the saved tensors for a second backward",
 }
 """Parameters with these names are switches, off unless something else is given."""
 MOST_FIELDS: Final = 4
@@ -31,7 +31,7 @@ _BOX: Final = {"width": "auto", "margin": "2px 16px 2px 2px"}
 
 
 class Control:
-    """A control; subclasses say how it looks and what comes out.
+    """A control; subclasses make its widgets and the argument.
 
     Args:
         name: Name of the parameter.
@@ -44,7 +44,7 @@ class Control:
         self._first = [part.value for part in self.parts]
 
     def argument(self) -> Any:
-        """What the function gets; what can be changed is made anew for every run."""
+        """The argument of the function; a mutable one is made anew for every run."""
         return self.parts[0].value
 
     @property
@@ -57,17 +57,17 @@ class Control:
         return f"{self.name} = {self.argument()!r}"
 
     def reset(self) -> None:
-        """Back to where it was in the beginning."""
+        """Set the first value again."""
         for part, value in zip(self.parts, self._first, strict=True):
             part.value = value
 
     @property
     def label_length(self) -> int:
-        """Characters of the longest label that stands before a field."""
+        """Characters of the longest label before a field."""
         return max((len(part.description) for part in self._labelled()), default=0)
 
     def align(self, width: int) -> None:
-        """Give labels that stand before a field the same width, in characters."""
+        """Give labels before a field the same width, in characters."""
         for part in self._labelled():
             part.style.description_width = f"{width + 1}ch"
             if isinstance(part, (widgets.FloatText, widgets.IntText)):
@@ -82,7 +82,7 @@ class Control:
             part.observe(call, "value")
 
     def widget(self) -> Any:
-        """The widgets as they stand on screen."""
+        """The widgets, arranged."""
         return in_a_row(self.parts)
 
 
@@ -236,7 +236,7 @@ class Fixed(Control):
 
     @property
     def words(self) -> str:
-        """Name and kind of thing."""
+        """Name and kind of the value."""
         return f"{self.name}: {type(self._value).__name__}, fixed"
 
     def code(self) -> str:
@@ -262,10 +262,10 @@ def _field(name: str, value: float) -> Any:
 
 
 def slider_for(field: Any) -> Any:
-    """A slider that goes with a field of one number.
+    """A slider for a field of one number.
 
-    The field is what counts: it has the label, which the handle of a slider cannot have, and
-    takes any number; a number beyond its ends makes the slider longer.
+    The field holds the value: it has the label, which the handle of a slider cannot have, and
+    takes any number; a number outside the range extends the slider.
     """
     kind = widgets.IntSlider if isinstance(field.value, int) else widgets.FloatSlider
     span = _span(field.value)
@@ -276,7 +276,7 @@ def slider_for(field: Any) -> Any:
         step=_step(field.value),
         readout=False,
         continuous_update=False,
-        tooltip=f"{field.description}, also in the field before",
+        tooltip=f"{field.description}, the same value as in the field",
         layout=_SLIDER,
     )
 
@@ -297,7 +297,7 @@ def slider_for(field: Any) -> Any:
 
 
 def in_a_row(parts: Sequence[Any]) -> Any:
-    """Side by side as far as there is room."""
+    """Widgets side by side, wrapped."""
     return widgets.Box(parts, layout={"flex_flow": "row wrap", "align_items": "center"})
 
 

@@ -11,14 +11,14 @@ from gradviz.capture.recorder import Recorder, RecordingBlock
 from gradviz.model import Explanation, GradvizError, NothingRaisedError, Recording, RecordingError
 
 _OF_TORCH: Final = (RuntimeError, TypeError, ValueError)
-"""What torch raises when autograd refuses something."""
+"""Classes of the errors that autograd raises."""
 
 
 class ExpectedError:
     """The ``with`` block of :func:`gradviz.expect_error`."""
 
     def __init__(self, record: bool, into: Iterable[Any]) -> None:
-        # Made here, so that an argument that cannot be followed is refused before the block.
+        # Made here, so that a bad argument raises before the block runs.
         self._block: RecordingBlock | None = RecordingBlock(Recorder(into)) if record else None
         self._recording: Recording | None = None
         self._complete: Callable[[Explanation], None] | None = None
@@ -57,12 +57,12 @@ class ExpectedError:
         found = None if self._recording is None else self._recording.explanation
         if found is None:
             watched = "" if self._block is not None else (
-                " (it was not recorded, so faults that torch passes over in silence are not seen)"
+                " (it was not recorded, so faults without an error are not found)"
             )  # fmt: skip
             raise NothingRaisedError(
-                f"nothing was raised in this block{watched}, and nothing is wrong with its "
-                "gradients that gradviz knows of. expect_error() is for code that fails as "
-                "promised: if it works now, take the with statement away"
+                f"nothing was raised in this block{watched}, and gradviz found nothing wrong "
+                "with its gradients. expect_error() is for code that fails: if the code works now, "
+                "remove the with statement"
             )
         if self._complete is not None:
             self._complete(found)
@@ -74,8 +74,8 @@ def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
     The block is recorded, as :func:`gradviz.record` does; from the recording the error is
     explained: which variable, which node saved it, which line is the culprit, what to type
     instead. The fields of the explanation are the same on every release of torch and on every
-    device, so they can be printed in a lesson that nbval checks. If torch raises nothing but a
-    gradient is wrong all the same, that is explained.
+    device, so they can be printed in a lesson that nbval checks. If torch raises no error and a
+    gradient is wrong, that is explained.
 
     Args:
         record: Whether the block is recorded. Without, or inside another recording, the

@@ -21,14 +21,14 @@ _VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
 def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
-    """Controls for the inputs of a function, over the graph that it leaves.
+    """Controls for the inputs of a function, above the graph of its result.
 
-    Every change of a control runs the function again, in real torch, and shows the new graph; what
-    is new or different since the run before is marked, and told below the picture. What the
-    function prints and raises is shown. Each run begins with the same random numbers and with
-    tensors of its own, whose ``.grad`` is ``None``.
+    Every change of a control runs the function again and shows the new graph. Changes since the
+    run before are marked in the picture and listed below it, with what the function printed or
+    raised. Each run starts with the same random numbers and with new tensors, whose ``.grad`` is
+    ``None``.
 
-    What an input is decides its control:
+    The value of an input decides its control:
 
     ======================================  ================================================
     float, or a tensor with one number      slider; the function gets a leaf tensor
@@ -41,10 +41,10 @@ def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
     anything else                           fixed; the function gets it, a module as a copy
     ======================================  ================================================
 
-    Tensors bear the names of their parameters. Each that can has a switch for ``requires_grad``;
-    for a float it begins switched on. Parameters called ``retain_grad``, ``hook``, ``detach``,
-    ``detach_here``, ``no_grad`` and ``retain_graph`` are switches that begin switched off: the
-    function is told, and does it.
+    Tensors have the names of their parameters. Each tensor that can require grad has a switch for
+    ``requires_grad``, which is on at first for a float. Parameters called
+    ``retain_grad``, ``hook``, ``detach``, ``detach_here``, ``no_grad`` and ``retain_graph`` are
+    switches, off at first, whose value the function gets as an argument.
 
     Args:
         function: Returns the tensor whose graph is shown, or several, or a dict of them with their
@@ -74,7 +74,7 @@ def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
 
 
 class MarkedPicture(Picture):
-    """A picture with marks on what is new or different."""
+    """A picture with marks on what is new or changed."""
 
     def display_changed(self, graph: Graph, changes: RunDiff) -> None:
         """Show another graph in the same place, with ``changes`` marked."""
@@ -99,7 +99,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.outcome = Outcome()
         """What the last run left: its graph, what was printed, or its error."""
         self.changes = RunDiff()
-        """What is different from the run before; nothing after the first run or an error."""
+        """The changes since the run before; empty after the first run or an error."""
         self._shown: list[str] = []
         """Inputs of the run whose picture is shown, in words."""
         self._is_compared = False
@@ -117,11 +117,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _parts(self) -> list[Any]:
         reset = widgets.Button(
-            description="Reset", icon="undo", tooltip="Set every input to what it was first"
+            description="Reset", icon="undo", tooltip="Set every input to its first value"
         )
         reset.on_click(lambda _button: self.reset())
         code = widgets.ToggleButton(
-            description="Show the code", icon="code", tooltip="Python that leads to this picture"
+            description="Show the code", icon="code", tooltip="Python code that makes this picture"
         )
         code.observe(self._show_code, "value")
         return [
@@ -147,11 +147,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def code(self) -> str:
-        """Python that leads to this picture, with the inputs as they stand."""
+        """Python code that makes this picture, with the current inputs."""
         return messages.code_for(self._function, self._signature, self.controls, self.outcome)
 
     def run(self) -> None:
-        """Run the function with the inputs as they stand, and show what it left."""
+        """Run the function with the current inputs, and show the result."""
         if self._is_resetting:
             return
         arguments = {name: control.argument() for name, control in self.controls.items()}
@@ -169,7 +169,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._show_words()
 
     def reset(self) -> None:
-        """Set every input to what it was first, and run once."""
+        """Set every input to its first value, and run once."""
         self._is_resetting = True
         try:
             for control in self.controls.values():

@@ -1,4 +1,4 @@
-"""Run a function once, in real torch, and keep all there is to show: graph, printing, error."""
+"""Run a function once and keep its graph, printed text and error."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Outcome:
 
 
 def random_state() -> RandomState:
-    """Where torch's random numbers stand now."""
+    """The state of torch's random number generators."""
     started = torch.cuda.is_available() and torch.cuda.is_initialized()
     return torch.get_rng_state(), torch.cuda.get_rng_state_all() if started else []
 
 
 def set_random_state(state: RandomState) -> None:
-    """Put torch's random numbers back to where they stood."""
+    """Restore the state of torch's random number generators."""
     torch.set_rng_state(state[0])
     if state[1]:
         torch.cuda.set_rng_state_all(state[1])
@@ -78,10 +78,10 @@ def run(
     """Run once.
 
     Args:
-        function: The function, whose lines an error is looked for in.
+        function: The function; the line of an error is searched in it.
         program: Calls it with its arguments.
         named: The arguments; tensors and modules among them get these names.
-        random: Where random numbers begin.
+        random: The state of the random number generators at the start.
     """
     out = io.StringIO()
     with warnings.catch_warnings(record=True) as warned, _from_random_state(random):
@@ -152,7 +152,7 @@ class _Output:
     """A tensor among those that the function returned."""
 
     place: str
-    """Python that leads to it: ``"['loss']"``, nothing for the result itself."""
+    """Its place in the result, as Python: ``"['loss']"``; empty for the result itself."""
     name: str
     tensor: torch.Tensor
 
@@ -160,9 +160,9 @@ class _Output:
 def read(
     result: Any, returned: tuple[str, ...], named: Mapping[str, Any], printed: str = ""
 ) -> Outcome:
-    """The graph behind what a function returned, or why there is none.
+    """The graph of what a function returned, or why there is none.
 
-    Tensors from which another one that was returned has been computed are no roots.
+    A returned tensor from which another returned one is computed is no root.
 
     Args:
         result: What it returned.
@@ -234,7 +234,7 @@ def _no_tensor(value: object) -> NotATensorError:
 
 
 def _below(graph: Graph) -> set[str]:
-    """Nodes that a root leads to."""
+    """Nodes that can be reached from a root."""
     starts = [key for root, _ in graph.roots for key in entries(graph[root])]
     return set(reachable(starts, lambda key: entries(graph[key])))
 

@@ -13,7 +13,7 @@ from gradviz.teach.function_run import Outcome, returned_names
 from gradviz.teach.parameters import name_of
 from gradviz.view.text import clean
 
-OLD: Final = "The picture is old: it is that of the last run that worked"
+OLD: Final = "The picture shows the last run without an error"
 CHANGED: Final = "What changed since the run before"
 UNCHANGED: Final = "Nothing changed in the graph since the run before."
 MOST_SENTENCES: Final = 12
@@ -23,10 +23,10 @@ _BOX: Final = "border-left:3px solid #b84300;padding:2px 10px;margin:4px 0"
 
 
 def message_lines(outcome: Outcome, shown: Sequence[str]) -> list[str]:
-    """What went wrong, and what the picture then is.
+    """The error of a run, and which run the picture shows.
 
     Args:
-        outcome: What the last run left.
+        outcome: The result of the last run.
         shown: Inputs of the run that the picture is of; empty if there was none.
     """
     if outcome.error:
@@ -37,7 +37,7 @@ def message_lines(outcome: Outcome, shown: Sequence[str]) -> list[str]:
 
 
 def message_html(outcome: Outcome, shown: Sequence[str]) -> str:
-    """The same as HTML; empty if there is nothing to say."""
+    """The same as HTML; empty without an error or note."""
     lines = message_lines(outcome, shown)
     if not lines:
         return ""
@@ -93,13 +93,13 @@ def code_for(
     controls: Mapping[str, Control],
     outcome: Outcome,
 ) -> str:
-    """Python that leads to the picture: the function, its inputs, and the call that shows it.
+    """Python code that makes the picture: the function, its inputs, and the call that shows it.
 
     Args:
         function: The function.
         signature: Its signature.
-        controls: Its inputs, as they stand.
-        outcome: What it left with them.
+        controls: Its current inputs.
+        outcome: The result of its run with them.
     """
     name = name_of(function)
     try:
@@ -122,7 +122,7 @@ def code_for(
 
 
 def _names_option(result: str, controls: Mapping[str, Control], outcome: Outcome) -> str:
-    """What ``show`` has to be told: names in a dict, and tensors that no node leads to."""
+    """The ``names`` option of ``show``: names in a dict, and tensors that are in no graph."""
     outside: list[str] = []
     if outcome.graph is not None:
         nodes = outcome.graph.nodes

@@ -39,8 +39,8 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """
     if not callable(function):
         raise OptionError(
-            f"explore() runs a function again and again, and this is a {type(function).__name__}. "
-            "Put the code into one: def program(a, b): return a * b; "
+            f"explore() needs a function, and this is a {type(function).__name__}. "
+            "Put the code into a function: def program(a, b): return a * b; "
             "gradviz.explore(program, a=2.0, b=3.0)"
         )
     try:
@@ -49,8 +49,9 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
         pass  # an annotation that does not mean anything here
     except ValueError:
         raise OptionError(
-            f"explore() makes a control for each parameter, and {name_of(function)} does not say "
-            "which it has. Write a function around it: def program(a): return "
+            f"explore() makes a control for each parameter, and the parameters of "
+            f"{name_of(function)} are not known. Write a function around it: "
+            "def program(a): return "
             f"{name_of(function)}(a)"
         ) from None
     return inspect.signature(function)
@@ -61,7 +62,7 @@ def controls_for(signature: inspect.Signature, inputs: Mapping[str, Any]) -> dic
 
     Args:
         signature: The signature of the function.
-        inputs: Values to begin with; they come before defaults.
+        inputs: First values; they override defaults.
 
     Raises:
         OptionError: If a parameter has no value, or a value has no parameter.
@@ -72,7 +73,7 @@ def controls_for(signature: inspect.Signature, inputs: Mapping[str, Any]) -> dic
     unknown = [name for name in inputs if name not in names]
     if unknown and not takes_more:
         raise OptionError(
-            f"explore() was given {unknown[0]}=, and the function has no parameter of that name; "
+            f"explore() got {unknown[0]}=, and the function has no parameter of that name; "
             f"it has {', '.join(names) or 'none'}"
         )
     controls = {p.name: _control(p, inputs.get(p.name, _MISSING)) for p in parameters}
@@ -95,7 +96,7 @@ def _control(parameter: inspect.Parameter, value: Any) -> Control:
         return Choice(name, choices, choices[0] if value is _MISSING else value)
     if value is _MISSING:
         raise OptionError(
-            f"explore() needs a value to begin with for {name!r}: "
+            f"explore() needs a first value for {name!r}: "
             f"gradviz.explore(function, {name}=2.0). A float becomes a leaf tensor"
         )
     if name in SWITCHES and isinstance(value, (bool, int)):
@@ -108,8 +109,8 @@ def control_for(name: str, value: Any, stays_float: bool = False) -> Control:
 
     Args:
         name: Name of the parameter.
-        value: What it begins with.
-        stays_float: Whether a float is handed on as a number; else it becomes a tensor.
+        value: Its first value.
+        stays_float: Whether a float is passed as a number; else it becomes a tensor.
     """
     if isinstance(value, bool):
         return Switch(name, value)

@@ -22,14 +22,14 @@ LEGENDS: Final[dict[HighlightKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """What differs between the graphs of two runs; what is gone is only told."""
+    """The differences between the graphs of two runs; removed items are only listed."""
 
     differences: tuple[Difference, ...] = ()
     """Every difference."""
     marks: tuple[Highlight, ...] = ()
     """What to mark in a picture of the later graph."""
     sentences: list[str] = field(default_factory=list)
-    """Everything as text, thing by thing."""
+    """All differences as text, item by item."""
 
     def __bool__(self) -> bool:
         return bool(self.differences)
@@ -44,7 +44,7 @@ def run_diff(before: Graph, after: Graph) -> RunDiff:
         >>> out = a * a
         >>> before = gradviz.snapshot(out)
         >>> out.backward()
-        >>> changes_between(before, gradviz.snapshot(out)).sentences[1:]
+        >>> run_diff(before, gradviz.snapshot(out)).sentences[1:]
         ['a: .grad None → 4.0']
     """
     pairs = NodePairs(before, after)

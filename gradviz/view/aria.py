@@ -1,4 +1,4 @@
-"""One sentence per node, tensor and graph: what a screen reader says."""
+"""One sentence per node, tensor and graph, for screen readers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gradviz.view.text import shorten
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (*FLAGS, "shape", "version", "grad")
 MOST: Final = 6
-"""Nodes that a sentence says a node leads to."""
+"""Entries of ``next_functions`` in a sentence."""
 
 
 def of_graph(graph_index: GraphIndex) -> str:
-    """What the graph is and what it holds."""
+    """The graph and its counts."""
     counts = graph_index.counts
     parts = [
         formatting.plural(counts["nodes"], "node"),
@@ -28,7 +28,7 @@ def of_graph(graph_index: GraphIndex) -> str:
         kept = f" ({formatting.size(graph_index.saved_bytes)})" if graph_index.saved_bytes else ""
         parts.append(formatting.plural(saved, "saved tensor") + kept)
     if modified := counts.get("saved modified"):
-        parts.append(f"{modified} of them modified since")
+        parts.append(f"{modified} of them modified after saving")
     if freed := counts.get("nodes freed"):
         parts.append(formatting.plural(freed, "freed node"))
     return f"{title(graph_index)}: {', '.join(parts)}"
@@ -44,7 +44,7 @@ def title(graph_index: GraphIndex) -> str:
 
 
 def of_node(node: Node, graph_index: GraphIndex) -> str:
-    """A node or leaf with its state and what it leads to."""
+    """A node or leaf with its state and its ``next_functions``."""
     facts, variable = graph_index.of_node(node), graph_index.tensors.get(node.variable or "")
     if variable is not None:
         return f"{of_tensor(variable, graph_index)}, {facts['name'].words} {node.id}"

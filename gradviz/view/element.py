@@ -1,4 +1,4 @@
-"""SVG as elements: built, asked and changed as data, and written as text at the last moment."""
+"""SVG as elements: built and changed as data, written as text at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from gradviz.view.text import px, xml
 
 Value: TypeAlias = "str | float | None"
-"""Of an attribute: text, a length in pixels, or ``None`` for an attribute that is not there."""
+"""The value of an attribute: text, a length in pixels, or ``None`` for no attribute."""
 _SHORT: Final = 24
 """Shorter texts are classes and ids, which come again and again."""
 _RAW: Final = "style"
@@ -49,18 +49,18 @@ class Element(NamedTuple):
         return round(float(self.attributes.get(name) or 0.0), 1)
 
     def changed(self, attributes: Mapping[str, Value]) -> Element:
-        """The same with other attributes; ``None`` takes one away."""
+        """The same with other attributes; ``None`` removes one."""
         return self._replace(attributes={**self.attributes, **attributes})
 
     def holding(self, children: Iterable[Element | str]) -> Element:
-        """The same with other things inside."""
+        """The same with other content."""
         return self._replace(children=tuple(children))
 
 
 def svg(
     size: tuple[float, float], said: str, engine_arrows: bool, children: Iterable[Element]
 ) -> Element:
-    """A picture of a graph, in which each card says what it is.
+    """A picture of a graph, in which each card has a label for screen readers.
 
     Args:
         size: Width and height.

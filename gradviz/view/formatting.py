@@ -1,4 +1,4 @@
-"""Words for what is shown, fit for a picture: text of the user's program is cleaned."""
+"""Words for pictures and texts, in which the text of the user's program is cleaned."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def join(parts: Iterable[str], between: str = " · ") -> str:
 def tensor_name(info: TensorInfo) -> str:
     """The name of a tensor, else its id."""
     return clean(info.name) if info.name else info.id
+
+
+def at_version(version: int | None) -> str:
+    """``@v0``."""
+    return f"@v{version}"
 
 
 def hook(found: Hook, room: int = 1000) -> str:

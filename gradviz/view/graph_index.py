@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 
 
 class LookUp(Mapping[str, tuple[Row, ...]]):
-    """Rows by id, found when asked for; an id without rows is not in it.
+    """Rows by id, found when read; an id without rows is not in it.
 
     Args:
         keys: Ids that may have rows, as they are now.
@@ -78,7 +78,7 @@ class GraphIndex:
         self._node_facts: dict[str, NodeFacts] = {}
         self._tensor_facts: dict[str, TensorFacts] = {}
         self.tags: Mapping[str, tuple[TensorInfo, ...]] = LookUp(self._made, self._tags_of)
-        """Live tensors by the node that made them, leaves not among them."""
+        """Existing tensors by the node that made them, without leaves."""
         self.saved_by: Mapping[str, tuple[tuple[str, str], ...]] = LookUp(
             self._savers, self._savers_of
         )
@@ -92,7 +92,7 @@ class GraphIndex:
 
     @classmethod
     def of(cls, graph: Graph, limit: int = 400) -> GraphIndex:
-        """A graph as it stands, of its nodes the first ``limit``."""
+        """The index of a graph, with its first ``limit`` nodes."""
         graph_index = cls(graph, limit, graph.device)
         for node in graph_index.nodes:
             graph_index._put_node(node.id, node)
@@ -102,7 +102,7 @@ class GraphIndex:
         return graph_index
 
     def _put_node(self, key: str, node: Node | None) -> Node | None:
-        """A node as it is now, ``None`` if it is gone; returns what it was."""
+        """Put the new row of a node, ``None`` if it no longer exists; returns the old row."""
         old = self.rows.pop(key, None)
         if old is not None:
             for target in targets_of(old):
@@ -118,7 +118,7 @@ class GraphIndex:
         return old
 
     def _put_tensor(self, key: str, info: TensorInfo | None) -> TensorInfo | None:
-        """A tensor as it is now, ``None`` if it is gone; returns what it was."""
+        """Put the new row of a tensor, ``None`` if it no longer exists; returns the old row."""
         old = self.tensors.get(key)
         if old is not None:
             self._made.get(old.node or "", {}).pop(key, None)
@@ -140,19 +140,19 @@ class GraphIndex:
             self.roots.setdefault(node_id, []).append(output_nr)
 
     def of_node(self, node: Node) -> NodeFacts:
-        """What there is to say of a node, made once."""
+        """The facts of a node, made once."""
         if node.id not in self._node_facts:
             self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
         return self._node_facts[node.id]
 
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
-        """What there is to say of a tensor, made once."""
+        """The facts of a tensor, made once."""
         if info.id not in self._tensor_facts:
             self._tensor_facts[info.id] = tensor_facts(info, self)
         return self._tensor_facts[info.id]
 
     def first(self, limit: int) -> GraphIndex:
-        """The same graph, of whose nodes as many are described; what is said is made once."""
+        """The same graph with its first ``limit`` nodes; facts are shared."""
         other = GraphIndex.of(self.graph, limit)
         other._node_facts, other._tensor_facts = self._node_facts, self._tensor_facts
         return other
@@ -232,7 +232,7 @@ class GraphIndex:
 
     @property
     def has_one_device(self) -> bool:
-        """Whether all tensors share a device, which then goes without saying."""
+        """Whether all tensors are on one device, which facts then leave out."""
         return self._device is not None
 
     @property

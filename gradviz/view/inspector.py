@@ -1,4 +1,4 @@
-"""Everything that is known about one node or tensor, ready to be shown: the inspector's text."""
+"""The inspector: everything that is known about one node or tensor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node_sections(node: Node, graph_index: GraphIndex, tags: bool = True) -> tup
     Args:
         node: The node.
         graph_index: Its graph.
-        tags: Whether the live tensors it made are described too.
+        tags: Whether the existing tensors it made are described too.
 
     Examples:
         >>> from gradviz.model import Graph, Node
@@ -77,12 +77,12 @@ def tensor_section(info: TensorInfo, graph_index: GraphIndex) -> Section:
 
 
 def saved_words(slot: SlotFacts) -> str:
-    """All facts of one slot in one line."""
+    """All facts of a saved tensor in one line."""
     state = slot["state"]
     if state.value == "none":
         return "not needed by this graph"
-    words = [slot["tensor"].words, str(state.value)]
-    words += [state.short] if state.value != "freed" else []
+    words = [slot["tensor"].words, *slot.short("condition")]
+    words += slot.short("versions") if state.value != "freed" else []
     words += slot.long("shape", "dtype", "device", "nbytes", "storage")
     return formatting.join(words, ", ")
 

@@ -15,9 +15,9 @@ LIMIT: Final = 400
 
 
 class StepIndex(GraphIndex):
-    """What :class:`GraphIndex` tells, of one step after the other.
+    """A :class:`GraphIndex` of one step after the other.
 
-    A leaf has the place of its ``AccumulateGrad`` at all steps, also while there is none.
+    A leaf has the place of its ``AccumulateGrad`` at all steps, even while that does not exist.
 
     Args:
         recording: Whose steps they are; before :meth:`advance` nothing exists.
@@ -30,7 +30,7 @@ class StepIndex(GraphIndex):
         self._saved_bytes = 0
 
     def advance(self, step: Step) -> set[str]:
-        """Go on to a step; returns ids of all whose description may be another one now."""
+        """Go on to a step; returns the ids whose description may have changed."""
         self._node_facts.clear()
         self._tensor_facts.clear()
         changes = step.facts.changes
@@ -46,7 +46,7 @@ class StepIndex(GraphIndex):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many of each there are at this step."""
+        """The counts at this step."""
         return self._counts
 
     @property
@@ -93,7 +93,7 @@ class StepIndex(GraphIndex):
         return touched
 
     def _all_on(self, storage: str) -> set[str]:
-        """Tensors on a storage, and the nodes on whose cards they stand."""
+        """Tensors on a storage, and the nodes whose cards show them."""
         touched: set[str] = set()
         for one in self._storages.get(storage, ()):
             touched |= {one, self.tensors[one].node or "", self.leaf_node.get(one, "")}

@@ -1,4 +1,4 @@
-"""How each kind and state looks and what it is called: one table for picture, legend and outline.
+"""Appearance and name of each kind and state: one table for picture, legend and outline.
 
 Every mark exists three times: as a shape or glyph, as a colour (Okabe and Ito), as a word.
 Colours are CSS variables with light defaults, so that a widget on a dark page overrides
@@ -34,13 +34,13 @@ FORCED: Final = {name: colours["forced"] for name, colours in _PALETTE.items()}
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """One kind of mark: the class it carries, its word and what the legend says."""
+    """One kind of mark: its class, its word and its line in the legend."""
 
     css: str
     word: str
     legend: str
     drawn: str = ""
-    """The class that shows it is there, when that is another."""
+    """The class whose presence shows the mark, where it is another one."""
 
 
 MARKS: Final = {
@@ -49,26 +49,28 @@ MARKS: Final = {
         LegendEntry("gv-root", "root", "root: backward can start here"),
         LegendEntry("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
         LegendEntry("gv-node", "node", "node of the graph, what torch calls grad_fn"),
-        LegendEntry("gv-freed", "freed", "freed: what was saved is gone"),
-        LegendEntry("gv-packed", "packed", "packed: a hook keeps the saved tensor"),
+        LegendEntry("gv-freed", "freed", "freed: its saved tensors are freed"),
+        LegendEntry("gv-packed", "packed", "packed: a saved-tensors hook packed what was saved"),
         LegendEntry("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
         LegendEntry("gv-held", "held", "saved tensor, kept for backward"),
         LegendEntry("gv-modified", "modified", "⚠ modified in place since it was saved"),
-        LegendEntry("gv-tag", "tensor", "tensor that is alive, on the node that made it"),
+        LegendEntry("gv-tag", "tensor", "existing tensor, on the node that made it"),
         LegendEntry("gv-tensor", "outside", "tensor outside the graph"),
         LegendEntry("gv-stub", "no grad", "no grad needed: None in next_functions"),
-        LegendEntry("gv-uses", "saved only", "saved from outside the graph"),
+        LegendEntry("gv-uses", "saved only", "saved tensor from outside the graph"),
         LegendEntry("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
         LegendEntry("gv-shared", "shares memory", "tensors that share memory", drawn="gv-bar"),
-        LegendEntry("gv-edge", "edge", "data flows this way, backward against it"),
-        LegendEntry("gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph now"),
-        LegendEntry("gv-cut", "cut", "cut: the value went on, the graph did not"),
+        LegendEntry("gv-edge", "edge", "edge: data flows along it, backward against it"),
+        LegendEntry(
+            "gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph at this step"
+        ),
+        LegendEntry("gv-cut", "cut", "cut: the graph ends at this call"),
         LegendEntry("gv-now", "now", "now: the node that backward runs"),
-        LegendEntry("gv-next", "next", "next: the node that ran after it"),
+        LegendEntry("gv-next", "next", "next: the node that runs after it"),
         LegendEntry("gv-raised", "raised", "raised: the error came from this node"),
         LegendEntry("gv-done", "done", "done: ran in this backward"),
-        LegendEntry("gv-flow", "gradient", "gradient on its way along the edge"),
-        LegendEntry("gv-flowed", "handed on", "gradient that has arrived", drawn="gv-flowed"),
+        LegendEntry("gv-flow", "gradient", "gradient that is passed along the edge"),
+        LegendEntry("gv-flowed", "passed on", "gradient that has arrived", drawn="gv-flowed"),
         LegendEntry("gv-more", "more", "nodes that are not drawn"),
     )
 }
@@ -130,7 +132,7 @@ _ARROW_RULES: Final = """\
 .gv-engine .gv-head-engine{display:inline}
 .gv-engine .gv-head-data{display:none}
 """
-"""The class of the picture says which of the two arrow heads of a link is seen."""
+"""The class of the picture says which of the two arrow heads of a link is visible."""
 
 _STEP_RULES: Final = """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
@@ -160,7 +162,7 @@ _STEP_RULES: Final = """
 .gv-flow>.gv-gradient>path{fill:$now}
 .gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
 """
-"""What only the steps of a recording have."""
+"""Rules for the steps of a recording."""
 
 
 class _Rules(Template):
@@ -170,7 +172,7 @@ class _Rules(Template):
 
 
 class _StyleNames(dict[str, str]):
-    """What stands for each name that was asked for, in that order."""
+    """The colour or font of each name, in the order of first use."""
 
     def __init__(self, variables: bool) -> None:
         super().__init__()
@@ -188,8 +190,8 @@ def coloured(rules: str, *, variables: bool = True) -> tuple[str, tuple[str, ...
 
     Args:
         rules: Rules with ``$NAME`` for a colour and ``$font`` for the font.
-        variables: Colours as ``var(--gv-NAME, default)``; else plain ones, and the font that
-            comes along, for programs that know no variables.
+        variables: Colours as ``var(--gv-NAME, default)``; else plain ones, and the packaged
+            font, for programs without variables.
 
     Examples:
         >>> coloured("text{fill:$ink}"), coloured("text{fill:$ink}", variables=False)[0]

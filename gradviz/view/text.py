@@ -1,4 +1,4 @@
-"""Text that comes from the user's program is data: made visible, measured, shortened, escaped."""
+"""Text of the user's program: made visible, measured, shortened, escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TWO_CELLS: Final = "⚠"
 _ONE_CELL: Final = frozenset("…·×→≠Σ∂∅")
 _RIGHT_TO_LEFT: Final = frozenset(("R", "AL", "AN"))
 _VISIBLE: Final = _ONE_CELL.union(filter(str.isprintable, map(chr, range(0x300))))
-"""Signs that stay as they are: no marks and nothing that is escaped, most of what is written."""
+"""Characters that stay as they are: the common ones, without marks and escapes."""
 _FSI, _PDI = "\u2068", "\u2069"
 _ISOLATES: Final = _FSI + _PDI
 
@@ -41,7 +41,7 @@ def clean(text: str) -> str:
 
 
 def cleaned(sentence: str) -> Sentence:
-    r"""A sentence of another room, clean; what it names is kept.
+    r"""A clean sentence with the same terms.
 
     Examples:
         >>> from gradviz.model.sentence import Term, say

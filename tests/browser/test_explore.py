@@ -111,7 +111,7 @@ def test_it_reads_well_narrow_wide_and_dark(
         shoot(f"explore-{width}-dark")
         output.get_by_label("detach_here").check()
         expect(output).to_contain_text("RuntimeError")
-        expect(output).to_contain_text("The picture is old")
+        expect(output).to_contain_text("The picture shows the last run")
         shoot(f"explore-{width}-dark-error")
     finally:
         opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})

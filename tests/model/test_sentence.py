@@ -43,7 +43,7 @@ def test_a_copy_keeps_the_terms(make: object) -> None:
 
 def test_lists_keep_their_terms() -> None:
     assert listed([A, B]).parts == (A, " and ", B)
-    assert listed([A, "b", "c"], 1) == "a and 2 others"
+    assert listed([A, "b", "c"], 1) == "a and 2 more"
     assert joined([A, B], "; ").parts == (A, "; ", B)
     assert listed([]) == ""
     assert listed([A]).parts == (A,)

@@ -125,16 +125,16 @@ def test_an_error_is_shown_with_its_line_and_the_picture_is_marked_as_old(
     text = str(explorer)
     assert "RuntimeError: can't retain_grad on Tensor that has requires_grad=False" in text
     assert re.search(r"^line \d+ of program: y\.retain_grad\(\)$", text, re.MULTILINE)
-    assert "The picture is old: it is that of the last run that worked: a = 2.0" in text
+    assert "The picture shows the last run without an error: a = 2.0" in text
     assert "What changed" not in text
     assert explorer.graph != shown  # no_grad alone worked
     bundle = explorer._repr_mimebundle_()
     assert "image/svg+xml" not in bundle
-    assert "The picture is old" in bundle["text/html"]
+    assert "The picture shows the last run" in bundle["text/html"]
     assert 'role="alert"' in bundle["text/html"]
     switch(explorer, "no_grad", False)
     assert not explorer.outcome.error
-    assert "The picture is old" not in str(explorer)
+    assert "The picture shows the last run" not in str(explorer)
 
 
 def test_an_error_in_the_first_run_leaves_no_picture() -> None:
@@ -413,10 +413,10 @@ def test_the_state_that_is_saved_has_the_last_run(explorer: Explorer) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: explore(cast("Any", 3)), "runs a function again and again, and this is a int"),
-        (lambda: explore(program, a=1.0), "needs a value to begin with for 'b'"),
+        (lambda: explore(cast("Any", 3)), "needs a function, and this is a int"),
+        (lambda: explore(program, a=1.0), "needs a first value for 'b'"),
         (lambda: explore(program, a=1.0, b=1.0, c=1.0), "has no parameter of that name; it has a"),
-        (lambda: explore(torch.mul, a=1.0), "mul does not say which it has"),
+        (lambda: explore(torch.mul, a=1.0), "the parameters of mul are not known"),
         (lambda: explore(lambda a: a, a=()), "must be several options"),
     ],
 )

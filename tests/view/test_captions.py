@@ -64,12 +64,12 @@ def test_a_line_tells_what_it_made_and_what_that_saved() -> None:
 
 def test_a_node_tells_what_it_used_and_what_goes_where() -> None:
     assert told(product())[14] == (
-        "MulBackward0 used saved other = b @v0 and self = a @v0: gradient 1.0 came in, "
-        "1.0 × 3.0 = 3.0 goes to a and 1.0 × 2.0 = 2.0 goes to b; what it saved is freed"
+        "MulBackward0 used saved other = b @v0 and self = a @v0: from gradient 1.0 "
+        "it computed 1.0 × 3.0 = 3.0 for a and 1.0 × 2.0 = 2.0 for b; its saved tensors are freed"
     )
     assert told(product())[8] == (
-        "AddBackward0 saved nothing: gradient 1.0 came in, "
-        "1.0 goes to MulBackward0 and 1.0 goes to c"
+        "AddBackward0 saved nothing: from gradient 1.0 it computed "
+        "1.0 for MulBackward0 and 1.0 for c"
     )
 
 
@@ -79,37 +79,36 @@ def test_a_product_is_only_written_where_it_is_one() -> None:
     ran = facts[14].events[0]
     facts[14] = replace(facts[14], events=(replace(ran, grad_inputs=(number(5.0),)),))  # type: ignore[call-arg]
     changed = Recording(facts, recording.codes, recording.device)
-    assert "gradient 1.0 came in, 5.0 goes to a" in told(changed)[14]
+    assert "from gradient 1.0 it computed 5.0 for a" in told(changed)[14]
 
 
 def test_a_leaf_tells_how_its_grad_changed() -> None:
     assert told(product())[17] == "a.grad was None and became 3.0"
-    assert told(loop())[9] == "w.grad was 4.0, gradient 4.0 was added and it became 8.0"
+    assert told(loop())[9] == "gradient 4.0 was added to w.grad: 4.0 became 8.0"
 
 
 def test_hooks_and_retained_gradients_are_told() -> None:
     sentences = told(ALL["hooked"])
-    assert sentences[14] == "hook halve of out1 made the gradient 0.5"
-    assert sentences[15] == "retain_grad keeps out1.grad = 0.5"
+    assert sentences[14] == "hook halve of out1 changed the gradient to 0.5"
+    assert sentences[15] == "retain_grad set out1.grad to 0.5"
     assert sentences[17].startswith(
-        "hook halve of out1 made the gradient 0.5; MulBackward0 used saved"
+        "hook halve of out1 changed the gradient to 0.5; MulBackward0 used saved"
     )
     assert sentences[5].endswith("out1.retains_grad is now True; hook halve is registered on out1")
 
 
 def test_backward_tells_where_it_starts_and_what_becomes_of_the_graph() -> None:
     assert told(product())[6] == (
-        "backward starts at out2 with gradient 1.0; "
-        "the graph is not kept: each node frees what it saved"
+        "backward starts at out2 with gradient 1.0; each node that runs frees its saved tensors"
     )
 
 
 @pytest.mark.parametrize(
     ("options", "said_too"),
     [
-        ({"retain_graph": True}, "; the graph is kept (retain_graph)"),
-        ({"create_graph": True}, "; backward itself is recorded (create_graph)"),
-        ({"accumulates": False}, "; gradients are returned, no .grad changes"),
+        ({"retain_graph": True}, "; nodes keep their saved tensors (retain_graph)"),
+        ({"create_graph": True}, "; its own operations are recorded (create_graph)"),
+        ({"accumulates": False}, "; it returns the gradients and changes no .grad"),
         ({"inputs": ("t0",)}, ", only for a"),
         ({"inside": "n0"}, ", called inside MulBackward0"),
         ({"number": 2}, "backward 2 starts"),
@@ -127,14 +126,14 @@ def test_the_options_of_backward_are_told(options: dict[str, object], said_too: 
 def test_the_line_of_backward_sums_it_up() -> None:
     assert told(product())[21] == (
         "line 6 ran: out2.backward() · backward ran 5 nodes; c.grad is 1.0, a.grad is 3.0 and "
-        "b.grad is 2.0; 1 node freed what it saved"
+        "b.grad is 2.0; 1 node freed its saved tensors"
     )
 
 
 def test_an_error_names_the_node_and_what_freed_its_saved_tensors() -> None:
     assert told(ALL["second"])[-1] == (
-        "line 7 raised RuntimeError while MulBackward0 ran: what it saved was freed by "
-        "backward 1 in line 6"
+        "line 7 raised RuntimeError while MulBackward0 ran: backward 1 in line 6 "
+        "freed its saved tensors"
     )
 
 
@@ -152,11 +151,11 @@ def test_an_error_names_who_wrote_what_was_saved() -> None:
     sentences = told(script.end())
     assert sentences[2] == (
         "line 2 ran: w.mul_(2) · mul_ wrote w in place: version 0 became 1; "
-        "MulBackward0 had saved it at v0"
+        "MulBackward0 saved it @v0"
     )
     assert sentences[3] == (
-        "line 3 raised RuntimeError while MulBackward0 ran: it had saved self = w @v0; "
-        "mul_ in line 2 wrote it and it is at v1 now"
+        "line 3 raised RuntimeError while MulBackward0 ran: it saved self = w @v0; "
+        "mul_ in line 2 wrote it, and it is @v1 now"
     )
 
 
@@ -168,10 +167,10 @@ def test_an_error_outside_backward_is_told_without_a_node() -> None:
     ("line", "words"),
     [
         (3, "detach() of y is not recorded: the graph ends here"),
-        (4, "y shares that memory and version"),
+        (4, "y shares its memory and version"),
         (5, "add of y is not recorded: no_grad is on"),
         (6, "item() of y is not recorded: the value left torch"),
-        (7, "y died; MulBackward0 died too"),
+        (7, "y was garbage-collected; MulBackward0 was garbage-collected too"),
     ],
 )
 def test_cuts_and_deaths_are_told(line: int, words: str) -> None:
@@ -182,14 +181,14 @@ def test_a_write_that_other_names_of_the_memory_do_not_notice_is_told() -> None:
     write = Write("add_", ("t0", "t9"), "d", "s0", 0, 1, ".data")
     assert after(write) == (
         "line 1 ran: run() · add_ wrote d in place through .data: version 0 became 1; "
-        "w shares that memory but keeps its version: backward cannot notice"
+        "w shares its memory but keeps its own version: backward cannot notice the write"
     )
 
 
 def test_a_write_without_a_trace_is_told() -> None:
     write = Write("numpy", ("t0",), "w", "s0", 0, 0)
     assert after(write).endswith(
-        "numpy wrote w in place; the version stays 0: backward cannot notice"
+        "numpy wrote w in place; the version stays 0: backward cannot notice the write"
     )
 
 
@@ -197,17 +196,17 @@ def test_a_write_without_a_trace_is_told() -> None:
     ("event", "words"),
     [
         (OptimizerStepped("SGD", ("t0",), ("t1",)),
-         "SGD.step() updated w; it passed over b, whose .grad is None"),
-        (OptimizerStepped("SGD"), "SGD.step() updated nothing"),
+         "SGD.step() updated w; it skipped b, whose .grad is None"),
+        (OptimizerStepped("SGD"), "SGD.step() updated no parameter"),
         (ZeroedGrad("SGD", True, ("t0",)), "SGD.zero_grad() set w.grad to None"),
         (ZeroedGrad("SGD", False, ("t0",)), "SGD.zero_grad() filled w.grad with 0"),
-        (ZeroedGrad("SGD"), "SGD.zero_grad() found no .grad to take away"),
-        (Clipped("clip_grad_norm_", ("t0",)), "clip_grad_norm_ looked at w.grad"),
+        (ZeroedGrad("SGD"), "SGD.zero_grad() changed no .grad"),
+        (Clipped("clip_grad_norm_", ("t0",)), "clip_grad_norm_ read w.grad"),
         (Clipped("clip_grad_norm_", ("t0", "t1"), ("t1",)),
-         "clip_grad_norm_ looked at w.grad, but b.grad is None"),
+         "clip_grad_norm_ read w.grad; b.grad is None"),
         (Clipped("clip_grad_value_", ("t0", "t1"), ("t0", "t1")),
-         "clip_grad_value_ found no .grad to clip: w.grad and b.grad are None"),
-        (Clipped("clip_grad_norm_"), "clip_grad_norm_ found no .grad to clip"),
+         "clip_grad_value_ clipped nothing: w.grad and b.grad are None"),
+        (Clipped("clip_grad_norm_"), "clip_grad_norm_ clipped nothing"),
         (FlagChanged("t1", "requires_grad", False, True), "b.requires_grad is now True"),
         (HookChanged(Hook("tensor", "clip"), False, "t2"), "hook clip is removed on y"),
         (HookChanged(Hook("node_pre", "log"), True, None, "n0"),
@@ -224,7 +223,7 @@ def test_events_of_a_line_are_told(event: Event, words: str) -> None:
 def test_how_clipping_writes_the_gradients_is_left_out() -> None:
     inner = Write("_foreach_mul_", (), "float32 (2,)", "s7", 0, 1)
     clipped = Clipped("clip_grad_norm_", ("t0",))
-    assert after(inner, clipped) == "line 1 ran: run() · clip_grad_norm_ looked at w.grad"
+    assert after(inner, clipped) == "line 1 ran: run() · clip_grad_norm_ read w.grad"
     assert "add_ wrote w" in after(Write("add_", ("t0",), "w", "s0", 0, 1), clipped)
 
 
@@ -232,7 +231,7 @@ def test_how_clipping_writes_the_gradients_is_left_out() -> None:
     ("event", "words"),
     [
         (HookFired(1, Hook("tensor", "f"), "n0", "t2"),
-         "hook f of y ran and left the gradient as it is"),
+         "hook f of y ran and did not change the gradient"),
         (HookFired(1, Hook("node_post", "f"), "n0", None, None, raised=True),
          "node hook f at MulBackward0 raised"),
     ],
@@ -335,7 +334,10 @@ def test_a_name_with_a_colon_is_no_reason() -> None:
     assert caption(recording, 1) == ("line 1 raised RuntimeError while my: Backward ran: it is so")
 
 
-@pytest.mark.parametrize(("name", "words"), [("y", "an earlier y died"), ("z", "y died")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("y", "an earlier y was garbage-collected"), ("z", "y was garbage-collected")],
+)
 def test_an_earlier_tensor_is_one_whose_name_another_has(name: str, words: str) -> None:
     script = Script("del y")
     script.step("start", None, tensor(0, "y"), tensor(1, None), tensor(2, None), tensor(3, name))

@@ -111,6 +111,17 @@ def test_state_is_also_a_word(data_id: str, text: str) -> None:
     assert text in words(by_id(parsed(draw(every_mark())), data_id))
 
 
+@pytest.mark.parametrize(
+    ("data_id", "frames", "bars"),
+    [("n0.saved.0", 1, 1), ("n0.saved.1", 2, 0), ("n2.saved.0", 1, 0), ("n3.saved.0", 1, 0)],
+    ids=["held", "modified", "freed", "packed"],
+)
+def test_state_of_a_saved_tensor_is_also_a_form(data_id: str, frames: int, bars: int) -> None:
+    pocket = by_id(parsed(draw(every_mark())), data_id)
+    assert len(by_class(pocket, "gv-box")) == frames
+    assert len(by_class(pocket, "gv-mark")) == bars
+
+
 def test_none_entry_is_a_stub_with_the_word() -> None:
     (stub,) = by_class(parsed(draw(every_mark())), "gv-stub")
     assert (stub.get("data-source"), stub.get("data-slot")) == ("n0", "1")

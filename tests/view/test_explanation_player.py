@@ -159,8 +159,8 @@ def test_the_outline_has_the_text_at_its_step() -> None:
 
 def test_captions_say_what_went_wrong_once() -> None:
     assert caption(BOTH, LAST) == (
-        "line 7 raised RuntimeError while MulBackward0 ran: what it saved was freed by backward 1 "
-        "in line 6"
+        "line 7 raised RuntimeError while MulBackward0 ran: backward 1 "
+        "in line 6 freed its saved tensors"
     )
     assert caption(BOTH, 21).endswith("; no error, but wrong: " + SILENT.what)
 

@@ -69,6 +69,6 @@ def test_json_with_a_lone_surrogate_reads_back() -> None:
 def test_details_tell_what_torch_does_not_list() -> None:
     items = {item["id"]: item for item in graph_document(product_and_sum())["items"]}
     rows = {section["heading"]: dict(section["rows"]) for section in items["n1"]["details"]}
-    assert rows["MulBackward0"]["hooks"] == "hook double, others unknown"
+    assert rows["MulBackward0"]["hooks"] == "hook double, others not known"
     assert rows["saved tensors"]["self"] == "a, held, v0, shape (), float32, 4 B, storage s0 of 4 B"
     assert rows["derivative"] == {"self": "grad * other", "other": "grad * self"}

@@ -211,8 +211,8 @@ def test_the_picture_is_one_image_that_says_what_it_shows() -> None:
     assert "4.0 MiB kept for backward" in said
     assert "parameters 3.0 MiB, activations 1.0 MiB" in said
     assert "n1 ExpBackward0 3.0 MiB, n2 ExpBackward0 1.0 MiB" in said
-    assert "1 save whose size torch does not tell" in said
-    assert "1 save whose size" in " ".join(t.text or "" for t in root.iter(f"{NS}text"))
+    assert "1 saved tensor whose size is not known" in said
+    assert "1 saved tensor whose size" in " ".join(t.text or "" for t in root.iter(f"{NS}text"))
 
 
 def test_kinds_are_told_by_words_and_dashes_without_colour() -> None:
@@ -336,10 +336,10 @@ def test_hostile_code_stays_text(name: str) -> None:
 
 def test_a_graph_has_an_icicle_and_a_recording_its_curve_before_it() -> None:
     one = [held(0, 400)]
-    assert [caption for caption, _ in figures_of(made_of(one))] == ["Who keeps the 400 B"]
+    assert [caption for caption, _ in figures_of(made_of(one))] == ["Nodes that keep the 400 B"]
     recorded = figures_of(made_of(one, step=0, curve=climb([400])))
     assert [caption for caption, _ in recorded] == [
         "Bytes kept for backward after every step",
-        "Who keeps the 400 B at step 0",
+        "Nodes that keep the 400 B at step 0",
     ]
     assert figures_of(made_of([])) == ()

@@ -22,7 +22,10 @@ def test_everything_is_drawn_from_top_to_bottom_if_nothing_is_asked_for() -> Non
     ("given", "message"),
     [
         ({"direction": "RL"}, r"direction='RL' must be 'TB' \(top to bottom\) or 'LR'"),
-        ({"show": ["colour"]}, "show='colour' is not a part of a picture; there are: saved, val"),
+        (
+            {"show": ["colour"]},
+            "show='colour' is not a part of a picture; the parts are: saved, val",
+        ),
         ({"hide": "colour"}, "hide='colour' is not a part of a picture"),
         ({"show": 3}, r"show=3 must list parts of the picture: show=\['saved'\]"),
         ({"hide": {"saved": 1}}, r"hide={'saved': 1} must list parts"),

@@ -55,7 +55,7 @@ def test_states_and_what_is_outside_are_said() -> None:
         "   saved self: modified (2,) ⚠ saved v0, now v1 4 B in s0",
         "   saved self: freed",
         "   saved weight: none, not needed by this graph",
-        "   saved result: packed packed by unpack",
+        "   saved result: packed by unpack",
         "n2 UnbindBackward0 · root output 1 · freed",
         "outside the graph",
         "   saved by n0 other",

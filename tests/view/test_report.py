@@ -177,7 +177,9 @@ def test_a_png_of_a_figure_has_its_colours(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_written_say_which_can(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"ends in '.pdf'; .*\.html, \.svg, \.png, \.json, \.csv"):
+    with pytest.raises(
+        OptionError, match=r"cannot save as '.*\.pdf': .*\.html, \.svg, \.png, \.json, \.csv"
+    ):
         ReportWidget(MadeUp()).save(tmp_path / "x.pdf")
     for ending in ("svg", "png"):
         with pytest.raises(OptionError, match="no picture"):

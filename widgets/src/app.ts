@@ -1,5 +1,4 @@
-// Puts the panels together. Each panel takes the context and reads the store; this file alone
-// knows all of them.
+// Puts the panels together. Each panel takes the context and reads the store.
 
 import { isReport } from "./documents/report";
 import { makeCards, makeWhyButton } from "./explanation/card";
@@ -99,7 +98,7 @@ export function mountApp(
   store.watch(["selected", "wire"], () => {
     const selected = store.get("selected");
     const item = store.get("content").items.find(({ id }) => id === selected);
-    // Python may select in a picture that is still on its way.
+    // Python may select in a picture that is not shown yet.
     if (selected !== "" && item === undefined) return;
     if (before !== undefined && before !== selected) {
       announce(item ? `selected: ${item.aria}` : "nothing selected");

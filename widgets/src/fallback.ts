@@ -12,7 +12,7 @@ export function showFallback(root: HTMLElement, wire: unknown, error: unknown): 
     ),
   );
   if (typeof found.svg === "string") {
-    // As an image an SVG runs no script and loads nothing, whatever is wrong with it.
+    // An SVG shown as an image runs no script and loads nothing.
     const alt = typeof found.summary === "string" ? found.summary : "the graph";
     const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(wellFormed(found.svg))}`;
     root.append(html("img", { class: "gradviz-still", alt, src }));

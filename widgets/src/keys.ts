@@ -8,7 +8,7 @@ import type { Help } from "./panels/help";
 import type { Playback } from "./player/playback";
 import type { StepCursor } from "./player/step_cursor";
 
-/** Where left and right are not taken by something else, they step. */
+/** Panels in which left and right step. */
 const STEPPING =
   ".gradviz-player, .gradviz-code, .gradviz-caption, .gradviz-cards, .gradviz-tensors";
 
@@ -94,7 +94,7 @@ export function listenForKeys(
   });
 }
 
-/** Gives the focus back to what the widget stands in: the cell of a notebook, else the page. */
+/** Moves the focus out of the widget: to the cell of the notebook, else to the page. */
 function leave(root: HTMLElement): void {
   for (const around of [".jp-Cell", "[tabindex]"]) {
     const place = root.parentElement?.closest<HTMLElement>(around);

@@ -5,9 +5,9 @@ import type { Store } from "./model/store";
 
 export interface PanelContext {
   readonly store: Store;
-  /** Ends when the view goes away; every listener and observer hangs on it. */
+  /** Aborts when the view closes, and removes every listener and observer. */
   readonly signal: AbortSignal;
-  /** Starts every id of this view. */
+  /** The prefix of every id in this view. */
   readonly prefix: string;
   readonly tooltip: Tooltip;
   /** Says one sentence in the polite live region. */

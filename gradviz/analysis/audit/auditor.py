@@ -60,7 +60,7 @@ class _Auditor:
         self._graph = facts.graph
         self._rows = {info.id: info for info in facts.graph.tensors}
         self._functions = dict(facts.functions)
-        nodes = tuple(facts.graph.nodes)  # made when asked for, so they are asked for once
+        nodes = tuple(facts.graph.nodes)  # built at each access, so they are read once
         self._arrivals = arrivals(nodes, facts.graph.roots, self._functions)
         self.state = state_of(nodes)
         self._refusal = _refusal(nodes)
@@ -99,18 +99,18 @@ class _Auditor:
         return replace(row, updated=updated, update=update)
 
     def _seen(self, place: int, row: ParameterAudit) -> Iterator[str]:
-        """What a recording tells about its ``.grad`` beside that."""
+        """What else a recording shows about its ``.grad``."""
         history = self._histories[place]
         if history.is_sum:
             yield SUM
         if row.gets_gradient and row.grad is None and "freed" in self.state and history.missing:
-            yield f"no .grad now, as {history.missing}"
+            yield f"no .grad now: {history.missing}"
 
     def _gradient(self, place: int, row: ParameterAudit, info: TensorInfo) -> ParameterAudit:
-        """With what is known about its gradient."""
+        """The row, completed by whether the parameter gets a gradient."""
         facts = self._facts.parameters[place]
         if info.is_leaf is None:
-            why = "it is a view whose base was written since; reading its place could change it"
+            why = "it is a view whose base was modified; reading its grad_fn could change it"
             return replace(row, why=why)
         arrival = None
         if info.node is not None:
@@ -120,7 +120,7 @@ class _Auditor:
         if refused is not None:
             frozen = None if self._recorded is None else self._recorded.frozen(place)
             if refused.reason == "frozen" and frozen is not None:
-                though = ", though the graph leads to it" if row.reached else ""
+                though = ", though the graph reaches it" if row.reached else ""
                 refused = self.verdicts[place] = replace(frozen, why=frozen.why + though)
             why, at = refused.why, refused.at
             return replace(row, gets_gradient=False, reason=refused.reason, why=why, at=at)
@@ -129,7 +129,7 @@ class _Auditor:
         starter = next((k for k, kind in self._functions.items() if kind == "runs backward"), None)
         if starter is not None:
             name = f"{self._graph[starter].name} ({starter})"
-            why = f"not in the graph, but {name} runs code and backward anew, which may reach it"
+            why = f"not in the graph, but {name} runs code and backward again, which may reach it"
             return replace(row, why=why)
         verdict = self._verdict(place)
         self.verdicts[place] = verdict
@@ -144,7 +144,7 @@ class _Auditor:
         )
 
     def _arrives(self, place: int, row: ParameterAudit, arrival: Arrival) -> ParameterAudit:
-        """Of a parameter that the graph leads to."""
+        """The row of a parameter that the graph reaches."""
         takers = self._facts.parameters[place].takers
         history = self._histories[place]
         if history.received:
@@ -152,20 +152,20 @@ class _Auditor:
         if not arrival.is_sure:
             name = f"{self._graph[arrival.up_to].name} ({arrival.up_to})"
             if history.received is False:
-                why = f"{name} gave it none in the recorded backward"
+                why = f"{name} returned no gradient for it in the recorded backward"
                 return replace(row, gets_gradient=False, reason="not given", why=why)
-            why = f"the graph leads to it only through {name}, and it is up to that node"
+            why = f"the graph reaches it only through {name}, which may return no gradient"
         elif takers:
-            why = f"the hook {takers[0]} gets its gradient, and may take it away"
+            why = f"the hook {takers[0]} gets its gradient, and may clear it"
         elif self._refusal:
             why = self._refusal
         elif row.grad is None and history.missing and "freed" in self.state:
             why = history.missing
         elif self.state == "partly freed":
-            why = "part of the graph is freed: a backward ran over that part, or raised on its way"
+            why = "part of the graph is freed: a backward ran over that part, or raised an error"
         elif self.state == "freed" and row.grad is None:
             why = (
-                "zero_grad() was called after backward, or it was autograd.grad() that ran, or "
+                "zero_grad() ran after backward, or autograd.grad() ran instead of backward, or "
                 "inputs= left it out"
             )
         else:
@@ -183,11 +183,11 @@ class _Auditor:
         return replace(recorded, marks=marks)
 
     def _stale(self, place: int, row: ParameterAudit) -> bool | None:
-        """Whether its ``.grad`` comes from something else.
+        """Whether its ``.grad`` is not from this loss.
 
-        A ``.grad`` does not tell what filled it: a freed graph may have been freed by
-        ``autograd.grad()``, and one that holds all may have run with ``retain_graph=True``. So it
-        is known only of what a loss with a graph does not lead to, and of what was recorded.
+        A ``.grad`` does not show what filled it: ``autograd.grad()`` may have freed a freed graph,
+        and one that still has its saved tensors may have run with ``retain_graph=True``. So this is
+        known only of parameters that a loss with a graph does not reach, and of recorded ones.
         """
         if row.grad is None:
             return None
@@ -198,7 +198,7 @@ class _Auditor:
         return True if is_outside and self._has_all_graphs else None
 
     def saw_all(self, rows: Sequence[ParameterAudit]) -> bool:
-        """Whether a recording saw the backward that filled all that the graph leads to."""
+        """Whether a recording contains the backward that filled every reached parameter."""
         pairs = zip(rows, self._histories)
         return all(seen.received for row, seen in pairs if row.gets_gradient is not False)
 
@@ -224,7 +224,7 @@ def _refused(
     if not info.requires_grad:
         if has_no_gradient(info.dtype):
             return Verdict("integer", f"it is {info.dtype}, which has no gradient")
-        though = " now, though the graph leads to it" if is_reached else ""
+        though = " now, though the graph reaches it" if is_reached else ""
         return Verdict("frozen", REASONS["requires_grad"].short + though)
     if is_reached and not info.is_leaf and not info.retains_grad and info.node is not None:
         node = f"{graph[info.node].name} ({info.node})"
@@ -233,14 +233,14 @@ def _refused(
 
 
 def _refusal(nodes: Sequence[Node]) -> str:
-    """Why a backward over this graph would raise, ``""`` if nothing tells that it would."""
+    """Why a backward over this graph would raise, ``""`` if the graph shows no reason."""
     for node in nodes:
         if node.name.startswith("NotImplemented"):
-            return f"backward raises at {node.id}: torch knows no derivative there"
+            return f"backward raises at {node.id}: torch has no derivative for it"
         for slot in node.saved:
             if slot.state == "modified":
                 return (
                     f"backward raises at {node.name} ({node.id}): its saved {slot.name} was "
-                    "written in place"
+                    "modified in place"
                 )
     return ""

@@ -1,4 +1,4 @@
-"""Where a ``.grad`` comes from, as far as a recording saw it filled and taken away."""
+"""Where a ``.grad`` comes from, as far as a recording shows that it was filled or cleared."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gradviz.model.events import (
 from gradviz.model.history import History
 from gradviz.model.records import ValueSummary
 
-SUM: Final = ".grad is a sum, of what this loss brought and of what other backwards brought"
+SUM: Final = ".grad is the sum of gradients of this loss and of other backwards"
 
 
 @dataclass(frozen=True, slots=True)
 class GradHistory:
-    """What a recording tells about the ``.grad`` of a parameter."""
+    """What a recording shows about the ``.grad`` of a parameter."""
 
     received: bool | None = None
-    """Whether the recorded backward from the losses gave it a gradient; ``None`` if there was
-    none, or it was given ``inputs=`` or raised."""
+    """Whether the recorded backward from the losses gave it a gradient; ``None`` if none was
+    recorded, or it had ``inputs=`` or raised an error."""
     is_stale: bool | None = None
     """Whether nothing of its ``.grad`` is from the losses; ``False`` means that all is, ``None``
     that it is a sum, or not known."""
     is_sum: bool = False
     """Whether it is known to be from the losses and from something else."""
     missing: str = ""
-    """Why there is no ``.grad``, ``""`` if the recording does not tell."""
+    """Why there is no ``.grad``, ``""`` if the recording does not show it."""
 
 
 @dataclass(slots=True)
@@ -58,10 +58,10 @@ class _GradReader:
         elif isinstance(event, BackwardEnded) and event.number == self.asked and event.raised:
             self.asked = None
         elif isinstance(event, ZeroedGrad) and self._takes(event):
-            self.taken = f"zero_grad(){_where(self.history, step)} took it away"
+            self.taken = f"zero_grad(){_where(self.history, step)} cleared it"
 
     def _takes(self, event: ZeroedGrad) -> bool:
-        """Whether it takes away what the losses have brought."""
+        """Whether it clears gradients of the losses."""
         if not event.set_to_none or self.key not in event.tensors:
             return False
         return any(self.ours.get(number) for number in self.sources or ())
@@ -112,7 +112,7 @@ def grad_history(
     roots: frozenset[tuple[str | None, int]],
     grad: ValueSummary | None,
 ) -> GradHistory:
-    """What a recording tells.
+    """What a recording shows.
 
     Args:
         history: What was recorded.

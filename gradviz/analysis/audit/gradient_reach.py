@@ -1,4 +1,4 @@
-"""To which outputs of which nodes a backward brings a gradient, as far as the graph tells."""
+"""Which outputs of which nodes get a gradient in a backward, as far as the graph shows it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ IDENTITY: Final = "BackwardHookFunctionBackward"
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A gradient comes to an output."""
+    """An output that gets a gradient."""
 
     is_sure: bool
-    """Whether it comes in any case."""
+    """Whether it gets one in any case."""
     up_to: str = ""
     """Else the node whose backward decides."""
 
@@ -40,7 +40,7 @@ class Arrival:
 def arrivals(
     nodes: Sequence[Node], roots: Sequence[Output], functions: Mapping[str, FunctionKind]
 ) -> dict[Output, Arrival]:
-    """Every output that backward comes to.
+    """Every output that backward reaches.
 
     Args:
         nodes: All nodes of a graph.

@@ -29,7 +29,7 @@ def update_of(
     if facts.group is None:
         return False, _not_in(row, optimizer)
     if optimizer.name == NEEDS_CLOSURE:
-        return None, "step(closure) computes gradients anew"
+        return None, "step(closure) computes new gradients"
     if not optimizer.is_known:
         return None, f"what {optimizer.name}.step() does is not known"
     group = optimizer.groups[facts.group]
@@ -41,7 +41,7 @@ def update_of(
         return True, "backward()" if row.grad is None else _sum(row.grad)
     if row.grad is None:
         if can_run and row.gets_gradient is None:
-            return None, "if backward() brings a gradient"
+            return None, "if backward() computes a gradient"
         return False, ".grad is None"
     return _from_grad(row, row.grad, facts, optimizer.name, still)
 
@@ -63,11 +63,11 @@ def _from_grad(
     """A step from ``.grad`` as it is now."""
     which = ".grad"
     if not row.requires_grad:
-        which = ".grad of a frozen one"
+        which = ".grad of a frozen parameter"
     elif row.stale:
         which = "stale .grad"
     if grad.numbers == 0:
-        return False, "has no numbers"
+        return False, "it has no elements"
     is_sparse = grad.layout != "strided"
     refuses = name not in TAKES_SPARSE if is_sparse else name == "SparseAdam"
     if refuses:
@@ -80,7 +80,7 @@ def _from_grad(
     if not grad.is_zero:
         return True, which
     if facts.is_moving is None:
-        return None, f"{which} is all zeros; the state decides"
+        return None, f"{which} is all zeros; the state of the optimizer decides"
     if facts.is_moving:
         return True, "weight decay or momentum"
     return False, ".grad is all zeros"

@@ -1,4 +1,4 @@
-"""Why a parameter is not reached, as far as live tensors and the graph of the loss tell."""
+"""Why a parameter is not reached, as far as live tensors and the graph of the loss show it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.audit.reasons_recorded import REBOUND, Verdict
-from gradviz.analysis.audit.sentences import listed
+from gradviz.analysis.audit.sentences import FEW
 from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.audit_input import AuditInput, UnknownTensor
 from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.sentence import listed
 
 ASK: Final = (
-    "Whether it was used at all, whether it required grad then, and where it was cut off, is not "
-    "known: run the forward in gradviz.record() and pass recording=."
+    "Not known: whether it was used, whether it required grad then, and where it was cut off. Run "
+    "the forward in gradviz.record() and pass recording=."
 )
 CUT: Final = "detach(), .data or a view under no_grad cut it off"
-"""What gives a tensor without a graph on the memory of one that has a graph."""
-WHICH: Final = "A recording of the forward tells which: pass recording=."
-LOOKED_AT_SOME: Final = "Not all graphs of named tensors were looked at."
+"""Operations whose result has no graph, but shares the storage of a tensor that has one."""
+WHICH: Final = "A recording of the forward shows which: pass recording=."
+LOOKED_AT_SOME: Final = "Not all graphs of named tensors were examined."
 _Slot = tuple[str, int, SavedTensor]
 
 
 class LiveReasons:
-    """What is alive, to be asked about parameters that no gradient comes to.
+    """Finds reasons in live tensors and graphs for parameters that get no gradient.
 
     Args:
         facts: What was read.
@@ -56,7 +57,7 @@ class LiveReasons:
                 return found
         also = tuple(self._hints(place))
         unknown = (ASK,) if self._facts.has_looked else (ASK, LOOKED_AT_SOME)
-        why = "the graph of the loss does not lead to it"
+        why = "not in the graph of the loss"
         return Verdict("unknown", why, also=also, unknown=unknown)
 
     def _lost(self, place: int) -> Verdict | None:
@@ -67,7 +68,7 @@ class LiveReasons:
                 name = self._facts.losses[0].name
                 return Verdict(
                     "no graph",
-                    f"{name} is a leaf: nothing that autograd recorded led to it",
+                    f"{name} is a leaf: no recorded operation computed it",
                     unknown=(ASK,),
                     marks=("n0",),
                 )
@@ -80,8 +81,8 @@ class LiveReasons:
             return Verdict("integer", why, marks=marks)
         for alias in self._facts.aliases:
             if alias.tensor == loss.tensor and place in alias.parameters:
-                why = f"{loss.name} lies on the memory of {alias.of}, and has no graph: {CUT}"
-                return Verdict("detached", why, marks=marks, call="detach() or the like")
+                why = f"{loss.name} shares the storage of {alias.of}, and has no graph: {CUT}"
+                return Verdict("detached", why, marks=marks, call="detach() or similar")
         if row.is_inference:
             why = f"{loss.name} was made in inference mode"
             return Verdict("inference mode", why, marks=marks)
@@ -113,45 +114,45 @@ class LiveReasons:
             return None
         for key, at, slot in self._saved.get(row.storage, ()):
             if key in self._functions:
-                continue  # a custom Function saves what it likes, whether it was given it or not
+                continue  # a custom Function may save tensors that are not its inputs
             node = f"{self._graph[key].name} ({key})"
             mark = (f"{key}.saved.{at}",)
             if slot.tensor == row.id:
                 why = f"{node} saved it as a constant: it did not require grad when it was used"
                 return Verdict("frozen", why, marks=mark)
             why = (
-                f"{node} uses a tensor on its memory that has no graph: it did not require grad "
+                f"{node} uses a tensor on its storage that has no graph: it did not require grad "
                 f"when it was used, or {CUT}"
             )
             return Verdict("unknown", why, unknown=(WHICH,), marks=mark)
         return None
 
     def _aliased(self, place: int) -> Verdict | None:
-        """A node has saved a tensor on the memory of one that leads to the parameter."""
+        """A node has saved a tensor on the storage of one that is computed from the parameter."""
         for carrier in self._facts.carriers:
             slots = self._saved.get(carrier.storage or "", ())
             if place in carrier.parameters and slots:
                 key, at, slot = slots[0]
-                of = carrier.name or "a tensor that leads to it"
+                of = carrier.name or "a tensor that is computed from it"
                 alias = self._rows.get(slot.tensor or "")
                 what = "a tensor" if alias is None or alias.name is None else alias.name
                 why = (
-                    f"{self._graph[key].name} ({key}) uses {what} on the memory of {of}, without "
+                    f"{self._graph[key].name} ({key}) uses {what} on the storage of {of}, without "
                     f"a graph: {CUT}"
                 )
                 marks = (f"{key}.saved.{at}",) if alias is None else (alias.id, f"{key}.saved.{at}")
-                return Verdict("detached", why, marks=marks, call="detach() or the like")
+                return Verdict("detached", why, marks=marks, call="detach() or similar")
         return None
 
     def _hints(self, place: int) -> Iterator[str]:
-        """What is alive and may have to do with it."""
+        """Live tensors that may be related to it."""
         on_memory: set[str] = set()
         for alias in self._facts.aliases:
             if place in alias.parameters and alias.without:
                 on_memory.add(alias.of)
                 yield (
-                    f"{alias.without} lies on the memory of {alias.of}, which leads to it, and "
-                    f"has no graph (detach() or the like); whether {self._loss} uses "
+                    f"{alias.without} shares the storage of {alias.of}, which is computed from it, "
+                    f"but has no graph (detach() or similar); whether {self._loss} uses "
                     f"{alias.without} is not known"
                 )
         carriers = [
@@ -160,9 +161,11 @@ class LiveReasons:
             if place in carrier.parameters and carrier.name and carrier.name not in on_memory
         ]
         if carriers:
-            few = listed(carriers)
-            verb = "leads" if len(carriers) == 1 else "lead"
-            yield f"{few} {verb} there, but {self._loss} does not lead to {few}"
+            few = listed(carriers, FEW)
+            verb = "is" if len(carriers) == 1 else "are"
+            yield (
+                f"{few} {verb} computed from it, but the graph of {self._loss} does not reach {few}"
+            )
         yield from self._nameless(place)
 
     @property
@@ -178,6 +181,6 @@ class LiveReasons:
 
         if any(is_like(info) for info in self._graph.leaves):
             yield (
-                "the graph ends in a leaf of the same shape that has no name now, as it does "
+                "the graph ends at a leaf of the same shape that has no name now, as happens "
                 "when a parameter is replaced after the forward"
             )

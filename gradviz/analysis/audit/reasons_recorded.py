@@ -1,4 +1,4 @@
-"""Why a parameter gets no gradient, as a recording of the forward tells it."""
+"""Why a parameter gets no gradient, found in a recording of the forward."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gradviz.model.recording import Recording
 from gradviz.model.records import TensorInfo
 
 _UNSEEN: Final = (
-    "Something on the way was not seen by the recording, as what a compiled function or a custom "
-    "Function does inside."
+    "The recording does not contain every operation between it and the loss, for example those "
+    "inside a compiled function or a custom Function."
 )
-_LEFT_OUT: Final = "The recording has not told all calls: {}."
+_LEFT_OUT: Final = "The recording does not contain all calls: {}."
 REBOUND: Final = (
-    "the graph leads to the tensor that was {} before, which is no parameter of the model any more"
+    "the graph leads to the tensor that was {} before, which is no longer a parameter of the model"
 )
 _MANY: Final = " gradviz.record(into=model) records the lines inside, each with its calls."
 
@@ -48,7 +48,7 @@ class Verdict:
 
 
 class RecordedReasons:
-    """A recording of the forward, matched with what is alive.
+    """A recording of the forward, matched with the live graph.
 
     Args:
         facts: What is alive.
@@ -63,15 +63,15 @@ class RecordedReasons:
         self._keys = {i: self._key(p) for i, p in enumerate(facts.parameters)}
         pairs = [self._pair(loss.known_as, loss.tensor) for loss in facts.losses]
         self.problem = next((problem for _, problem in pairs if problem), "")
-        """Why the recording tells nothing about this loss."""
+        """Why the recording cannot be used for this loss."""
         losses = [row for row, _ in pairs if row is not None]
         self._nodes: dict[str, str] = {}
         if not self.problem:
             nodes = self._paired(losses)
             if nodes is None:
-                self.problem = "the recording is of another graph than that of the loss"
+                self.problem = "the graph of the recording is not that of the loss"
             elif not any(self._keys.values()):
-                self.problem = "the recording knows none of the parameters by the names they have"
+                self.problem = "the recording has no parameter with a name of the model"
             self._nodes = nodes or {}
         self._losses = losses
         self._flow = Dataflow(self._history, PythonValues(self._history))
@@ -79,19 +79,19 @@ class RecordedReasons:
 
     @cached_property
     def _sees_all(self) -> bool:
-        """Whether every way into the loss was seen: nothing that came in hangs on a graph of
-        which the recording has not seen the call."""
+        """Whether the recording contains every call from which the loss is computed: no input of
+        these calls is a result of a call that is missing."""
         leaves = {t.id for t in self._recording.graph.tensors if t.requires_grad and t.is_leaf}
         calls = (call.operation for call in self._flow.calls)
         hanging = {key for call in calls if call is not None for key in call.required} - leaves
         return not self._flow.missing and hanging.isdisjoint(self._flow.unseen(self._roots))
 
     def _pair(self, names: Sequence[str], tensor: str) -> tuple[TensorInfo | None, str]:
-        """The row of a loss in the recording; or why there is none."""
+        """The row of a loss in the recording, or why there is none."""
         live = self._facts.graph.tensor(tensor)
         rows = [row for row in self._last.tensors if row.name in names]
         if not rows:
-            return None, "the recording ends without a tensor of the name of the loss"
+            return None, "the recording has no tensor with the name of the loss at its end"
         for row in rows:
             values = live.values if row.values is not None else None
             same = (live.shape, live.dtype, live.requires_grad, values)
@@ -126,7 +126,7 @@ class RecordedReasons:
         return found[0] if len(found) == 1 else None
 
     def history(self, place: int) -> GradHistory:
-        """What was seen of the ``.grad`` of the parameter at this place."""
+        """What the recording shows about the ``.grad`` of the parameter at this index."""
         key = self._keys[place]
         if key is None or self.problem:
             return GradHistory()
@@ -135,7 +135,7 @@ class RecordedReasons:
         return grad_history(self._history, key, roots, live.grad)
 
     def frozen(self, place: int) -> Verdict | None:
-        """The line that froze the parameter at this place, if the recording saw it."""
+        """The line that froze the parameter at this index, if it was recorded."""
         key = None if self.problem else self._keys[place]
         cut = None if key is None else self._flow.frozen(key)
         return None if cut is None else self._of_cut(cut)
@@ -145,8 +145,8 @@ class RecordedReasons:
         key = self._keys[place]
         if key is None:
             if self._sees_all:
-                return Verdict("not used", "no call in the recording takes it")
-            return self._unknown("no call that was recorded takes it")
+                return Verdict("not used", "no call in the recording uses it")
+            return self._unknown("no recorded call uses it")
         rebound = self._rebound(place, key)
         if rebound is not None:
             return rebound
@@ -155,38 +155,38 @@ class RecordedReasons:
             return self._cut(uses)
         if uses.cuts:
             words = " or ".join(dict.fromkeys(self._name(cut) for cut in uses.cuts))
-            return self._unknown(f"{words} cut it off, or a custom Function")
+            return self._unknown(f"{words} or a custom Function cut it off")
         if uses.is_live and uses.several is not None:
             call = uses.several
             why = (
-                f"{self._called(call)} took it and gave {len(call.made)} results: that from which "
-                "the loss was computed need not depend on it"
+                f"{self._called(call)} used it and returned {len(call.made)} results; the one from "
+                "which the loss was computed may not depend on it"
             )
             return Verdict("unknown", why)
         if uses.is_live:
-            return self._unknown("all calls that were seen from it to the loss are connected")
+            return self._unknown("all recorded calls between it and the loss are connected")
         if uses.exits:
             return self._left(uses.exits)
         if not self._sees_all:
-            return self._unknown("the loss was not seen to take anything that was computed from it")
+            return self._unknown("no recorded call connects it with the loss")
         if uses.uses:
             call = uses.uses[0]
-            why = f"what {self._called(call)} made of it did not go into the loss"
+            why = f"the loss was not computed from the result of {self._called(call)}"
             return Verdict("not used", why, self._history.line(call.place), call=called(call.name))
-        return Verdict("not used", "no call in the recording takes it")
+        return Verdict("not used", "no call in the recording uses it")
 
     def _left(self, exits: Sequence[Cut]) -> Verdict:
-        """Something of it left torch, and nothing came into the loss that was seen to."""
+        """A value computed from it left torch, and no recorded path leads to the loss."""
         wrapped = [cut for cut in self._flow.back(self._roots).cuts if cut.wrapped is not None]
         known = {cut.place for cut in wrapped}
         cut = next((cut for cut in exits if cut.place in known), exits[0])
         words = self._words(cut)
         if not self._sees_all:
-            return self._unknown(f"{words}; no other way to the loss was seen")
-        return replace(self._of_cut(cut), why=f"{words}; no other way leads into the loss")
+            return self._unknown(f"{words}; no other path to the loss was recorded")
+        return replace(self._of_cut(cut), why=f"{words}; no other path leads to the loss")
 
     def _rebound(self, place: int, key: str) -> Verdict | None:
-        """A tensor of its name is in the graph of the loss, and it has taken that one's place."""
+        """The parameter replaced a tensor of the same name, which is in the graph of the loss."""
         name = self._last.tensor(key).name
         since = {} if name is None else self._history.bearers(name)
         before = {other for other, step in since.items() if step < since[key]}
@@ -195,7 +195,7 @@ class RecordedReasons:
                 path = self._facts.parameters[place].names[0]
                 at = self._history.line(since[key])
                 where = "" if at is None else f" in line {at.line}"
-                why = REBOUND.format(path) + f"; another took its place{where}"
+                why = REBOUND.format(path) + f"; another tensor replaced it{where}"
                 variable = self._facts.graph[live].variable
                 return Verdict("rebound", why, at, marks=(variable,) if variable else ())
         return None
@@ -221,11 +221,11 @@ class RecordedReasons:
         return str(cut_words(cut, where=self._where(cut.at, cut.module)))
 
     def _name(self, cut: Cut) -> str:
-        """A cut and where it stands: ``detach() in line 4``."""
+        """A cut and its line: ``detach() in line 4``."""
         return f"{called(cut.call)}{self._where(cut.at, cut.module)}"
 
     def _called(self, call: RecordedCall) -> str:
-        """A call and where it stands: ``linear() in line 4``."""
+        """A call and its line: ``linear() in line 4``."""
         module = None if call.operation is None else call.operation.module
         return f"{called(call.name)}{self._where(self._history.line(call.place), module)}"
 
@@ -238,7 +238,7 @@ class RecordedReasons:
         return f" of {module}{line}" if module else line
 
     def _marks(self, cut: Cut) -> Iterable[str]:
-        """Entries of nodes that took what was cut off."""
+        """Entries of nodes whose input was cut off."""
         for call in self._flow.on_the_way(cut):
             node = self._nodes.get(call.operation.node or "") if call.operation else None
             if node is not None:

@@ -10,8 +10,10 @@ from gradviz.model.audit import GraphState, ParameterAudit
 from gradviz.model.audit_input import AuditInput
 from gradviz.model.explanation import CodeLine
 from gradviz.model.formatting import plural
+from gradviz.model.sentence import listed
 
-_FEW: Final = 3
+FEW: Final = 3
+"""Parameters that a sentence lists by name."""
 
 
 def title_of(
@@ -23,10 +25,10 @@ def title_of(
         facts: What was read.
         rows: What was found.
         state: What the graph holds.
-        saw_all: Whether a recording saw the backward that filled all.
+        saw_all: Whether a recording contains the backward that filled every ``.grad``.
     """
     names = [loss.name for loss in facts.losses]
-    shown = f"audit of {listed(names)}"
+    shown = f"audit of {listed(names, FEW)}"
     if not rows:
         return f"{shown}: the model has no parameters"
     none = sum(row.gets_gradient is False for row in rows)
@@ -34,7 +36,7 @@ def title_of(
     count = plural(len(rows), "parameter")
     every = "the one parameter" if len(rows) == 1 else f"all {count}"
     if state == "freed" and not saw_all and all(row.reached for row in rows) and not none:
-        return f"{shown}: the graph leads to {every}; {_with_grad(rows)}"
+        return f"{shown}: the graph reaches {every}; {_with_grad(rows)}"
     if not none and not unknown:
         get = "got" if state == "freed" else "gets" if len(rows) == 1 else "get"
         return f"{shown}: {every} {get} a gradient"
@@ -55,23 +57,10 @@ def _with_grad(rows: Sequence[ParameterAudit]) -> str:
     return f"{there} of them {'has' if there == 1 else 'have'} a .grad"
 
 
-def listed(names: Sequence[str], few: int = _FEW) -> str:
-    """``a, b and c``; of many the first ones and how many more.
-
-    Examples:
-        >>> listed(["a"]), listed(["a", "b"]), listed(list("abcdef"))
-        ('a', 'a and b', 'a, b, c and 3 more')
-    """
-    shown = list(names)
-    if len(shown) > few + 1:
-        shown = [*shown[:few], f"{len(shown) - few} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
 def sentences_of(
     facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, problem: str
 ) -> tuple[str, ...]:
-    """What it comes to."""
+    """The findings, most important first."""
     found = [
         *_state(facts, rows, state),
         *_groups(rows, state),
@@ -86,25 +75,28 @@ def sentences_of(
 def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
     lost = [loss.name for loss in facts.losses if loss.root is None]
     if lost:
-        yield f"{listed(lost)} {_have(lost)} no graph: backward() from {_them(lost)} raises."
+        names = listed(lost, FEW)
+        yield f"{names} {_have(lost)} no graph: backward() from {_them(lost)} raises an error."
     if state == "holds":
         there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
         if there:
             yield (
-                f"The graph holds what backward needs. {listed([r.name for r in there])} "
-                f"{_have(there)} a .grad already: another backward adds to it."
+                f"The graph still has its saved tensors. {listed([r.name for r in there], FEW)} "
+                f"{_have(there)} a .grad already: another backward accumulates into it."
             )
         else:
-            yield "The graph holds what backward needs. No parameter of this graph has a .grad yet."
+            yield (
+                "The graph still has its saved tensors. No parameter of this graph has a .grad yet."
+            )
     elif state == "freed":
         yield from _freed(rows)
     elif state == "partly freed":
         yield (
-            "Part of the graph is freed: a backward of something else shared it, or one was given "
-            "inputs= or raised on its way. Another backward over that part raises."
+            "Part of the graph is freed: a backward from another root ran over it, or a backward "
+            "had inputs= or raised an error. Another backward over that part raises an error."
         )
     elif state == "saves nothing" and len(facts.graph) > 1:
-        yield "The nodes of this graph save nothing, so whether backward has run is not known."
+        yield "The nodes of this graph save no tensors, so whether backward has run is not known."
 
 
 def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
@@ -115,8 +107,9 @@ def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
         return
     yield "The graph is freed: backward() or autograd.grad() has run over it."
     yield (
-        f"Whether the .grad of {listed(doubtful)} is from this loss alone is not known: other "
-        "backwards may have filled it. A recording of the backward may tell: pass recording=."
+        f"Whether the .grad of {listed(doubtful, FEW)} is from this loss alone is not known: other "
+        "backwards may have accumulated into it. A recording of the backward may show it: pass "
+        "recording=."
     )
 
 
@@ -138,10 +131,10 @@ def _groups(rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
                 groups.setdefault((row.why, row.also, row.at, is_missing), []).append(row.name)
         for (why, also, at, is_missing), names in groups.items():
             verb = "gets" if len(names) == 1 else "get"
-            words = f"perhaps {verb} a gradient" if gets is None else f"{verb} no gradient"
+            words = "may get a gradient" if gets is None else f"{verb} no gradient"
             if is_missing:
                 words = f"{_have(names)} no .grad"
-            yield f"{listed(names)} {words}: {'; '.join((why, *also))}."
+            yield f"{listed(names, FEW)} {words}: {'; '.join((why, *also))}."
             if at is not None and at.text:
                 yield f"Line {at.line}: {at.text}" if at.line is not None else at.text
 
@@ -150,19 +143,19 @@ def _gradients(rows: Sequence[ParameterAudit]) -> Iterator[str]:
     there = [row for row in rows if row.grad is not None]
     bad = [row.name for row in there if row.grad is not None and row.grad.is_finite is False]
     if bad:
-        yield f"{listed(bad)}: nan or inf in .grad."
+        yield f"{listed(bad, FEW)}: nan or inf in .grad."
     zero = [row.name for row in there if row.grad is not None and row.grad.is_zero]
     if zero:
-        yield f"{listed(zero)}: .grad is all zeros."
+        yield f"{listed(zero, FEW)}: .grad is all zeros."
     noticed: dict[str, list[str]] = {}
     for row in rows:
         for text in row.also if row.gets_gradient else ():
             noticed.setdefault(text, []).append(row.name)
     for text, names in noticed.items():
-        yield f"{listed(names)}: {text}."
+        yield f"{listed(names, FEW)}: {text}."
     stale = [row.name for row in there if row.stale]
     if stale:
-        yield f"{listed(stale)}: .grad is stale: it does not come from this graph."
+        yield f"{listed(stale, FEW)}: .grad is stale: it does not come from this graph."
 
 
 def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[str]:
@@ -171,26 +164,25 @@ def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[st
         return
     updated = sum(row.updated is True for row in rows)
     unknown = sum(row.updated is None for row in rows)
-    more = f", of {unknown} it is not known" if unknown else ""
+    more = f"; of {unknown} it is not known" if unknown else ""
     yield f"{optimizer.name}.step() changes {updated} of {plural(len(rows), 'parameter')}{more}."
     for row in rows:
         if not row.requires_grad and row.updated:
-            yield f"{row.name} is frozen, and {optimizer.name}.step() changes it all the same."
+            yield f"{row.name} is frozen, but {optimizer.name}.step() still changes it."
     replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
     outside = [r.name for r in rows if r.group is None and not set(r.names) & set(replaced)]
     if outside and optimizer.groups:
-        yield f"{listed(outside)} {'is' if len(outside) == 1 else 'are'} in no group of it."
+        verb = "is" if len(outside) == 1 else "are"
+        yield f"{listed(outside, FEW)} {verb} in no group of the optimizer."
     if replaced:
         yield (
-            f"{listed(replaced)}: rebound after the optimizer was made; it still has the tensor "
-            "that was there before."
+            f"{listed(replaced, FEW)}: rebound after the optimizer was created, which still has "
+            "the old tensor."
         )
     others = sum(stranger.stands_for is None for stranger in optimizer.strangers)
     if others:
-        tensors = plural(others, "tensor")
-        yield f"The optimizer has {tensors} more that {'is' if others == 1 else 'are'} no " + (
-            "parameter of this model."
-        )
+        what = "is no parameter" if others == 1 else "are no parameters"
+        yield f"The optimizer has {plural(others, 'more tensor')} that {what} of this model."
 
 
 def _unknown(rows: Sequence[ParameterAudit]) -> Iterator[str]:

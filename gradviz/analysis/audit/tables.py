@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gradviz.analysis.audit.reasons_recorded import Verdict
-from gradviz.analysis.audit.sentences import listed
 from gradviz.model.audit import ParameterAudit
 from gradviz.model.audit_input import AuditInput, OptimizerFacts
 from gradviz.model.records import Attribute
 from gradviz.model.report import Cell, Column, Table
+from gradviz.model.sentence import listed
 
 _ANSWER: Final[dict[bool | None, str]] = {True: "yes", False: "no", None: "unknown"}
 _NUMBER: Final = ("lr", "momentum", "weight_decay")
@@ -36,23 +36,23 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
     columns = [
         Column("parameter", help="path in the model"),
         Column("shape"),
-        Column("reached", "flag", help="whether the graph of the loss leads to it"),
+        Column("reached", "flag", help="whether the graph of the loss reaches it"),
         Column("gradient", "flag", help="whether loss.backward() gives it one"),
-        Column("reason", help="why it gets none"),
+        Column("reason", help="why it gets no gradient"),
     ]
     has_grads = any(row.grad is not None for row in rows)
     if has_grads:
         columns += [
             Column("norm", "number", help="Euclidean norm of .grad; empty if .grad is None"),
-            Column("zeros", "number", help="how many numbers of .grad are 0"),
-            Column("nan", "number", help="how many are nan"),
-            Column("inf", "number", help="how many are infinite"),
-            Column("stale", "flag", help="whether .grad comes from something else than this loss"),
+            Column("zeros", "number", help="number of zeros in .grad"),
+            Column("nan", "number", help="number of nan values in .grad"),
+            Column("inf", "number", help="number of infinite values in .grad"),
+            Column("stale", "flag", help="whether .grad is not from this loss"),
         ]
     if has_optimizer:
         columns += [
             Column("updated", "flag", help="whether optimizer.step() changes it"),
-            Column("from", help="by which gradient, or why not"),
+            Column("from", help="the gradient that step() uses, or why it does not change it"),
         ]
     cells = []
     for row in rows:
@@ -99,13 +99,13 @@ def _cuts(rows: Sequence[ParameterAudit], verdicts: Mapping[int, Verdict]) -> Ta
     columns = (
         Column("reason"),
         Column("by", help="the call that cut the path"),
-        Column("line", "number", help="where it stands, if the forward was recorded"),
+        Column("line", "number", help="line of the call, if the forward was recorded"),
         Column("code"),
-        Column("parameters", "number", help="how many lose their gradient there"),
-        Column("among them"),
+        Column("parameters", "number", help="number of parameters that lose their gradient there"),
+        Column("for example"),
     )
     cells = tuple(
-        (reason, call, line, text, len(names), listed(names, 1))
+        (reason, call, line, text, len(names), str(listed(names, 1)))
         for (reason, call, line, text, _), names in groups.items()
     )
     ids = tuple(mark for *_, mark in groups)
@@ -146,12 +146,14 @@ def _strangers(optimizer: OptimizerFacts) -> Table:
         Column("group", "number"),
         Column("place", "number", help="place in the group"),
         Column("shape"),
-        Column("name", help="what the code calls it"),
-        Column("stood for", help="the parameter that is in its place now"),
+        Column("name", help="name of its variable in the code"),
+        Column("replaced by", help="the parameter that has its name now"),
     )
     cells = tuple(
         (s.group, s.place, str(s.shape), s.name or "", s.stands_for or "")
         for s in optimizer.strangers
     )
     ids = tuple(stranger.tensor for stranger in optimizer.strangers)
-    return Table("tensors of the optimizer that are no parameters", columns, cells, ids)
+    return Table(
+        "tensors of the optimizer that are not parameters of the model", columns, cells, ids
+    )

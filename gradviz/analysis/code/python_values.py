@@ -1,4 +1,4 @@
-"""Values that went through Python between two calls of torch, as the text of the lines tells."""
+"""Values that Python passed on between two calls of torch, read from the text of the lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PythonValues:
     """The lines of a recording, by the variables that they read and bind.
 
     Args:
-        history: What is looked into.
+        history: The recording.
     """
 
     def __init__(self, history: History) -> None:

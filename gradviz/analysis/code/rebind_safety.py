@@ -14,7 +14,7 @@ from gradviz.analysis.code.statements import (
 )
 
 _KEEPING = frozenset({"append", "extend", "insert", "add", "setattr", "setdefault", "update"})
-"""Methods and functions that keep what they are given, under another name."""
+"""Methods and functions that keep their argument under another name."""
 
 
 def may_rebind(statement: Statement, name: str) -> bool:

@@ -28,12 +28,12 @@ from gradviz.model.history import EventPlace, History
 from gradviz.model.recording import Code
 
 Placed: TypeAlias = "Operation | Write | Refused | BackwardStarted | OptimizerStepped"
-"""What a call is told as."""
+"""The events that stand for a call."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a call stands.
+    """The position of a call.
 
     Args:
         statement: The statement it is part of.

@@ -238,12 +238,12 @@ def is_read_later(name: str, statement: Statement) -> bool:
 
 
 def same_block(one: Statement, other: Statement) -> bool:
-    """Whether two statements stand side by side in one block."""
+    """Whether two statements are in the same block."""
     return one.code == other.code and [id(s) for s in one.around] == [id(s) for s in other.around]
 
 
 def loops_around(statement: Statement) -> Iterator[ast.For | ast.While]:
-    """Loops in which a statement stands."""
+    """Loops around a statement."""
     return (s for s in statement.around if isinstance(s, (ast.For, ast.While)))
 
 

@@ -29,7 +29,7 @@ Namer = Callable[[str | None], str]
 def event_words(steps: Sequence[StepRecord], name: Namer) -> list[str]:
     """What happened in a line and in what it called, without values and without ids.
 
-    What ran inside backward is told by the nodes of the graph.
+    Nodes that ran inside backward are compared as nodes of the graph.
     """
     events = [event for step in steps for event in step.events]
     calls = {event.type for event in events if isinstance(event, Refused)}
@@ -83,12 +83,14 @@ def _training_words(event: OptimizerStepped | ZeroedGrad | Clipped, name: Namer)
         if event.updated:
             yield f"{event.name}.step updated {_names(event.updated, name)}"
         if event.skipped:
-            yield f"{event.name}.step passed over {_names(event.skipped, name)}"
+            yield f"{event.name}.step skipped {_names(event.skipped, name)}"
     elif isinstance(event, ZeroedGrad):
-        how = "took away" if event.set_to_none else "filled with 0"
-        yield f"{event.name}.zero_grad {how} .grad of {_names(event.tensors, name) or 'nothing'}"
+        value = "None" if event.set_to_none else "0"
+        names = _names(event.tensors, name)
+        what = f"set .grad of {names} to {value}" if names else "found no .grad"
+        yield f"{event.name}.zero_grad {what}"
     else:
-        yield f"{event.name} clipped .grad of {_names(event.tensors, name) or 'nothing'}"
+        yield f"{event.name} clipped .grad of {_names(event.tensors, name) or 'no tensor'}"
 
 
 def _names(tensors: Sequence[str], name: Namer) -> str:

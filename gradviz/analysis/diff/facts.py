@@ -1,4 +1,4 @@
-"""Facts of a node and of a tensor, by the labels under which differences tell them."""
+"""Facts of a node and of a tensor, by the labels that differences use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradviz.model.records import Node, TensorInfo
 LabelledFacts: TypeAlias = dict[str, FactValue]
 NODE_KEYS: Final[tuple[NodeKey, ...]] = ("state", "root", "own hooks")
 NODE_KEYS_OF_BOTH: Final[tuple[NodeKey, ...]] = ("shapes", "module", "arguments")
-"""Facts that are only told where both graphs know them."""
+"""Facts that are compared only if both graphs have them."""
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
     "requires_grad",
     "is_leaf",
@@ -37,7 +37,7 @@ TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
 
 
 def facts_of_node(old: Node, new: Node, pairs: NodePairs) -> tuple[LabelledFacts, LabelledFacts]:
-    """Facts of a node before and after; what one of the two does not know is left out."""
+    """Facts of a node before and after, without those that only one of the two has."""
     then, now = _facts(old, pairs.old, pairs.after), _facts(new, pairs.new, pairs.tensors)
     before, after = _of_node(then), _of_node(now)
     shapes, *others = NODE_KEYS_OF_BOTH
@@ -64,7 +64,7 @@ def _of_node(facts: NodeFacts) -> LabelledFacts:
 
 
 def _told(facts: Facts[Key, Any], *keys: Key) -> LabelledFacts:
-    """These facts as data, as far as there are any."""
+    """The values of these facts, without those that are ``None``."""
     chosen = (facts[key] for key in keys)
     return {fact.label: fact.value for fact in chosen if fact.value is not None}
 
@@ -88,12 +88,12 @@ def _derivatives(then: NodeFacts, now: NodeFacts) -> Iterator[tuple[str, FactVal
 def facts_of_tensor(
     old: TensorInfo, new: TensorInfo, pairs: NodePairs
 ) -> tuple[LabelledFacts, LabelledFacts]:
-    """Facts of a tensor before and after; what one of the two does not know is left out."""
+    """Facts of a tensor before and after, without those that only one of the two has."""
     then, now = tensor_facts(old, pairs.old), tensor_facts(new, pairs.new)
     before, after = _told(then, *TENSOR_KEYS), _told(now, *TENSOR_KEYS)
     is_leaf = old.id in pairs.old.leaf_node or new.id in pairs.new.leaf_node
-    if not is_leaf and _is_moved(old, new, pairs):  # leaves are told as nodes
-        for told, facts in ((before, then), (after, now)):  # ids differ, names tell
+    if not is_leaf and _is_moved(old, new, pairs):  # leaves are compared as nodes
+        for told, facts in ((before, then), (after, now)):  # ids differ, so names are compared
             told[facts["place"].label] = facts["place"].long
     for label, was, is_now in _of_both(then, now, "values"):
         before[label], after[label] = was, is_now

@@ -1,4 +1,4 @@
-"""Both graphs in one, so that one picture shows what is new, gone and changed."""
+"""Both graphs in one, so that one picture shows all differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradviz.model.records import Node, SavedTensor, TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The graph after, with what is gone from the graph before."""
+    """The graph after, with the parts that are gone from the graph before."""
 
     graph: Graph
     places: Mapping[str, str]
@@ -25,7 +25,7 @@ class Merged:
 
 
 def merge(pairs: NodePairs, differences: Iterable[Difference]) -> Merged:
-    """Put what is gone into the graph after.
+    """Add the parts that are gone to the graph after.
 
     Nodes and tensors that are gone get ids that follow. An entry of ``next_functions`` or a saved
     tensor that is gone from a node of both graphs stands after those that are there. Entries that

@@ -1,4 +1,4 @@
-"""A graph with what comparing looks up in it, and the pairs of two graphs."""
+"""A graph with lookups for comparing, and the pairs of two graphs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class GraphLookup:
         return {slot.name: (place, slot) for place, slot in found}
 
     def on_storage(self) -> dict[str, list[tuple[str, str]]]:
-        """What lies on each storage: tensors ``("t0", "")`` and slots ``("n0", "self")``."""
+        """Tensors ``("t0", "")`` and slots ``("n0", "self")`` on each storage."""
         found: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for info in self.tensors.values():
             if info.storage is not None:
@@ -141,7 +141,7 @@ class NodePairs:
                 yield new, names[name]
 
     def _may_be(self, new_id: str, old_id: str) -> bool:
-        """Whether two tensors of one name can be the same as far as places tell.
+        """Whether two tensors of one name can be the same by their positions.
 
         What a node of both graphs made is in both: it is no tensor at another place.
         """

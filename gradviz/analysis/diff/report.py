@@ -8,11 +8,12 @@ from gradviz.analysis.diff.graphs import differences_of, renamed
 from gradviz.analysis.diff.merged_graph import marks_of, merge
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
 from gradviz.analysis.diff.recordings import graph_of, recording_differences
-from gradviz.analysis.diff.sentences import in_short, table_of
+from gradviz.analysis.diff.sentences import MANY, in_short, table_of
 from gradviz.model.diff import Comparison, Difference
 from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import listed
 
 
 def comparison_of(before: Graph | Recording, after: Graph | Recording) -> Comparison:
@@ -71,6 +72,5 @@ def _sentences(
         nodes = plural(len(pairs.nodes), "node")
         yield f"the same: {nodes} and {plural(len(pairs.tensors), 'tensor')}"
     if names:
-        told = [f"{old} with {new}" for old, new in names[:5]]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        yield f"compared by their place under two names: {', '.join(told)}{more}"
+        pairs_of_names = listed([f"{old} with {new}" for old, new in names], MANY)
+        yield f"compared although the names differ: {pairs_of_names}"

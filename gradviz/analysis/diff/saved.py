@@ -1,4 +1,4 @@
-"""What differs in the saved tensors of a node, and in who shares memory with whom."""
+"""Differences in the saved tensors of a node, and in which tensors share a storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SlotHolder: TypeAlias = tuple[str, str]
 
 
 class SlotStorages:
-    """Who shares memory with whom, among what is in both graphs.
+    """Which tensors share a storage, among those of both graphs.
 
     Args:
         pairs: The two graphs.
@@ -27,7 +27,7 @@ class SlotStorages:
         self._pairs = pairs
         self._before = self._groups(pairs.old, pairs.after)
         self._after = self._groups(pairs.new, {i: i for i in (*pairs.nodes, *pairs.tensors)})
-        # Who is in one graph only shares memory with nobody in the other.
+        # A tensor that only one graph has shares no storage in the other.
         common = set(self._before) & set(self._after)
         for groups in (self._before, self._after):
             for holder, others in groups.items():
@@ -37,7 +37,7 @@ class SlotStorages:
     def _groups(
         reading: GraphLookup, after: dict[str, str]
     ) -> dict[SlotHolder, frozenset[SlotHolder]]:
-        """The others on the storage of each holder."""
+        """The other holders on the storage of each holder."""
         found: dict[SlotHolder, frozenset[SlotHolder]] = {}
         for on_it in reading.on_storage().values():
             group = frozenset((after[key], slot) for key, slot in on_it if key in after)
@@ -45,7 +45,7 @@ class SlotStorages:
         return found
 
     def of_tensor(self, tensor_id: str) -> tuple[FactValue, FactValue]:
-        """Names of the tensors that share memory with one, before and after."""
+        """Names of the tensors that share the storage of a tensor, before and after."""
         holder = tensor_id, ""
         if holder not in self._before or holder not in self._after:
             return None, None
@@ -53,7 +53,7 @@ class SlotStorages:
         return self._tensors(before), self._tensors(after)
 
     def of_slot(self, node_id: str, slot: str) -> tuple[str, str]:
-        """The saved tensors that share memory with one that is saved, where that differs."""
+        """The tensors that share the storage of a saved tensor, if they differ."""
         holder = node_id, slot
         before, after = self._before.get(holder), self._after.get(holder)
         if before is None or after is None or before == after:
@@ -70,7 +70,7 @@ class SlotStorages:
             f"saved {slot} of {key} {reading.node_name(key)}" if slot else reading.name(key)
             for key, slot in sorted(others)
         ]
-        return f"in memory shared with {', '.join(names)}" if names else "in memory of its own"
+        return f"sharing the storage of {', '.join(names)}" if names else "in its own storage"
 
 
 def slot_differences(
@@ -117,7 +117,7 @@ def _change(
 
 
 def _differ(old_id: str | None, new_id: str | None, pairs: NodePairs) -> bool:
-    """Whether two saved tensors that are known are two; one that is new or gone is told so."""
+    """Whether two known saved tensors differ; new and gone ones are reported as such."""
     if old_id is not None and new_id is not None:
         return pairs.after.get(old_id) != new_id
     return old_id in pairs.after or new_id in pairs.tensors

@@ -1,4 +1,4 @@
-"""Differences in sentences: all of them thing by thing, or in short."""
+"""Differences in sentences: one per node or tensor, or in short."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 from gradviz.analysis.diff.unmatched import IN_GRAPH, KEPT
 from gradviz.model.diff import Difference
 from gradviz.model.report import Column, Table
+from gradviz.model.sentence import listed
 
 MANY: Final = 5
 """Names that a sentence lists before it counts them."""
 _Thing: TypeAlias = tuple[str, str]
-"""Name and id: two nodes of one name are two things."""
+"""Name and id of a node or tensor: two nodes may have one name."""
 _ORDER: Final = (
     "new",
     "gone",
@@ -22,7 +23,7 @@ _ORDER: Final = (
 COLUMNS: Final = (
     Column("name", help="torch's name of the node, name of the tensor, or line of the code"),
     Column("of", help="what the fact is about"),
-    Column("fact", help="what is not the same; in the graph: only one of the two has it"),
+    Column("fact", help="what differs; 'in the graph': only one of the two graphs has it"),
     Column("before"),
     Column("after"),
 )
@@ -51,7 +52,7 @@ def thing_by_thing(
 
 
 def in_short(differences: Sequence[Difference]) -> Iterator[str]:
-    """New and gone nodes and tensors, then each change with everything it happened to."""
+    """New and gone nodes and tensors, then each change with all nodes and tensors it is about."""
     wholes: dict[str, list[str]] = {}
     for found in differences:
         if found.is_whole:
@@ -86,8 +87,7 @@ def _heading(found: Difference) -> str:
 def _listed(names: Iterable[str]) -> str:
     counted = Counter(names)
     words = [f"{name} ({n} times)" if n > 1 else name for name, n in counted.items()]
-    more = f" and {len(words) - MANY} more" if len(words) > MANY else ""
-    return ", ".join(words[:MANY]) + more
+    return listed(words, MANY)
 
 
 def table_of(differences: Sequence[Difference], ids: Sequence[str]) -> Table:

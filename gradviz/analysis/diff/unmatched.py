@@ -1,4 +1,4 @@
-"""Tensors that are in one of two graphs only; that only one knows them by a name is not enough."""
+"""Tensors that only one of two graphs has; a name that only one graph has is not enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def one_sided(pairs: NodePairs, *, is_new: bool) -> Iterator[tuple[TensorInfo, s
 
     The output of a node of both graphs is in both, whether a variable holds it or not. A tensor
     outside the graph counts if the graph keeps it and the other does not: what else is known of it
-    is a variable, and no fact about the graph. Leaves are told as nodes.
+    is a variable, and no fact about the graph. Leaves are reported as nodes.
 
     Args:
         pairs: The two graphs.

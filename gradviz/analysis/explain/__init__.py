@@ -1,4 +1,4 @@
-"""Why a recording ended in an error, and which gradients in it are wrong in silence."""
+"""Why a recording ended in an error, and which of its gradients are wrong without an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def explanations_of(recording: Recording) -> tuple[Explanation, ...]:
         try:
             found += look(recording)
         except Exception as problem:
-            # A recording can be shown without its explanation; what it saw must not be lost.
+            # A recording can be shown without its explanation, so it must not be lost.
             warnings.warn(
                 f"gradviz has a bug: this recording cannot be explained "
                 f"({type(problem).__name__}: {problem})",

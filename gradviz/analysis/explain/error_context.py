@@ -1,4 +1,4 @@
-"""What there is to know about one error: the node, its slots, the backward, the operands."""
+"""The facts about one error: the node, its saved tensors, the backward, the operands."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ErrorContext:
         number = self.raised.backward
         found = [*self.history.events(BackwardStarted, self.step)]
         if number is None:
-            # One that could not even start: it has no roots, or was refused before it ran.
+            # A backward that could not start: it has no roots, or torch raised before it ran.
             ended = [e for s, e in self.history.events(BackwardEnded, self.step, self.step)]
             number = ended[-1].number if ended and ended[-1].raised else None
         return next((pair for pair in reversed(found) if pair[1].number == number), None)
@@ -110,7 +110,7 @@ class ErrorContext:
 
     @cached_property
     def used(self) -> tuple[SavedTensor, ...]:
-        """What the node was going to read, as it was then."""
+        """The saved tensors that the node would have read, in their state at that time."""
         if self.node is None:
             return ()
         for _, event in reversed([*self.history.events(NodeReady, self.step)]):
@@ -120,7 +120,7 @@ class ErrorContext:
 
     @cached_property
     def roots(self) -> list[TensorInfo]:
-        """Named tensors that backward was called on."""
+        """The roots of the backward, as tensors with names."""
         keys = [] if self.backward is None else list(self.backward[1].roots)
         found = [info for key in keys if (info := self.named_output(*key)) is not None]
         return found or [i for o in self.operands[:1] if (i := self._of(o)) is not None]
@@ -136,7 +136,7 @@ class ErrorContext:
 
     @cached_property
     def already(self) -> tuple[Sentence, ...]:
-        """What a backward that failed had changed before it did."""
+        """What a failed backward had changed before the error."""
         if self.backward is None:
             return ()
         since, started = self.backward
@@ -162,7 +162,7 @@ class ErrorContext:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What the call that raised was given."""
+        """The arguments of the call that raised."""
         return () if self.refused is None else self.refused.inputs
 
     def _of(self, operand: Operand) -> TensorInfo | None:

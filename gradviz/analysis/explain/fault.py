@@ -1,4 +1,4 @@
-"""A fault as a row of a table: what torch says, how a recording shows it, its words, its fixes."""
+"""A fault as a row of a table: the message of torch, a detector, its sentences, its fixes."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ case of the finding, one per case, of which ``""`` is that of all others."""
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a recording shows of one fault: all that its sentences, highlights and fixes need."""
+    """One occurrence of a fault: all that its sentences, highlights and fixes need."""
 
     history: History
     step: int
-    """Step at which torch noticed it, or at which it does its harm."""
+    """Step at which torch raised the error, or at which the gradient became wrong."""
     noticed: CodeLine | None = None
     """Line of that step."""
     case: str = ""
-    """Which form of the sentences it takes."""
+    """Which variant of the sentences applies."""
     words: Mapping[str, Any] = field(default_factory=dict)
-    """What the sentences speak of, by the names that the templates use."""
+    """The words that fill the templates, by name."""
     variables: tuple[str | None, ...] = ()
     """Names of the variables it is about, the most important first; ``None`` is left out."""
     node: Node | None = None
-    """The node that saved, or that refused."""
+    """The node that saved the tensor, or that raised the error."""
     node_name: str | None = None
     """Its name where the node itself is not known."""
     slot: SavedTensor | None = None
-    """What it had saved."""
+    """Its saved tensor."""
     saved: str | None = None
     """Name of the slot, where nothing more of it is known."""
     versions: tuple[int | None, int | None] | None = None
-    """Version of the saved tensor then and now, where it is not the slot that tells."""
+    """Saved and current version of the saved tensor, if the slot does not have them."""
     causes: tuple[Cause, ...] = ()
-    """What led there, the culprit first."""
+    """The causes, the most important first."""
     targets: Mapping[str, Iterable[str | None]] = field(default_factory=dict)
-    """Ids of what is to be marked in a picture, by the roles that the table names."""
+    """Ids to mark in a picture, by the roles that the table names."""
     target_words: Mapping[str, str] = field(default_factory=dict)
-    """What is said of single targets, by id; ``{words}`` in the words of a highlight."""
+    """Words for single targets, by id; ``{words}`` in a highlight."""
     unknown: tuple[Sentence, ...] = ()
-    """What is not known, and what would tell it."""
+    """What is not known, and how to find it out."""
     site: Site | None = None
     """The call that did it, as syntax."""
     by: str = ""
@@ -75,11 +75,12 @@ class Fault(Generic[F]):
 
     kind: ErrorKind
     says: tuple[Says, ...] = ()
-    """What torch says when it refuses; empty if it says nothing."""
+    """Messages of the error; empty if torch raises none."""
     find: Callable[[Any], Iterable[F]]
-    """How a recording shows it: given the error (:class:`~.evidence.Evidence`), or the
-    :class:`~gradviz.model.history.History` where nothing is raised. It names a culprit only if
-    the recording shows that it did it."""
+    """The detector. Its argument is the error, an
+    :class:`~gradviz.analysis.explain.error_context.ErrorContext`, or the
+    :class:`~gradviz.model.history.History` if torch raises none. It names a culprit only if the
+    recording shows it."""
     what: Template
     """What happened."""
     why: Template
@@ -90,7 +91,7 @@ class Fault(Generic[F]):
     """What the culprit did, of which it is known that it is another line than the one that
     raises; ``None`` if it is that line itself."""
     fixes: tuple[Callable[[F], Iterable[Fix]], ...] = ()
-    """Changes to the code, the best first; two that apply are given."""
+    """Changes to the code, the best first; the first two that apply are used."""
 
     @property
     def is_silent(self) -> bool:
@@ -124,7 +125,7 @@ class Fault(Generic[F]):
         )
 
     def _marks(self, found: F) -> Iterator[Highlight]:
-        """Marks for what is in the graph at the step, each thing once."""
+        """Marks for the targets that are in the graph at the step, each once."""
         graph = found.history.recording.graph_at(found.step)
         edges = {f"{edge.source}.{edge.slot}" for edge in graph.edges}
         known = edges.union(info.id for info in graph.tensors)

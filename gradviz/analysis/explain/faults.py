@@ -1,9 +1,9 @@
-"""The table of faults: one row per thing that can be explained.
+"""The table of faults: one row per fault that can be explained.
 
-To explain one more: a row here, a detector that yields what a recording shows of it, and a program
-in ``tests/analysis/explain/scenarios.py`` (``silent_scenarios.py`` where torch raises nothing).
+To add one: a row here, a detector that yields findings from a recording, and a program in
+ ``tests/analysis/explain/scenarios.py`` (``silent_scenarios.py`` where torch raises nothing).
 Rows are tried in their order; of an error, the first whose pattern fits and whose detector finds
-something is taken.
+something is used.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     says=(("RuntimeError", r"^a leaf Variable that requires grad"),),
     find=inplace_refused.leaf,
     what="{by} would write {it}, a leaf that requires grad, in place",
-    why="gradients are collected at leaves; a recorded write would make it the result of an "
-    "operation, and no leaf any more",
-    highlights={"it": ("written", "{by} was to write it")},
+    why="backward accumulates gradients in leaves; a recorded write would make it the result of an "
+    "operation, and no longer a leaf",
+    highlights={"it": ("written", "{by} would write it")},
     fixes=(inplace_refused.without_record,),
 )
 _NOT_SCALAR: Final = r"grad can be (implicitly )?created only for (real )?scalar"
 _ON_DEVICE: Final = ("TypeError", r"can't convert \S+ device type tensor to numpy")
-"""On a GPU the device is looked at first; whether the tensor requires grad is asked later."""
+"""On a GPU torch checks the device first, and whether the tensor requires grad afterwards."""
 
 LOUD: Final[tuple[Fault[Any], ...]] = (
     Fault(
@@ -60,22 +60,25 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         what={
             "": "{node} saved {saved} at version {then}, but {it} is at version {now} when "
             "backward needs it",
-            "version not known": "{node} saved {saved}, which was written before backward needs it",
-            "tensor not known": "a tensor{of_shape} was saved{versions} when backward needs it",
+            "version not known": "{node} saved {saved}, which was modified before backward needed "
+            "it",
+            "tensor not known": "a saved tensor{of_shape} was modified before backward needed it"
+            "{versions}",
         },
         why={
-            "": "the gradient of {operation} is computed from {source}; from changed values it "
-            "would be wrong, so torch refuses",
-            "the optimizer wrote": "backward goes on with the weights that this loss was computed "
-            "with; the optimizer has overwritten them, so the gradient would be wrong and torch "
-            "refuses",
-            "tensor not known": "a gradient from changed values would be wrong, so torch refuses",
+            "": "the gradient of {operation} is computed from {source}; from modified values it "
+            "would be wrong, so torch raises an error",
+            "the optimizer wrote": "backward needs the weights with which this loss was computed; "
+            "the optimizer has overwritten them, so the gradient would be wrong and torch raises "
+            "an error",
+            "tensor not known": "a gradient computed from modified values would be wrong, so torch "
+            "raises an error",
         },
         highlights={
-            "node": ("refused", "it saved what was written afterwards"),
+            "node": ("refused", "it saved a tensor that was modified afterwards"),
             "slot": ("written", "{by}"),
             "writer": ("culprit", "{by}"),
-            "candidate": ("written", "it may have saved what was written"),
+            "candidate": ("written", "it may have saved the tensor that was modified"),
         },
         culprit="write",
         fixes=(saved_modified.fixes,),
@@ -87,10 +90,11 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             ("RuntimeError", r"saved (tensors|variables).*already been freed"),
         ),
         find=freed_saved_read.saved_read,
-        what="{node} has freed its saved {slot}{where}",
-        why="backward() frees what the nodes it runs have saved, unless told retain_graph=True",
+        what="the saved {slot} of {node} was freed{where}",
+        why="backward() frees the saved tensors of the nodes it runs, unless called with "
+        "retain_graph=True",
         highlights={
-            "node": ("refused", "it needs what it has saved"),
+            "node": ("refused", "its saved tensor was read"),
             "slot": ("culprit", "{by}"),
         },
         fixes=(freed_saved_read.fixes,),
@@ -105,15 +109,15 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         what={
             "": "{node} needs {saved}, but backward {number}{where} has freed {them}",
             "backward not known": "{node} needs {saved}, but {they_have} been freed",
-            "node not known": "a node needs what it had saved, but an earlier backward has freed "
-            "it",
+            "node not known": "a node needs its saved tensors, but an earlier backward has freed "
+            "them",
         },
-        why="backward() frees what the nodes it runs have saved, unless it is told "
-        "retain_graph=True; without it the gradient cannot be computed a second time",
+        why="backward() frees the saved tensors of the nodes it runs, unless called with "
+        "retain_graph=True; without them the gradient cannot be computed a second time",
         highlights={
-            "node": ("refused", "it needs what it has saved"),
+            "node": ("refused", "it needs its saved tensors"),
             "slot": ("culprit", "{by}"),
-            "candidate": ("refused", "it may be the node that refused"),
+            "candidate": ("refused", "it may be the node that raised the error"),
         },
         culprit="backward",
         fixes=(graph_freed.fixes,),
@@ -129,17 +133,17 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", r"[Oo]utput \d+ of BackwardHookFunction\w* is a view"),),
         find=inplace_refused.behind_hook,
         what="{by}{where} would write the output of a module that has a full backward hook",
-        why="the hook's node stands behind that output, and a write in place would go around it",
-        highlights={"it": ("written", "{by} was to write it")},
+        why="the grad_fn of that output is the hook's node; a write in place would bypass it",
+        highlights={"it": ("written", "{by} would write it")},
         fixes=(inplace_refused.out_of_place,),
     ),
     Fault(
         kind="one of several views written",
         says=(("RuntimeError", r"function that returns multiple views"),),
         find=inplace_refused.several_views,
-        what="{by} would write {it}, one of several views that one call gave",
-        why="they share one node, which cannot be changed for one of them alone",
-        highlights={"it": ("written", "{by} was to write it")},
+        what="{by} would write {it}, one of several views that one call returned",
+        why="these views share one node, so autograd cannot record a write to one of them alone",
+        highlights={"it": ("written", "{by} would write it")},
         fixes=(inplace_refused.one_by_one,),
     ),
     Fault(
@@ -147,8 +151,8 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", r"Inference tensors cannot be saved"),),
         find=inplace_refused.inference,
         what="{by} would save {it}{which}",
-        why="tensors of inference mode have no version counter, so autograd could not notice "
-        "that one was written after it was saved",
+        why="inference tensors have no version counter, so autograd could not detect that one was "
+        "modified after it was saved",
         highlights={"it": ("refused", "{it}")},
         fixes=(inplace_refused.ordinary_tensor,),
     ),
@@ -157,8 +161,8 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", _NOT_SCALAR),),
         find=bad_call.not_a_scalar,
         what="{it} {what}, and no gradient was given",
-        why="backward starts with the gradient 1 of a single real number; of others it must be "
-        "told how much each counts",
+        why="backward starts with gradient 1 if the root is a single real number; for any other "
+        "root, pass the gradient to start with",
         highlights={"it": ("refused", "it {what}")},
         fixes=(bad_call.summed,),
     ),
@@ -166,7 +170,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         kind="no graph",
         says=(("RuntimeError", r"element \d+ of tensors does not require grad"),),
         find=no_graph.no_graph,
-        what="{root} does not require grad and has no grad_fn: there is no graph behind it",
+        what="{root} does not require grad and has no grad_fn, so it has no graph",
         why="{why}",
         highlights={"cut": ("cut", "{words}")},
         culprit="other",
@@ -181,9 +185,9 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             ),
         ),
         find=bad_call.no_derivative,
-        what="{it} {is_it}, and cannot require grad",
-        why="a derivative tells what a small change does; only floating point and complex numbers "
-        "can change a little",
+        what="{it} {is_it}, so it cannot require grad",
+        why="a derivative describes the effect of a small change; only floating point and complex "
+        "values can change by a small amount",
         highlights={"it": ("refused", "it {is_it}")},
         fixes=(bad_call.as_floats,),
     ),
@@ -192,7 +196,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", r"only change requires_grad flags of leaf"),),
         find=bad_call.non_leaf,
         what="{it} is not a leaf{made}, so its requires_grad cannot be set",
-        why="whether the result of an operation requires grad follows from what went in",
+        why="whether a result requires grad follows from the inputs of its operation",
         highlights={"it": ("refused", "it is not a leaf")},
         fixes=(bad_call.without_flag,),
     ),
@@ -203,8 +207,8 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             _ON_DEVICE,
         ),
         find=bad_call.numpy,
-        what="{it} requires grad, and an array of numpy cannot",
-        why="numpy records nothing: the graph would end there without a word",
+        what="{it} requires grad, and a NumPy array cannot",
+        why="NumPy operations are not recorded: the graph would end there silently",
         highlights={"it": ("refused", "it requires grad")},
         fixes=(bad_call.detached,),
     ),
@@ -212,7 +216,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         kind="other",
         says=(_ON_DEVICE,),
         find=bad_call.numpy_of_device,
-        what="{it} is not in the memory of the host, where arrays of numpy are",
+        what="{it} is not in host memory, where NumPy arrays are",
         why="",
     ),
     Fault(
@@ -220,7 +224,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", r"support the deepcopy protocol"),),
         find=bad_call.non_leaf,
         what="{it} is not a leaf{made}, so deepcopy cannot copy it",
-        why="its graph would have to be copied too, up to the leaves",
+        why="its graph would have to be copied too, including the leaves",
         highlights={"it": ("refused", "it is not a leaf")},
         fixes=(bad_call.cloned,),
     ),
@@ -230,9 +234,9 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         find=bad_call.other_shape,
         what={
             "": "the gradient given for {root} has shape {given}, but {root} has shape {wanted}",
-            "shapes not known": "the gradient given for {root} has another shape than {root}",
+            "shapes not known": "the gradient given for {root} does not have the shape of {root}",
         },
-        why="each element of the root needs its own gradient to start with",
+        why="backward starts with one gradient per element of the root",
         highlights={"it": ("refused", "its gradient must have its shape")},
         fixes=(bad_call.gradient_of_its_shape,),
     ),
@@ -244,11 +248,11 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         ),
         find=bad_call.unused,
         what={
-            "": "{root} does not depend on {it}: no way leads there in the graph",
+            "": "{root} does not depend on {it}: no path in the graph leads to it",
             "frozen": "{it} does not require grad, so it has no gradient",
         },
-        why="grad() gives a gradient for every input it is asked for, unless told otherwise",
-        highlights={"it": ("unreached", "no way leads here")},
+        why="grad() must find a gradient for every tensor in inputs, unless allow_unused=True",
+        highlights={"it": ("unreached", "no path leads here")},
         fixes=(bad_call.asked_for,),
     ),
     Fault(
@@ -256,25 +260,27 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         says=(("RuntimeError", r"returned an incorrect number of gradients"),),
         find=custom_function.wrong_number,
         what={
-            "": "{function}.backward gave {gave}, but forward has {owed}",
-            "numbers not known": "{function}.backward gave the wrong number of gradients",
+            "": "{function}.backward returned {gave}, but forward has {owed}",
+            "numbers not known": "{function}.backward returned the wrong number of gradients",
         },
-        why="backward owes one gradient for every argument of forward, in their order; None for "
-        "those that need none",
-        highlights={"node": ("refused", "{function}.backward gave {gave}, but forward has {owed}")},
+        why="backward must return one gradient per argument of forward, in order; None for "
+        "arguments that need no gradient",
+        highlights={
+            "node": ("refused", "{function}.backward returned {gave}, but forward has {owed}")
+        },
         fixes=(custom_function.fixes,),
     ),
 )
-"""What torch refuses. A pattern is the part of torch's sentence that all releases share."""
+"""Faults for which torch raises an error. A pattern is the part of torch's message that all
+releases share."""
 
 SILENT: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="hidden write",
         find=untracked_write.untracked_writes,
-        what="{wrote} after {node} had saved it, and {stood} did not change, so backward did not "
-        "notice",
-        why="{node} keeps the memory of {it}, not a copy. Backward computed with the values that "
-        "{line} had put there, so the gradient is not that of what forward computed",
+        what="{wrote} after {node} had saved it; {stood}, so backward did not detect it",
+        why="{node} saved {it} without copying it. Backward used the values that {line} wrote, "
+        "so the gradient is not that of what forward computed",
         highlights={
             "slot": ("written", "{wrote} after it was saved"),
             "it": ("written", "{wrote}"),
@@ -284,76 +290,76 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="write without a node",
         find=unrecorded_write.unrecorded_writes,
-        what="{wrote}{mode} without leaving a node, so the gradient ignores it",
-        why="backward went through {it} as if it still were what {node} gave: {came} and went on "
-        "to {node}, and no node tells it what {line} did",
+        what="{wrote}{mode} and was not recorded, so the gradient ignores it",
+        why="backward treated {it} as the unmodified result of {node}: {came} and continued to "
+        "{node}; no node represents what {line} did",
         highlights={"edge": ("culprit", "{by} is missing here"), "it": ("written", "{wrote}")},
         fixes=(unrecorded_write.fixes,),
     ),
     Fault(
         kind="broadcast",
         find=broadcast.broadcasts,
-        what="{call} got {operands}, and broadcast them to ({size}, {size}): {pairs} pairs where "
-        "{size} were meant",
-        why="broadcasting stretches both: each element is compared with every element of the "
-        "other, so the gradient pulls every prediction towards all targets at once",
+        what="{call} got {operands}, and broadcast them to ({size}, {size}): {pairs} pairs "
+        "instead of {size}",
+        why="broadcasting expands both: each element is compared with every element of the other, "
+        "so the gradient of each prediction comes from all targets",
         highlights={"node": ("culprit", "{line}: {size} x {size} pairs")},
         fixes=(broadcast.fixes,),
     ),
     Fault(
         kind="parameter rebound",
         find=replaced_parameter.replaced_parameters,
-        what="{names} {are_others} since {line}: backward fills the .grad of the new, {label} "
-        "works on the old",
-        why="an optimizer keeps the tensors it was made with, not their names. A name that is "
-        "bound again means a new tensor, which this optimizer never updates",
+        what="{names} {are_others} since {line}: backward fills the .grad of the new {tensors}, "
+        "{label} updates the old {ones}",
+        why="an optimizer keeps the tensors it was created with, not their names. A name that is "
+        "bound again refers to a new tensor, which this optimizer never updates",
         highlights={
             "new": ("culprit", "no optimizer has this {words}"),
-            "old": ("unreached", "the optimizer has it, backward does not come here"),
+            "old": ("unreached", "the optimizer has it, but backward does not reach it"),
         },
         fixes=(replaced_parameter.fixes,),
     ),
     Fault(
         kind="stale gradient",
         find=stale_gradient.stale_gradients,
-        what="{label} moved {names} though frozen, {old}",
-        why="requires_grad=False keeps backward from giving a new gradient; it does not take the "
-        "old one away. An optimizer moves every parameter whose .grad is not None, and with "
-        "momentum or weight decay also one whose .grad is 0",
-        highlights={"moved": ("written", "{label} moved it though it is frozen")},
+        what="{label} updated {names} although frozen, {old}",
+        why="requires_grad=False stops new gradients; it does not clear .grad. An optimizer "
+        "updates every parameter whose .grad is not None; with momentum or weight decay even if "
+        "it is 0",
+        highlights={"moved": ("written", "{label} updated it although it is frozen")},
         fixes=(stale_gradient.fixes,),
     ),
     Fault(
         kind="frozen batch norm moves",
         find=frozen_batchnorm.frozen_batch_norms,
-        what="{modules} {have} frozen parameters, and {their} forward still wrote {statistics}",
-        why="requires_grad=False stops gradients only. Running statistics are buffers that a "
-        "forward in training mode updates, under no_grad too; eval() stops that",
+        what="{modules} {have} frozen parameters, but {their} forward still updated {statistics}",
+        why="requires_grad=False only stops gradients. Running statistics are buffers that a "
+        "forward in training mode updates, also under no_grad; eval() prevents that",
         highlights={"statistics": ("written", "the forward updated it")},
         fixes=(frozen_batchnorm.fixes,),
     ),
     Fault(
         kind="gradient thrown away",
         find=lost_gradient.thrown_away,
-        what="the {gradients} of {names} that backward gave in {backward} {were} taken away before "
+        what="the {gradients} of {names} from the backward in {backward} {were} cleared before "
         "{label} used {them}",
-        why="a step of an optimizer uses what .grad holds at that moment; taken away after "
-        "backward, nothing is left of what backward computed",
-        highlights={"thrown": ("unreached", "{line} took its gradient away")},
+        why="an optimizer step uses .grad as it is at that moment; once .grad is cleared, what "
+        "backward computed is lost",
+        highlights={"thrown": ("unreached", "{line} cleared its .grad")},
         fixes=(lost_gradient.after_the_step,),
     ),
     Fault(
         kind="clipped before backward",
         find=lost_gradient.clipped_early,
-        what="{call} ran when {had}; {label} used the gradients of {names} that backward gave "
+        what="{call} ran when {had}; {label} used the gradients of {names} that backward computed "
         "afterwards, not clipped",
-        why="{call} changes the .grad that are there when it runs, once; it has to run between "
+        why="{call} only clips the gradients that exist when it runs; it must run between "
         "backward and the step",
-        highlights={"stepped": ("written", "stepped with a gradient that was not clipped")},
+        highlights={"stepped": ("written", "updated with a gradient that was not clipped")},
         fixes=(lost_gradient.before_the_step,),
     ),
 )
-"""What torch passes over, and what makes a gradient or an update wrong all the same."""
+"""Faults for which torch raises no error, although a gradient or an update is wrong."""
 
 
 def _raised(context: ErrorContext) -> Iterator[Finding]:
@@ -369,7 +375,7 @@ def _raised(context: ErrorContext) -> Iterator[Finding]:
 OTHER: Final[Fault[Any]] = Fault(
     kind="other", says=(("", ""),), find=_raised, what="{type} was raised{by}", why=""
 )
-"""An error that is not autograd's, or not known."""
+"""An error that autograd did not raise, or that has no row."""
 
 
 def faults_of(raised: str, message: str) -> Iterator[Fault[Any]]:

@@ -1,4 +1,4 @@
-"""What the recording does not tell of a culprit: lines of a function, the place in a line."""
+"""Facts about a cause that the recording lacks: lines of a function, position in a line."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ def function_name(function: ast.expr | None) -> str | None:
 
 
 def not_followed_words(function: str) -> Sentence:
-    """What is not known, and what would tell it."""
-    return say("which line inside {0}; gradviz.record(into={0}) would tell", function)
+    """What is not known, and how to find it out."""
+    return say("which line inside {0}; gradviz.record(into={0}) shows it", function)
 
 
 def place_not_known(found: Finding, explanation: Explanation) -> Iterator[Sentence]:
-    """That the interpreter does not tell which expression of a line did it, so that no fix of it
-    can be given."""
+    """That Python gives no position for the expression that did it, so that there is no fix."""
     at = None if explanation.cause is None else explanation.cause.at
     if found.called and found.site is None and not explanation.fixes and at is not None and at.text:
         line = found.history.line_term(at)
-        yield say("which expression of {} did it: Python tells no position for it", line)
+        yield say("which expression of {} did it: Python gives no position for it", line)

@@ -1,4 +1,4 @@
-"""Errors that torch raised, explained from what the recording saw."""
+"""Errors that torch raised, explained from a recording."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
     for place, (step, event) in enumerate(raised):
         later = raised[place + 1] if place + 1 < len(raised) else None
         if later is not None and _is_same(event, *later, recording):
-            continue  # it is told where it left the code
+            continue  # it is explained where it left the code
         earlier = raised[place - 1] if place else None
         if earlier is not None and _is_same(earlier[1], step, event, recording):
             yield replace(explain(ErrorContext(history, *earlier)), step=step)
@@ -39,7 +39,7 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
 
 
 def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:
-    """Whether an error is one that a line has raised before, on its way out of the code."""
+    """Whether an error is the same that an inner line has raised before."""
     facts = recording.facts[step]
     is_new = any(isinstance(e, (Refused, BackwardEnded)) for e in facts.events)
     same = (earlier.type, earlier.message) == (event.type, event.message)
@@ -70,7 +70,7 @@ def _first(context: ErrorContext) -> tuple[Fault[Any], Finding]:
 
 
 def _causes(fault: Fault[Any], found: Explanation) -> Iterator[Cause]:
-    """The culprit comes first, though it may not be known."""
+    """The causes; the first is the culprit, which may not be known."""
     if found.causes and found.causes[0].kind == "save":
         yield Cause(fault.culprit or "other", Sentence())
     yield from found.causes
@@ -79,10 +79,10 @@ def _causes(fault: Fault[Any], found: Explanation) -> Iterator[Cause]:
 def _unknown(
     fault: Fault[Any], found: Finding, explanation: Explanation, context: ErrorContext
 ) -> Iterator[Sentence]:
-    """What is not known, and what would tell it."""
+    """What is not known, and how to find it out."""
     yield from explanation.unknown
     if not context.is_recorded and explanation.line is None and not explanation.unknown:
-        yield say("which line led there; gradviz.record() around the code would tell")
+        yield say("which line caused it; gradviz.record() around the code shows it")
     if context.is_recorded:
         yield from place_not_known(found, explanation)
     function = _not_followed(fault, found, explanation, context)
@@ -100,7 +100,7 @@ def _not_followed(
     if found.inside is not None:
         path = expression_of(found.inside)
         is_it = around is not None and ast.unparse(around) == path and is_expression(path)
-        # The lines of torch's own activations tell nothing.
+        # The lines of torch's own activations do not help.
         return path if is_it and not explanation.fixes and not is_activation(by) else None
     at, statement = None if explanation.cause is None else explanation.cause.at, context.statement
     if fault.culprit is None or at is None or statement is None or not context.is_recorded:

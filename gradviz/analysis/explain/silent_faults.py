@@ -1,4 +1,4 @@
-"""Gradients that are wrong although torch raised nothing, found in what the recording saw."""
+"""Wrong gradients for which torch raised no error, found in a recording."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gradviz.model.sentence import say
 
 
 def silent_in(recording: Recording) -> Iterator[Explanation]:
-    """One explanation per fault, in the order of the steps at which they do their harm.
+    """One explanation per fault, in the order of the steps at which the gradient became wrong.
 
-    A fault in a loop is told once: the first time it does harm.
+    A fault in a loop is explained once, at its first step.
     """
     history = recording.history
     found = _merged([_explained(fault, one) for fault in SILENT for one in fault.find(history)])
@@ -40,7 +40,7 @@ def silent_in(recording: Recording) -> Iterator[Explanation]:
 
 
 def _explained(fault: Fault[Any], found: Finding) -> Explanation:
-    """It says so where all of it happened inside a function whose lines were not recorded."""
+    """The explanation; it says so if all happened inside a function that was not recorded."""
     one = fault.explain(found)
     one = replace(one, unknown=(*one.unknown, *place_not_known(found, one)))
     culprit, noticed = one.cause.at if one.cause else None, one.noticed
@@ -56,7 +56,7 @@ def _explained(fault: Fault[Any], found: Finding) -> Explanation:
 
 
 def _merged(found: list[Explanation]) -> list[Explanation]:
-    """Explanations, of which one tells all that a write did."""
+    """Explanations, merged so that there is one per write."""
     hidden = {_write(one): one for one in reversed(found) if one.kind == "hidden write"}
     kept = []
     for one in found:
@@ -67,8 +67,8 @@ def _merged(found: list[Explanation]) -> list[Explanation]:
         if other.kind == "write without a node" and first is not None:
             kept[kept.index(first)] = hidden[_write(first)] = replace(
                 first,
-                why=say("{}. Besides, {}", first.why, other.why),
-                fixes=other.fixes,  # others would leave that part of the fault
+                why=say("{}. Also, {}", first.why, other.why),
+                fixes=other.fixes,  # the fixes of the first would leave this part of the fault
                 marks=tuple({mark.id: mark for mark in (*other.marks, *first.marks)}.values()),
             )
     return kept

@@ -1,4 +1,4 @@
-"""What torch's sentences tell beside the kind of an error: numbers, which only they have."""
+"""Numbers that only the message of an error contains."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def versions_in(message: str) -> tuple[tuple[int, ...], int, int] | None:
 
 
 def index_in(message: str) -> int | None:
-    """Number of the tensor that torch speaks of: ``element 1 of tensors``, ``at index 0``."""
+    """Index of the tensor that the message names: ``element 1 of tensors``, ``at index 0``."""
     found = re.search(r"\b(?:element|index|grad_output\[|[Oo]utput) ?(\d+)", message)
     return None if found is None else int(found[1])
 
 
 def gradients_in(message: str) -> tuple[int, int] | None:
-    """How many gradients a custom Function owed, and how many it gave."""
+    """The expected and the returned number of gradients of a custom Function."""
     found = re.search(r"expected (\d+), got (\d+)", message)
     return None if found is None else (int(found[1]), int(found[2]))
 

@@ -1,4 +1,4 @@
-"""What the names of nodes and saved tensors tell, and a gradient in a few words."""
+"""Names of nodes and saved tensors, and a gradient in a few words."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def operation_of(node: Node | str) -> str:
 
 
 def is_result(slot: SavedTensor) -> bool:
-    """Whether a slot keeps what the operation gave, and not what it got."""
+    """Whether a slot has the result of the operation, not an input."""
     return slot.name.startswith(("result", "output"))

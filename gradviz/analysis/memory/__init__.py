@@ -1,1 +1,1 @@
-"""What a graph keeps in memory for backward, and who keeps it."""
+"""What a graph keeps in memory for backward: by node, module and line."""

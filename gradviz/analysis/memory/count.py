@@ -1,4 +1,4 @@
-"""What a graph keeps in memory for backward, and who keeps it."""
+"""What a graph keeps in memory for backward: by node, module and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who keeps how much: nodes, modules and lines of code."""
+"""The bytes that nodes, modules and lines of code keep."""
 
 from __future__ import annotations
 

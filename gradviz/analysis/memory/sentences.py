@@ -10,6 +10,7 @@ from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
 from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Curve, CurvePoint, Holder, Memory
+from gradviz.model.sentence import listed
 
 _KINDS: Final = (
     "of parameters",
@@ -39,7 +40,7 @@ def title_of(memory: Memory, label: str) -> str:
 
 
 def sentences_of(memory: Memory) -> Iterator[str]:
-    """What the count comes to, most important first."""
+    """The findings, most important first."""
     if memory.curve is not None:
         yield from _over_the_steps(memory, memory.curve)
     if memory.total:
@@ -50,8 +51,8 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         yield _why_nothing(memory)
     if meta := _on_meta(memory):
         yield (
-            f"{size(meta)} are on the device meta, which has no memory: it is what real tensors "
-            "would take."
+            f"{size(meta)} are on the device meta, which has no memory: tensors on a real device "
+            "would take as much."
         )
     if memory.shared:
         yield (
@@ -62,13 +63,13 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         yield _not_counted(memory)
     if memory.allocated is not None:
         yield (
-            f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator gives "
-            "blocks of 512 bytes, and counts everything that is alive."
+            f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator rounds up "
+            "to blocks of 512 bytes, and counts all live tensors."
         )
     if any(one.id == UNKNOWN for one in memory.modules):
         yield (
-            "Without a recording a node's module is known from the parameters that the node uses; "
-            "gradviz.record() sees the module of every node."
+            "Without a recording, the module of a node is derived from the parameters that the "
+            "node uses; gradviz.record() records the module of every node."
         )
 
 
@@ -85,14 +86,13 @@ def _roots(graph: Graph | None) -> str:
     found = [
         names.get(root) or f"the graph of {graph[root[0]].name} ({root[0]})" for root in graph.roots
     ]
-    words = list(dict.fromkeys(found))
-    return ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
+    return listed(list(dict.fromkeys(found)), 3)
 
 
 def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
     peak, last = curve.points[curve.peak], curve.points[-1]
     if not peak.held:
-        yield "At no step does the graph keep bytes that torch tells of."
+        yield "At no step does the graph keep saved tensors of known size."
         return
     at = f"at step {peak.step}"
     if peak.line is not None:
@@ -104,7 +104,7 @@ def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
 def _kinds(memory: Memory) -> Iterator[str]:
     amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
     parts = [f"{size(n)} {words}" for n, words in zip(amounts, _KINDS) if n]
-    yield f"Kept are {_joined(parts)}."
+    yield f"Kept are {listed(parts)}."
 
 
 def _largest(memory: Memory) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _largest_groups(memory: Memory) -> Iterator[str]:
     for words, found in (("module", memory.modules), ("line of code", memory.lines)):
         first = [f"{_named(one, words)} {_with(one, found)}" for one in _until_known(found)]
         if first:
-            said.append(f"by {words}, most at {', then '.join(first)}")
+            said.append(f"by {words}: most at {', then '.join(first)}")
     if said:
         yield f"The same bytes {'; '.join(said)}."
 
@@ -189,7 +189,3 @@ def _not_counted(memory: Memory) -> str:
         f"Not counted, since its size is not known: "
         f"{plural(len(memory.unknown), 'save')} ({reasons}{more})."
     )
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

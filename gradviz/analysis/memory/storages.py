@@ -19,7 +19,7 @@ _TENSOR: Final = re.compile(r"\w+ \[[-\d, ]*\]")
 
 
 def saving_nodes(graph: Graph) -> list[Node]:
-    """Nodes that save tensors, or may; a graph makes its nodes anew each time it is asked."""
+    """Nodes that save tensors, or may; a graph builds its nodes at each access."""
     return [n for n in graph.nodes if n.saved or n.state == "opaque" or any(_on_ctx(n))]
 
 
@@ -42,7 +42,7 @@ def storages_of(
 
 
 def unknown_saves(nodes: Sequence[Node]) -> tuple[UnknownSave, ...]:
-    """What is saved without that torch tells how many bytes it keeps."""
+    """Saved tensors of which torch does not show how many bytes they keep."""
     found: list[UnknownSave] = []
     for node in nodes:
         for slot in node.saved:

@@ -10,20 +10,20 @@ from gradviz.analysis.memory.sentences import line_words
 from gradviz.model.memory import KIND_WORDS, KINDS, Curve, Holder, Memory
 from gradviz.model.report import Cell, Column, Table
 
-_BYTES: Final = Column("bytes", "bytes", "Everything it keeps, each storage once.")
+_BYTES: Final = Column("bytes", "bytes", "All bytes that it keeps, each storage once.")
 _KIND_HELP: Final = (
-    "Of these, parameters; they are alive without the graph as well.",
+    "Of these, parameters; they stay in memory without the graph too.",
     "Of these, buffers of the module that was given.",
-    "Of these, other known tensors that this graph did not compute: data, what was detached.",
-    "Of these, everything else: made by the forward, or without a name.",
+    "Of these, other known tensors that this graph did not compute: data, detached tensors.",
+    "Of these, all others: computed by the forward, or without a name.",
 )
 _NOT_COMPUTED: Final = KIND_WORDS["input"]
 _AMOUNTS: Final = (
-    Column("shared", "bytes", "Of the bytes, what others of this table keep as well."),
-    Column("counted", "bytes", "Bytes of which it is the owner; together they are the total."),
+    Column("shared", "bytes", "Of the bytes, those that other rows of this table keep too."),
+    Column("counted", "bytes", "Bytes of storages that it owns; they add up to the total."),
 )
 _UNKNOWN: Final = Column("unknown", "number", "Saves whose size is not known.")
-_MODULE_HELP: Final = "Path of the module that made it, as far as that is known."
+_MODULE_HELP: Final = "Path of the module that made the node, where it is known."
 
 
 def tables_of(memory: Memory, modules: Mapping[str, str]) -> Iterator[Table]:
@@ -98,7 +98,7 @@ def _steps(curve: Curve) -> Table:
         for point in curve.points
         if point.level == 0 or point.step == curve.peak
     ]
-    step = Column("step", "number", "At which the line was done; a backward takes many steps.")
+    step = Column("step", "number", "Step at which the line had run; a backward takes many steps.")
     columns = (step, Column("line"), kept, beside, Column("mark"))
     return Table("Over the steps", columns, tuple(rows))
 

@@ -11,7 +11,7 @@ from gradviz.capture import autograd, naming
 from gradviz.model import NotATensorError
 
 _DEEPEST: Final = 20
-"""How deep tensors and modules may stand in lists and dicts."""
+"""How deep lists and dicts of tensors and modules may be nested."""
 
 
 def given_losses(where: str, value: Any, depth: int = 0) -> Iterator[naming.Named]:

@@ -1,4 +1,4 @@
-"""Live tensors around a graph that tell why it does not lead to a parameter.
+"""Live tensors around a graph that show why it does not lead to a parameter.
 
 A tensor without a graph that lies on the memory of one with a graph was cut off from it; and a
 tensor that leads to a parameter shows that the parameter was used.
@@ -18,7 +18,7 @@ from gradviz.capture.naming import Named
 from gradviz.capture.traversal import Entries, walk
 
 MOST_NODES: Final = 20_000
-"""Nodes of other graphs that are looked at."""
+"""How many nodes of other graphs are read."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Neighbours:
     carriers: list[tuple[Named, int]] = field(default_factory=list)
     """A tensor with a graph, and the parameters that it leads to."""
     has_looked: bool = True
-    """Whether everything was looked at."""
+    """Whether everything was read."""
 
 
 @dataclass(slots=True)
@@ -53,8 +53,8 @@ def look_around(
     Args:
         named: Tensors by name.
         index: The nodes of the graph.
-        parameters: Tensors that others may lead to.
-        wanted: Which of them are asked for, one bit each.
+        parameters: Tensors that graphs of other tensors may lead to.
+        wanted: Which of them are searched for, one bit each.
     """
     around = Neighbours()
     if not wanted:

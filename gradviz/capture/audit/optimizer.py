@@ -86,7 +86,7 @@ def optimizer_facts(
 def _replaced(
     optimizer: torch.optim.Optimizer, parameters: Sequence[tuple[str, torch.Tensor]]
 ) -> dict[int, str]:
-    """Which parameter stands now where a tensor of the optimizer stood when it was made.
+    """Which parameter now has the place that a tensor of the optimizer had when it was made.
 
     It is known by name, if the optimizer was given names, or by place: all tensors but those
     that were replaced are the model's, in the model's order.
@@ -144,7 +144,7 @@ def moves_without_gradient(
     found: list[bool | None] = []
     if optimizer.param_groups[number].get("weight_decay"):
         found.append(is_any_not_zero(parameter))
-    # get: the state is a dictionary that makes entries when it is asked for one.
+    # get: reading a missing key of the state makes an entry.
     state = optimizer.state.get(parameter) or {}
     for key in keys:
         if isinstance(state.get(key), torch.Tensor):

@@ -231,7 +231,7 @@ def _places(mask: int) -> tuple[int, ...]:
 
 
 def _paths_of(paths: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Paths in the model; what has no path there but its place in a list goes by its name."""
+    """Paths in the model; a parameter whose path is a place in a list gets its name instead."""
     own = [path for path in paths if path]
     if own and not own[0].startswith("["):
         return tuple(own)

@@ -32,7 +32,7 @@ def never_compiled(function: Function) -> Function:
 
 
 def do_nothing(number: int) -> None:
-    """Stands where a function is wanted and nothing is to be done."""
+    """A callback that does nothing."""
 
 
 def is_compiled_call(code: CodeType) -> bool:

@@ -40,7 +40,7 @@ class Plan:
 
 
 class _Plans(dict[type, Plan]):
-    """Plans by class, made when first asked for."""
+    """Plans by class, each made at first use."""
 
     def __missing__(self, kind: type) -> Plan:
         plan = _make_plan(kind)
@@ -100,7 +100,7 @@ def name_of(node: Any) -> str:
 def starts_backward(node: Any) -> bool:
     """Whether the backward of a custom Function may start another, as reentrant checkpoints do.
 
-    Its code is looked at, and not run; one that has no Python code may do anything.
+    Its code is read, and not run; one that has no Python code may do anything.
     """
     function = getattr(type(node), "_forward_cls", None)
     code = getattr(inspect.unwrap(getattr(function, "backward", _nothing)), "__code__", None)
@@ -174,7 +174,7 @@ def accumulator_of(leaf: torch.Tensor) -> Any:
 
     torch makes it when an operation uses the leaf. That operation is run in a thread of its
     own, so that it takes no sequence number of the caller's (F1.08) and no mode of the caller's
-    sees it. The node dies with the last reference, as it would after any operation.
+    sees it. The node is freed with the last reference, as it would after any operation.
 
     Raises:
         RuntimeError: If torch lets no operation use the leaf there, as inside a transform.

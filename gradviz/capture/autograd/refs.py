@@ -19,7 +19,7 @@ sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 
 
 class NodeTag:
-    """Lies in a node's own dictionary: says which node it is, and when it dies (F1.04)."""
+    """Kept in a node's dictionary: has the node's number, reports when it is freed (F1.04)."""
 
     __slots__ = ("__weakref__", "died", "number", "owner")
 
@@ -52,10 +52,10 @@ def untag(node: Any, owner: object) -> None:
 
 
 def untag_lost(references: Iterable[weakref.ref[NodeTag]]) -> None:
-    """Take numbers out of nodes that no known tensor leads to any more.
+    """Remove the numbers of nodes that no known tensor leads to any more.
 
     Such nodes cannot be referred to weakly, so their dictionaries are found by the collector,
-    which looks at every object once.
+    which visits every object once.
     """
     marks = [tag for reference in references if (tag := reference()) is not None]
     lost = set(map(id, marks))
@@ -82,7 +82,7 @@ class TensorRef:
 
 
 class StorageRef:
-    """A weak reference to a storage (F4.06); while it lives the key is not given to another."""
+    """A weak reference to a storage (F4.06); while it exists, no other storage gets the key."""
 
     __slots__ = ("_ref", "nbytes")
 

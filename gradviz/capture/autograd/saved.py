@@ -109,7 +109,7 @@ def _saved_list(node: Any, slot: Slot, raws: Sequence[Any]) -> list[SavedRow]:
 
 
 def _check_item(raw: Any, tensor: Any) -> tuple[str, int | None]:
-    """State of one list item, as far as ``SavedTensor.unpack`` tells.
+    """State of one list item, as far as ``SavedTensor.unpack`` shows it.
 
     A counter that never moved was 0 when the tensor was saved. F3.01: unpack raises for a
     differentiable output of the node itself before it looks at versions, and does not exist

@@ -33,7 +33,7 @@ def device_of(tensor: torch.Tensor) -> str:
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Shape; -1 stands for a ragged dimension of a nested tensor."""
+    """Shape; -1 is a ragged dimension of a nested tensor."""
     try:
         shape = tuple(tensor.shape)
     except RuntimeError:
@@ -63,7 +63,7 @@ def version_of(tensor: torch.Tensor) -> int | None:
 def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
     """``(key, bytes)`` of the storage; ``None`` where there is none (F3.15).
 
-    The key is good only while the tensor lives.
+    The key is valid only while the tensor exists.
     """
     try:
         storage = tensor.untyped_storage()
@@ -73,7 +73,7 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
 
 
 def nbytes_of(tensor: torch.Tensor) -> int | None:
-    """``Tensor.nbytes`` where torch can tell without running an operation."""
+    """``Tensor.nbytes`` where torch has it without running an operation."""
     if tensor.layout is not torch.strided or tensor.is_nested:
         return None
     return tensor.numel() * tensor.element_size()
@@ -156,7 +156,7 @@ def place_may_be_stale(tensor: torch.Tensor) -> bool:
     """Whether reading ``grad_fn`` could make a node (F1.14).
 
     A view is regenerated on reading when its base was written in place after it was made. torch
-    does not tell whether that is so; a counter that never moved shows that it is not.
+    does not show whether that happened; a counter that never moved shows that it is not.
     """
     return tensor.requires_grad and bool(tensor._is_view()) and bool(tensor._version)
 
@@ -173,7 +173,7 @@ def tensor_hooks(tensor: torch.Tensor) -> list[tuple[str, Any]]:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether values can be read with ordinary kernels and without running code of others."""
+    """Whether values can be read with ordinary kernels and without running the user's code."""
     return (
         type(tensor) in _PLAIN_TYPES
         and tensor.layout is torch.strided

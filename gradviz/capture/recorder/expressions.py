@@ -1,7 +1,7 @@
 """Which expression an instruction was compiled from, by the interpreter's own positions.
 
 NOTE [Positions of calls]
-While a function runs, ``f_lasti`` of the frame that called it stands at the instruction of the
+While a function runs, ``f_lasti`` of the frame that called it is the instruction of the
 call, and ``code.co_positions()`` says from which expression that instruction was compiled. The
 expression of an explicit call, an operator, a subscript or an attribute is the same in Python
 3.11 to 3.14. What a loop, a ``with``, a truth test or an f-string calls by itself is ascribed to
@@ -34,7 +34,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self._tables: dict[int, tuple[CodeType, list[Position | None]]] = {}
-        """By ``id()`` of the code object, which is good while it lives."""
+        """By ``id()`` of the code object, which is valid while it exists."""
 
     def at(self, code: CodeType, last: int) -> Position | None:
         """The expression whose instruction ran last.

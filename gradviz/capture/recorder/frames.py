@@ -73,7 +73,7 @@ def clean(traceback: TracebackType | None) -> None:
         entries.append(traceback)
         traceback = traceback.tb_next
     if not entries or _is_own(entries[0]) or _OVERRIDES in map(_file, entries[:2]):
-        return  # the detour is not over yet; it is taken out where the caller's frame stands first
+        return  # the detour is not over yet; it is removed where the caller's frame comes first
     kept: list[TracebackType] = []
     removed = False
     for entry in entries:

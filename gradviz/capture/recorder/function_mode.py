@@ -17,10 +17,10 @@ from gradviz.capture.user_code import runs_user_code
 
 
 class CallMode(TorchFunctionMode):
-    """A mode of torch that runs every function unchanged and tells about it.
+    """A mode of torch that runs every function unchanged and reports it.
 
     Args:
-        observer: Is told of calls.
+        observer: Called before and after each call.
         positions: Tells from which expression they come.
         tracer: Rests while this mode's own code runs.
     """

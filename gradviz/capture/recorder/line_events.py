@@ -37,7 +37,7 @@ class LineEvents:
         first: Source of the cell or block.
         file: File name of the cell; ``""`` for a block.
         into: Code of functions whose lines are followed too.
-        observer: Is told when a statement has run, while :attr:`line` is still its line, and
+        observer: Called when a statement has run, while :attr:`line` is still its line, and
             when a followed function begins while a line of another runs.
     """
 
@@ -99,7 +99,7 @@ class LineEvents:
         """The next call of an expression; ``None`` if that is no part of the line that runs.
 
         Args:
-            file: File name of the code that the expression stands in.
+            file: File name of the code that has the expression.
             position: The expression.
         """
         level = self._levels[-1] if self._levels else None
@@ -123,7 +123,7 @@ class LineEvents:
         return is_function and self.is_recorded(code)
 
     def is_recorded(self, code: CodeType) -> bool:
-        """Whether a function, a lambda or a comprehension stands in the recorded code."""
+        """Whether a function, a lambda or a comprehension is in the recorded code."""
         is_of_cell = bool(self._file) and code.co_filename == self._file
         return is_of_cell or code in self._into or self._is_inside(code)
 

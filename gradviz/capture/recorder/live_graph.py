@@ -124,7 +124,7 @@ class LiveGraph:
         self._changed_tensors[key] = None
 
     def changes(self) -> RowChanges:
-        """What has changed since this was asked last."""
+        """What has changed since the last call."""
         roots = None if self.roots == self._told_roots else self.roots
         self._told_roots = self.roots
         found = RowChanges(
@@ -223,7 +223,7 @@ class LiveGraph:
     def _left_behind(self, before: TensorInfo, after: TensorInfo) -> Iterator[Event]:
         """Hooks of a tensor that was written in place stay at the node of its old value.
 
-        Nothing lists them there, so from now on the hooks of that node are not known.
+        torch does not list them at the node, so from now on the hooks of that node are not known.
         """
         key = before.node
         left = (Counter(before.hooks) - Counter(after.hooks)).elements()
@@ -233,7 +233,7 @@ class LiveGraph:
             self.set_node(key, replace(self.nodes[key], hooks_unknown=True))
             function = hook.name.rpartition(".")[2]
             made = f"which made the old value of {after.name or after.id}"
-            yield Note("hook stays", f"hook {function} stays at {key}, {made}")
+            yield Note("hook stays", f"hook {function} remains on {key}, {made}")
 
     def _has_row(self, node: Any) -> bool:
         """Whether a node was read before; an AccumulateGrad costs nothing to read again."""
@@ -354,7 +354,7 @@ class LiveGraph:
     # ----------------------------------------------------------------- deaths
 
     def bury(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Take away the rows of what has died; returns ids of tensors and of nodes."""
+        """Remove the rows of what no longer exists; returns ids of tensors and of nodes."""
         tensors = [f"t{number}" for number in _drained(self.registry.dead_tensors)]
         nodes = [f"n{number}" for number in _drained(self.registry.dead_nodes)]
         gone_tensors = tuple(key for key in tensors if key in self.tensors)

@@ -11,9 +11,9 @@ from gradviz.capture import naming
 from gradviz.capture.recorder.line_events import LineEvents
 
 _OBJECTS_PER_LINE: Final = 2_000
-"""Objects that are looked at for names after each line."""
+"""How many objects are searched for names after each line."""
 _WIDEST: Final = 200
-"""Entries of a container that is looked into after each line."""
+"""How many entries of a container are searched after each line."""
 
 
 class Namespaces:

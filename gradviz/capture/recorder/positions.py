@@ -28,7 +28,7 @@ class Positions:
         self._expressions = Expressions()
 
     def of(self, frame: FrameType, name: str) -> Position | None:
-        """The expression in which a call stands.
+        """The expression that makes a call.
 
         Args:
             frame: The frame that has called a function of torch.

@@ -47,7 +47,7 @@ class Recorder:
 
     @property
     def problem(self) -> BaseException | None:
-        """The first bug of the recorder's own in the last recording, ``None`` if there was none."""
+        """The first error in the recorder, in the last recording, ``None`` if there was none."""
         return self._problem
 
     def start(

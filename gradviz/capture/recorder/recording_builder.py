@@ -19,7 +19,7 @@ def build_recording(
     label: str,
     kind: RecordingKind = "whole",
 ) -> Recording:
-    """The recording; what existed before it began stands in its first step."""
+    """The recording; its first step has what existed before it began."""
     devices = live_graph.devices
     writer = written.made
     if any(device.startswith("cuda") for device in devices):

@@ -26,7 +26,7 @@ class RegistryEntry:
     was_there: bool
     """Whether it existed before the recording began."""
     storage: int | None
-    """Number of its storage when it was last looked at."""
+    """Number of its storage when it was last read."""
     is_named: bool = False
     """Whether the name is one that it has now."""
     is_renamed: bool = False
@@ -53,7 +53,7 @@ class Registry:
 
     def __init__(self, existing: Iterable[tuple[str, torch.Tensor]] = ()) -> None:
         self.entries: dict[int, RegistryEntry] = {}
-        """By ``id()`` of the tensor, which is good while it lives."""
+        """By ``id()`` of the tensor, which is valid while the tensor exists."""
         self._existing: dict[int, tuple[str, autograd.TensorRef]] = {}
         for name, tensor in existing:
             self._existing.setdefault(id(tensor), (name, autograd.TensorRef(tensor)))
@@ -157,7 +157,7 @@ class Registry:
     def may_be_stale(self, tensor: torch.Tensor) -> bool:
         """Whether reading ``grad_fn`` could make a node (F1.14).
 
-        A view is up to date while its counter stands where it stood when an operation gave it.
+        A view is up to date while its counter is as it was when an operation returned it.
         """
         if not autograd.place_may_be_stale(tensor):
             return False

@@ -104,8 +104,8 @@ class Run:
         self._line_steps = LineSteps(observers, writer, lines, backward_events, options.progress)
         self._untracked_writes = UntrackedWrites(registry, options.values, writer, graph_reading)
         self._problems = _Problems(writer)
-        # In this order: a step is told by names, calls, writes that torch does not see, and the
-        # graph; a function is watched by the first that wants to.
+        # The order matters: a step gets names, calls, writes that torch does not see, the graph;
+        # of the observers that watch a function, only the first is called.
         observers.add(
             self._problems,
             self._line_steps,
@@ -122,7 +122,7 @@ class Run:
 
     @property
     def problem(self) -> BaseException | None:
-        """The first bug of the recorder's own, ``None`` if there was none."""
+        """The first error in the recorder itself, ``None`` if there was none."""
         return self._problems.first
 
     def start(self) -> None:
@@ -211,7 +211,7 @@ class _Origins:
 
 
 class _Problems(Observer):
-    """Remembers the first bug of the recorder's own."""
+    """Remembers the first error in the recorder itself."""
 
     def __init__(self, writer: StepWriter) -> None:
         self._writer = writer
@@ -221,7 +221,10 @@ class _Problems(Observer):
         """Note an error; the user's own code gets the same one if the stack is used up."""
         if isinstance(error, RecursionError):
             self._writer.add(
-                Note("stack used up", "the stack was used up, so lines in its depth were not seen")
+                Note(
+                    "stack used up",
+                    "the stack overflowed (RecursionError): the deepest lines are not recorded",
+                )
             )
         elif self.first is None:
             self.first = error

@@ -52,7 +52,7 @@ class Source:
         return self._first_of.get(line, line)
 
     def is_in_statement(self, statement: int, position: Position) -> bool:
-        """Whether an expression stands in the statement that begins at this line.
+        """Whether an expression is part of the statement that begins at this line.
 
         Lines that IPython has rewritten are shown as the user wrote them, where no column fits.
         """
@@ -62,7 +62,7 @@ class Source:
         )
 
     def spans_lines(self, line: int) -> bool:
-        """Whether the statement that begins at this line goes on in others."""
+        """Whether the statement that begins at this line continues on further lines."""
         return self._first_of.get(line + 1) == line
 
     def covers(self, line: int) -> bool:
@@ -81,7 +81,7 @@ class Source:
 def of_cell(text: str, name: str) -> Source:
     """A whole cell; its first line may be the magic's."""
     lines = text.split("\n")
-    # The magic's line stands there as a string, which changes no numbers.
+    # The magic's line is a string in it, which changes no line numbers.
     lines = [_unquoted(line) for line in lines]
     magic = {i + 1 for i, line in enumerate(lines) if line.startswith("%%gradviz")}
     return Source(Code(name, 1, "\n".join(lines).rstrip("\n")), frozenset(magic))
@@ -221,7 +221,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def _undented(text: str) -> str:
-    """Text whose first statement stands at the margin; a block keeps its line numbers."""
+    """Text whose first statement is not indented; a block keeps its line numbers."""
     lines = text.split("\n")
     first = next((line for line in lines if line.strip()), "")
     indent = len(first) - len(first.lstrip())

@@ -19,7 +19,7 @@ from gradviz.model.events import (
 from gradviz.model.recording import StepKind, StepRecord
 
 MOST_STEPS: Final = 2_000
-"""Steps after which a recording goes on coarser: everything later is one step."""
+"""Number of steps after which everything later becomes one step."""
 _TOLD_LATER: Final = (BackwardStarted, BackwardEnded, OptimizerStepped, ZeroedGrad)
 MOST_EVENTS: Final = 200
 """Operations that one step lists."""
@@ -76,7 +76,7 @@ class StepWriter:
         return MemoryInUse(self._live_graph.registry.live_bytes(perhaps_gone), allocated)
 
     def settle(self, tensor_keys: TensorKeys) -> None:
-        """Give tensors in all steps the keys that they had at last."""
+        """Give tensors in all steps their final keys."""
         self.made = tensor_keys.settled(self.made)
 
     def step(
@@ -92,7 +92,7 @@ class StepWriter:
         """Write down everything since the last step as a step."""
         if self.is_full and kind not in ("error", "end"):
             self._left_out += 1
-            # What a backward was and what optimizers did is told at the end.
+            # Events of backwards and optimizers are complete only at their end.
             self._told_later += [e for e in self.events if isinstance(e, _TOLD_LATER)]
             self._told_later = self._told_later[-20:]
             self.events.clear()
@@ -100,8 +100,8 @@ class StepWriter:
         if self._left_out:
             self.events[:0] = self._told_later
             text = (
-                f"{self._left_out} more steps were left out: a recording lists the first "
-                f"{MOST_STEPS}; their changes are summed up here"
+                f"{self._left_out} more steps are left out: a recording lists the first "
+                f"{MOST_STEPS}; this step has the changes of all of them"
             )
             self.events.append(Note("steps left out", text, (self._left_out,)))
             self._left_out = 0

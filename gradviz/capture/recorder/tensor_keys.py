@@ -26,7 +26,7 @@ class TensorKeys:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._unknown: dict[int, tuple[autograd.TensorRef, str]] = {}
-        """By ``id()``, which is good while the tensor lives."""
+        """By ``id()``, which is valid while the tensor exists."""
         self._count = 0
         self._became: dict[str, str] = {}
 
@@ -65,7 +65,7 @@ class TensorKeys:
         self._unknown.clear()
 
     def settled(self, steps: Sequence[StepRecord]) -> list[StepRecord]:
-        """The steps with the keys that tensors had at last."""
+        """The steps with the final keys of tensors."""
         if not self._became:
             return list(steps)
         return [replace(s, events=tuple(map(self._settle, s.events))) for s in steps]

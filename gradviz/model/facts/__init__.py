@@ -1,7 +1,7 @@
-"""What there is to say of a node, a tensor and a saved tensor: every fact once, in its words.
+"""The facts of a node, a tensor and a saved tensor, each worded once.
 
-Whoever shows facts chooses them by key, and of each fact a form: beside its label, short, or
-long. The words are those of PyTorch, and the same in pictures, texts, tables and comparisons.
+Callers choose facts by key, and a form of each: beside its label, short, or long. The words are
+the terms of PyTorch, the same in pictures, texts, tables and comparisons.
 """
 
 from gradviz.model.facts.common import hook_fact

@@ -1,4 +1,4 @@
-"""Facts that several kinds of things have: shape, dtype, device, storage, hooks."""
+"""Facts of more than one kind of object: shape, dtype, device, storage, hooks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def shape_fact(sizes: tuple[int, ...] | None) -> Fact:
 
 
 def dtype_fact(dtype: str | None, around: Surroundings) -> Fact:
-    """Of float32 the short form is empty: it goes without saying."""
+    """The dtype; the short form of float32 is empty."""
     words = around.tidy(dtype or "")
     return Fact("dtype", dtype, words, "" if dtype == "float32" else words, words)
 
 
 def device_fact(device: str | None, around: Surroundings) -> Fact:
-    """The device, without words where all tensors are on one."""
+    """The device; empty where all tensors are on one device."""
     if device is None or around.has_one_device:
         return Fact("device", device)
     words = around.tidy(device)
@@ -50,7 +50,7 @@ def storage_fact(storage: str | None, nbytes: int | None) -> Fact:
 
 
 def hook_fact(hook: Hook, tidy: Callable[[str], str] = str) -> Fact:
-    """A hook: its kind is the label, its name are the words.
+    """A hook: its kind is the label, its name the words.
 
     Args:
         hook: The hook.

@@ -28,24 +28,24 @@ FactValue: TypeAlias = "Values | ValueSummary | Attribute"
 
 
 class Fact(NamedTuple):
-    """One thing that is so, ready to be said."""
+    """One fact, as data and in words of three lengths."""
 
     label: str
-    """What stands before :attr:`words` in a list of facts: ``"version"``."""
+    """The name of the fact, before :attr:`words`: ``"version"``."""
     value: FactValue = None
-    """The fact as data: where it is equal, nothing differs. ``None`` if there is none."""
+    """The fact as data, to compare; ``None`` if there is none."""
     words: str = ""
-    """The value beside its label: ``"1"``. Empty where there is nothing to say."""
+    """The value beside its label: ``"1"``. Empty where there is no fact."""
     short: str = ""
-    """The whole fact where room is scarce: ``"v1"``. Empty where it goes without saying."""
+    """The whole fact in few characters: ``"v1"``. Empty for the common case."""
     long: str = ""
-    """The whole fact among others: ``"version 1"``. Empty where it goes without saying."""
+    """The whole fact in a list: ``"version 1"``. Empty for the common case."""
     parts: tuple[Fact, ...] = ()
-    """What it consists of: hooks, entries of ``next_functions``, saved numbers, derivatives."""
+    """Its parts: hooks, entries of ``next_functions``, saved numbers, derivatives."""
 
 
 class Surroundings(Protocol):
-    """What the facts of one thing take from the rest of the graph."""
+    """What facts need from the rest of the graph."""
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -61,7 +61,7 @@ class Surroundings(Protocol):
 
     @property
     def has_one_device(self) -> bool:
-        """Whether all tensors are on one device, which then goes without saying."""
+        """Whether all tensors are on one device, which facts then leave out."""
 
     def node_name(self, node_id: str) -> str:
         """Name of a node, for a leaf with its variable, fit to be shown."""
@@ -74,12 +74,12 @@ Maker: TypeAlias = Callable[[Row, Surroundings], Fact]
 
 
 class Facts(Generic[Key, Row]):
-    """The facts of one thing by key, each made when it is first chosen.
+    """The facts of a node, tensor or saved tensor by key, each made when it is first read.
 
-    Each key is there for each thing of its kind; what there is nothing to say of has no words.
+    Every object of a kind has every key; a fact that does not apply has no words.
 
     Args:
-        row: The thing.
+        row: The node, tensor or saved tensor.
         around: Its graph.
         makers: How each fact is made.
     """
@@ -100,14 +100,14 @@ class Facts(Generic[Key, Row]):
         return iter(self._makers)
 
     def short(self, *keys: Key) -> list[str]:
-        """Short forms of these facts, without those that go without saying."""
+        """The short forms of these facts that are not empty."""
         return [short for key in keys if (short := self[key].short)]
 
     def long(self, *keys: Key) -> list[str]:
-        """Long forms of these facts, without those that go without saying."""
+        """The long forms of these facts that are not empty."""
         return [long for key in keys if (long := self[key].long)]
 
     def rows(self, *keys: Key) -> list[tuple[str, str]]:
-        """Label and words of these facts, as far as there is anything to say."""
+        """Label and words of these facts, without those that have no words."""
         found = (self[key] for key in keys)
         return [(fact.label, fact.words) for fact in found if fact.words]

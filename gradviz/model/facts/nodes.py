@@ -55,13 +55,13 @@ class NodeFacts(Facts[NodeKey, Made]):
 
 
 def node_facts(node: Node, around: Surroundings, tensors: Sequence[TensorInfo]) -> NodeFacts:
-    """What there is to say of a node.
+    """The facts of a node.
 
     Args:
         node: The node.
         around: Its graph.
-        tensors: Known tensors that it made, and its leaf: what is told of them is not told of the
-            node again.
+        tensors: Known tensors that it made, and its leaf; their hooks are not repeated as hooks
+            of the node.
 
     Examples:
         >>> from gradviz.model import Graph, Node
@@ -100,7 +100,7 @@ def _variable(made: Made, around: Surroundings) -> Fact:
 
 
 def _tensors(made: Made, around: Surroundings) -> Fact:
-    """Known tensors that it made."""
+    """The known tensors that the node made."""
     variable = made.node.variable
     words = ", ".join(around.names[one.id] for one in made.tensors if one.id != variable)
     return Fact("tensors", None, words, long=words and f"made {words}")
@@ -172,18 +172,18 @@ def _attributes(made: Made, around: Surroundings) -> Fact:
 
 
 def _node_hooks(made: Made, around: Surroundings) -> Fact:
-    """All hooks that can be seen."""
+    """All hooks that torch shows."""
     node, parts = made.node, hook_facts(made.node.hooks, around)
     seen = listed_facts(parts)
-    others = ("others unknown" if parts else "unknown") if node.hooks_unknown else ""
+    others = ("others not known" if parts else "not known") if node.hooks_unknown else ""
     words = ", ".join(filter(None, (seen, others))) or "none"
     return Fact("hooks", seen or None, words, seen or words, parts=parts)
 
 
 def _own_hooks(made: Made, around: Surroundings) -> Fact:
-    """Of the hooks that can be seen those that are not told of a tensor."""
-    told = {hook for info in made.tensors for hook in info.hooks}
-    parts = hook_facts([hook for hook in made.node.hooks if hook not in told], around)
+    """The hooks of the node that are not hooks of its tensors."""
+    on_tensors = {hook for info in made.tensors for hook in info.hooks}
+    parts = hook_facts([hook for hook in made.node.hooks if hook not in on_tensors], around)
     return Fact("hooks", listed_facts(parts) or None, listed_facts(parts), parts=parts)
 
 

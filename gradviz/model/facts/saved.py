@@ -12,18 +12,27 @@ from gradviz.model.records import (
 )
 
 SlotKey: TypeAlias = Literal[
-    "name", "tensor", "state", "versions", "shape", "dtype", "device", "nbytes", "storage"
+    "name",
+    "tensor",
+    "state",
+    "condition",
+    "versions",
+    "shape",
+    "dtype",
+    "device",
+    "nbytes",
+    "storage",
 ]
 SlotFacts: TypeAlias = Facts[SlotKey, SavedTensor]
 
 
 def slot_facts(slot: SavedTensor, around: Surroundings) -> SlotFacts:
-    """What there is to say of a saved tensor."""
+    """The facts of a saved tensor."""
     return Facts(slot, around, _SLOT)
 
 
 def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
-    """Its name and, when it is a known tensor or a view of one, which: ``self = b``."""
+    """Its name; of a known tensor or a view of one also the tensor: ``self = b``."""
     name, tensor = around.tidy(slot.name), _saved_tensor(slot, around)
     equal = f"{name} = {tensor}" if tensor else name
     return Fact("saved", slot.name, name, equal, f"saved {equal}")
@@ -35,17 +44,17 @@ def _slot_tensor(slot: SavedTensor, around: Surroundings) -> Fact:
 
 
 def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
-    """Name of the tensor in a slot: ``b``, ``view of x``, or empty when it is not known."""
+    """Name of the saved tensor: ``b``, ``view of x``, or empty when it is not known."""
     if slot.view_of is not None and slot.view_of in around.names:
         return f"view of {around.names[slot.view_of]}"
     return around.names.get(slot.tensor or "", "")
 
 
 def _versions(slot: SavedTensor, around: Surroundings) -> Fact:
-    """``v0``; when they differ, both; what torch does not tell is called unknown."""
+    """``v0``; both versions where they differ; "not known" where torch does not show one."""
     saved, now = slot.saved_version, slot.current_version
     if saved is None:
-        words = "" if now is None else f"saved version unknown, now v{now}"
+        words = "" if now is None else f"saved version not known, now v{now}"
     else:
         words = f"v{saved}" if now in (None, saved) else f"saved v{saved}, now v{now}"
     brief = f"⚠ {words or 'modified'}" if slot.state == "modified" else words
@@ -54,11 +63,10 @@ def _versions(slot: SavedTensor, around: Surroundings) -> Fact:
 
 
 def _slot_state(slot: SavedTensor, around: Surroundings) -> Fact:
-    """State, whose short form has what matters most in it."""
+    """The state; its short form has the versions, or the pack hook."""
     versions = _versions(slot, around)
     if slot.state == "packed":
-        said = f"packed by {around.tidy(slot.packed_by)}" if slot.packed_by else "packed"
-        return Fact("state", "packed", said, said, said)
+        return _condition(slot, around)
     if slot.state == "held":
         return Fact("state", "held", "held", versions.short, versions.long)
     if slot.state == "modified":
@@ -66,6 +74,14 @@ def _slot_state(slot: SavedTensor, around: Surroundings) -> Fact:
         return Fact("state", "modified", "modified", versions.short, whole)
     said = f"{slot.state} {versions.words}".rstrip()
     return Fact("state", slot.state, slot.state, said, said)
+
+
+def _condition(slot: SavedTensor, around: Surroundings) -> Fact:
+    """The state without versions: ``held``, ``packed by offload``."""
+    words: str = slot.state
+    if slot.state == "packed" and slot.packed_by:
+        words += f" by {around.tidy(slot.packed_by)}"
+    return Fact("state", slot.state, words, words, words)
 
 
 def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
@@ -77,6 +93,7 @@ _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
     "tensor": _slot_tensor,
     "state": _slot_state,
+    "condition": _condition,
     "versions": _versions,
     "shape": lambda slot, around: shape_fact(slot.shape),
     "dtype": lambda slot, around: dtype_fact(slot.dtype, around),

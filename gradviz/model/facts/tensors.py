@@ -48,14 +48,14 @@ FLAGS: Final[tuple[TensorKey, ...]] = (
     "view",
     "inference",
 )
-"""What is true of a tensor or not."""
+"""Facts that are true or false."""
 
 
 TensorFacts: TypeAlias = Facts[TensorKey, TensorInfo]
 
 
 def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
-    """What there is to say of a tensor.
+    """The facts of a tensor.
 
     Examples:
         >>> from gradviz.model import Graph, Node, TensorInfo
@@ -74,7 +74,7 @@ def _tensor_name(info: TensorInfo, around: Surroundings) -> Fact:
 
 
 def _output(info: TensorInfo, around: Surroundings) -> Fact:
-    """Which output of its node it is; of the first it goes without saying."""
+    """Which output of its node it is; empty for the first."""
     if info.node is None:
         return Fact("output")
     words = str(info.output_nr)
@@ -124,16 +124,16 @@ def _values(info: TensorInfo, around: Surroundings) -> Fact:
 
 
 def _grad(info: TensorInfo, around: Surroundings) -> Fact:
-    """It goes without saying where backward puts no gradient and there is none."""
+    """``.grad``; empty where backward sets none and there is none."""
     words = summary(info.grad)
-    is_told = info.requires_grad and (info.is_leaf or info.retains_grad)
-    if info.grad is None and not is_told:
+    has_fact = info.requires_grad and (info.is_leaf or info.retains_grad)
+    if info.grad is None and not has_fact:
         return Fact(".grad", None, words)
     return Fact(".grad", info.grad, words, f".grad {words}", f"grad {words}")
 
 
 def _grad_summary(info: TensorInfo, around: Surroundings) -> Fact:
-    """What is known of ``.grad`` apart from its values."""
+    """Shape, dtype and norm of ``.grad``."""
     grad = info.grad
     if grad is None:
         return Fact(".grad")
@@ -150,7 +150,7 @@ def _tensor_hooks(info: TensorInfo, around: Surroundings) -> Fact:
 
 
 def _place(info: TensorInfo, around: Surroundings) -> Fact:
-    """Whose output it is."""
+    """The node that it is an output of."""
     if info.node is None:
         outside = "outside the graph"
         return Fact("place", None, outside, outside, outside)

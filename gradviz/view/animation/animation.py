@@ -1,7 +1,7 @@
-"""All steps of a recording as one picture: one layout, and for every element what it looks like
-at each step.
+"""All steps of a recording as one picture: one layout, and the variant of every
+element at each step.
 
-The picture of a step and what the browser shows at that step are made of the same elements.
+The picture of a step and the browser use the same elements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import css
 
 EMPTY: Final = Layout(320.0, 60.0, {}, ())
-"""Of a recording that knows no node and no tensor."""
+"""The picture of a recording without nodes and tensors."""
 
 
 class Animation:
@@ -58,9 +58,9 @@ class Animation:
         self._frames = self._measure()
         self._layout, self._paths = self._lay_out(options.engine)
         self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
-        """Each element in every way it looks, by id; ``None``: it is not there."""
+        """The variants of each element, by id; ``None``: it does not exist."""
         self.changes: list[dict[str, int]] = [{} for _ in range(self._steps)]
-        """Per step the elements that look another way than before, and which."""
+        """Per step, the elements whose variant changes, with the new variant."""
         self._change()
         self.marks: dict[int, tuple[Highlight, ...]] = {}
         """What explanations point at, by the step at which it was noticed."""
@@ -76,7 +76,7 @@ class Animation:
 
     @property
     def step_items(self) -> list[StepItems]:
-        """What the browser is told at each step, without marks."""
+        """The rows for the browser at each step, without marks."""
         return self._unplaced.step_items
 
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
@@ -91,7 +91,7 @@ class Animation:
 
     @cached_property
     def written(self) -> dict[str, tuple[str, ...]]:
-        """The elements as text, each written once for all steps; ``""``: it is not there."""
+        """The variants of each element as text; ``""``: it does not exist."""
         return {
             key: tuple("" if look is None else write(look) for look in looks)
             for key, looks in self.elements.items()
@@ -113,24 +113,24 @@ class Animation:
         return self._layout.width, self._layout.height
 
     def at(self, step: int) -> dict[str, int]:
-        """Which way each element looks at a step."""
+        """The variant of each element at a step."""
         found: dict[str, int] = {}
         for change in self.changes[: step + 1]:
             found.update(change)
         return found
 
     def drawn(self, step: int) -> Iterator[Element]:
-        """Every element as it looks at a step."""
+        """Every element in its variant at a step."""
         for key, number in self.at(step).items():
             yield self.elements[key][number] or step_svg.absent(key)
 
     def _there(self, step: int) -> dict[str, Element]:
-        """Everything that is there at a step."""
+        """All elements that exist at a step."""
         drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
         return {key: element for key, element in drawn.items() if element is not None}
 
     def _mark(self, step: int, looks: dict[str, Element]) -> None:
-        """Let elements look another way at this step alone."""
+        """Give elements other variants at this step alone."""
         earlier, here = self.at(step - 1) if step else {}, self.at(step)
         for key, look in looks.items():
             if step + 1 < self._steps:
@@ -142,7 +142,7 @@ class Animation:
                 del self.changes[step][key]
 
     def _share(self) -> dict[str, str]:
-        """For each card the one whose place it has."""
+        """For each card, the card whose place it shares."""
         lives = dict(lives_of(self._cards, self._steps))
         nodes = [node for node in self._unplaced.nodes if node.id in self._cards]
         ports = {
@@ -173,7 +173,7 @@ class Animation:
         )
 
     def _measure(self) -> dict[Card, CardFrame]:
-        """A frame for every card in every look; all at one place have the same box."""
+        """A frame for every variant of a card; all cards at one place have the same box."""
         boxes = dict.fromkeys(self._place[key] for key in self._cards)
         spine = spines(list(boxes), list(dict.fromkeys(map(self._link, self._links))))
         groups: dict[str, list[Card]] = {}
@@ -232,7 +232,7 @@ class Animation:
         )
 
     def _tail(self, link_key: LinkKey, pill: bool) -> CardFrame:
-        """A frame of the card that a link comes from, as it is while the link looks so."""
+        """The frame of the card that a link comes from, in this variant of the link."""
         for card in self._cards[link_key.target].looks:
             has = link_key.output < len(card.outputs) and bool(card.outputs[link_key.output].label)
             if has == pill:

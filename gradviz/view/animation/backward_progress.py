@@ -1,4 +1,4 @@
-"""How far backward has come at each step: nodes done, now and next, gradients on the edges."""
+"""The progress of backward at each step: nodes done, now and next, gradients on the edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EdgeGradient:
 
     gradient: ValueSummary | None
     arrived: bool
-    """Whether the node that it goes to has run."""
+    """Whether the node that receives it has run."""
 
 
 @dataclass(frozen=True, slots=True)

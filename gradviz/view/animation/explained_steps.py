@@ -14,12 +14,12 @@ from gradviz.view.graph.highlights import highlighted
 def marks_in(
     drawn: Mapping[str, Element], explanations: Iterable[Explanation]
 ) -> tuple[Highlight, ...]:
-    """What explanations point at, each mark once.
+    """The marks of explanations, each once.
 
     Args:
-        drawn: Each element that is there, by id. A node that wears the sign of the error
-            needs no other.
-        explanations: What is explained there.
+        drawn: The existing elements by id. A node with the sign of the error gets no other
+            mark.
+        explanations: The explanations at the step.
     """
     raised = {key for key, element in drawn.items() if "gv-raised" in element.classes}
     found = dict.fromkeys(mark for one in explanations for mark in one.marks)
@@ -33,7 +33,7 @@ def mark_rules(marks: Iterable[Highlight], *, variables: bool = True) -> str:
 
 
 def marked(drawn: Mapping[str, Element], marks: Iterable[Highlight]) -> dict[str, Element]:
-    """Those elements of a step that look another way with marks."""
+    """The elements of a step that marks change."""
     after = highlighted(drawn.values(), marks)
     pairs = zip(drawn.items(), after, strict=True)
     return {key: now for (key, before), now in pairs if now is not before}

@@ -1,7 +1,7 @@
-"""Which nodes stand at the same place: graphs of one form that live one after the other.
+"""Which nodes share a place: graphs of one form that exist one after the other.
 
-A loop builds the same graph again and again. Drawn side by side, the picture would be mostly
-empty at every step; at one place, each turn of the loop is seen where the last one was.
+A loop builds the same graph in every pass. Side by side, most of the picture would be empty at
+every step; at one place, each pass is drawn where the last one was.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TypeAlias
 from gradviz.model.records import Node
 
 Life: TypeAlias = tuple[int, int]
-"""First and last step at which something is there."""
+"""The first and last step at which something exists."""
 
 
 def share_nodes(
     nodes: Sequence[Node], lives: Mapping[str, Life], ports: Mapping[str, object]
 ) -> dict[str, str]:
-    """For each node the one whose place it has, which may be itself.
+    """For each node, the node whose place it shares, which may be itself.
 
     Args:
         nodes: All nodes that are drawn, in the order of their ids.
-        lives: When each is there.
-        ports: What else has to be equal, by node.
+        lives: When each exists.
+        ports: The ports of each node, which must be equal too.
     """
     found = {node.id: node.id for node in nodes}
     taken: dict[object, list[tuple[list[str], int]]] = {}
@@ -81,7 +81,7 @@ def _groups(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _form(group: Sequence[Node], ports: Mapping[str, object]) -> object:
-    """What is equal for groups that can be drawn at one place."""
+    """A key that is equal for groups that can share a place."""
     number = {node.id: i for i, node in enumerate(group)}
     return tuple(
         (

@@ -1,5 +1,5 @@
-"""What the browser is told of nodes and tensors: rows of inspector, outline and table of tensors,
-at each step those that are different than before."""
+"""The rows of inspector, outline and table of tensors for the browser: at each step, the rows that
+change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class StepItems:
-    """What is different at a step, by id; ``None`` for what is gone."""
+    """The changes at a step, by id; ``None`` for what no longer exists."""
 
     items: dict[str, Item | None]
     tensors: dict[str, list[str] | None]
@@ -43,7 +43,7 @@ class StepItems:
 
 
 class StepItemsWriter:
-    """Goes from step to step and keeps what was told last."""
+    """Goes from step to step and keeps the last rows."""
 
     def __init__(self) -> None:
         self._items: dict[str, Item] = {}
@@ -51,12 +51,12 @@ class StepItemsWriter:
         self._tensors: dict[str, list[str]] = {}
 
     def step_items(self, step: Step, step_index: StepIndex, touched: set[str]) -> StepItems:
-        """What is different at a step.
+        """The changes at a step.
 
         Args:
             step: The step.
-            step_index: What there is after it.
-            touched: Whose description may be another one now.
+            step_index: The nodes and tensors after it.
+            touched: Ids whose description may have changed.
         """
         tags = (tag.id for node_id in touched for tag in step_index.tags.get(node_id, ()))
         keys = _sorted({*touched, *tags} - {""})
@@ -71,11 +71,11 @@ class StepItemsWriter:
 def marked_items(
     recording: Recording, step_items: Sequence[StepItems], marks: Mapping[int, Sequence[Highlight]]
 ) -> Iterator[dict[str, Item | None]]:
-    """The items that are different at each step, with the marks of the step told.
+    """The changed items at each step, with the marks of the step in their text.
 
     Args:
         recording: What is shown.
-        step_items: What is different without marks.
+        step_items: The changes without marks.
         marks: Marks by step.
     """
     drawn = recording.graph.nodes[:LIMIT]
@@ -133,7 +133,7 @@ def _row(key: str, step_index: StepIndex) -> list[str] | None:
 def _put(
     known: dict[str, Row], keys: Iterable[str], make: Callable[[str], Row | None]
 ) -> dict[str, Row | None]:
-    """What is different of these keys; ``None`` for what is gone."""
+    """The changes of these keys; ``None`` for what no longer exists."""
     changed: dict[str, Row | None] = {}
     for key in keys:
         now = make(key)
@@ -147,7 +147,7 @@ def _put(
 
 
 def _waiting_item(key: str, info: TensorInfo, step_index: StepIndex) -> dict[str, Any]:
-    """What the browser knows of a leaf that is in no graph now."""
+    """The item of a leaf that is in no graph now."""
     return {
         "id": key,
         "kind": "leaf",

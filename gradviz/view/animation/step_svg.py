@@ -1,4 +1,4 @@
-"""SVG that only the steps of a recording have: gradients on edges, and what is not there."""
+"""SVG that only the steps of a recording have: gradients on edges, and absent elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def absent(key: str) -> Element:
 
 
 def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
-    """Pixels between ranks, with room for gradients; 0 if there are none."""
+    """Pixels between ranks that gradients need; 0 without gradients."""
     widths = [_width(formatting.gradient_words(flow.gradient, MOST[direction])) for flow in flows]
     if not widths:
         return 0.0
@@ -41,7 +41,7 @@ def _width(words: str) -> float:
 def gradient(
     flow: EdgeGradient, frame: CardFrame, place: Point, port: int, direction: Direction
 ) -> Element:
-    """A gradient at the port through which it leaves its node, with a sign where it goes."""
+    """A gradient at the port through which it leaves its node, with a sign of its direction."""
     at = port_place(frame, port, True, direction)
     x, y = place[0] + at[0], place[1] + at[1]
     room = MOST[direction]

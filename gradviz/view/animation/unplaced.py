@@ -29,21 +29,21 @@ Look = TypeVar("Look")
 
 
 class Variants(Generic[Look]):
-    """How one thing looks from step to step; ``None`` where it does not exist."""
+    """The variants of one item over the steps; ``None`` where it does not exist."""
 
     def __init__(self) -> None:
         self.looks: dict[Look, int] = {}
-        """Each look once, with its number from 0."""
+        """Each variant once, with its number from 0."""
         self.changes: list[tuple[int, Look | None]] = []
-        """Steps at which it begins to look so."""
+        """Steps at which a variant begins."""
 
     @property
     def now(self) -> Look | None:
-        """How it looks at the last step that was told."""
+        """The variant at the last added step."""
         return self.changes[-1][1] if self.changes else None
 
     def put(self, step: int, look: Look | None) -> None:
-        """From ``step`` on it looks so."""
+        """Set the variant from ``step`` on."""
         if look == self.now:
             return
         if look is not None:
@@ -78,7 +78,7 @@ class LinkKey:
 
 @dataclass(frozen=True, slots=True)
 class LinkLook:
-    """How a link looks at a step."""
+    """One variant of a link."""
 
     pill: bool = False
     """Whether the card that it comes from has a pill there."""
@@ -86,7 +86,7 @@ class LinkLook:
 
 
 class UnplacedDrawing:
-    """Cards and links of a recording with their looks, not yet placed.
+    """Cards and links of a recording with their variants, not yet placed.
 
     Args:
         recording: What is shown.
@@ -106,7 +106,7 @@ class UnplacedDrawing:
         self.links: dict[LinkKey, Variants[LinkLook]] = {}
         self.summaries: list[str] = []
         self.step_items: list[StepItems] = []
-        """What the browser is told at each step."""
+        """The rows for the browser at each step."""
         self._writer = StepItemsWriter()
         self._cuts: dict[str, dict[CutStub, None]] = {}
         self._link_keys: dict[str, list[LinkKey]] = {}
@@ -164,7 +164,7 @@ class UnplacedDrawing:
         return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
 
     def _card(self, key: str, step_index: StepIndex, place: BackwardProgress) -> Card | None:
-        """The card as it stands at a moment."""
+        """The card at the current step."""
         made: Card | None = None
         if key[0] == "t":
             if not step_index.is_outside(key):
@@ -246,7 +246,7 @@ def _ways_in(
 def lives_of(
     all_variants: Mapping[str, Variants[Card]], steps: int
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    """When each card is there."""
+    """When each card exists."""
     for key, variants in all_variants.items():
         if variants.looks:
             yield key, variants.life(steps)

@@ -23,13 +23,13 @@ ROOM = 44
 
 
 def started(event: BackwardStarted, state: CaptionState) -> Sentence:
-    """Where backward starts, with which gradient, and what becomes of the graph."""
+    """Where backward starts, with which gradient, and whether saved tensors are freed."""
     roots = [_root(root, state) for root in event.roots]
     given = [gradient(one) for one in event.gradients] or ["1.0"]
     what = "backward" if event.accumulates else "autograd.grad"
     number = f" {event.number}" if event.number > 1 else ""
     if not roots:
-        return Sentence(f"{what}{number} was called where there is no graph")
+        return Sentence(f"{what}{number} was called without a graph")
     start, ones = listed(roots, MOST), ", ".join(given)
     words = [say("{}{} starts at {} with gradient {}", what, number, start, ones)]
     if event.inside is not None:
@@ -38,23 +38,23 @@ def started(event: BackwardStarted, state: CaptionState) -> Sentence:
         inputs = [state.tensor(key) for key in event.inputs]
         words.append(say(", only for {}", listed(inputs, MOST)))
     if not event.accumulates:
-        words.append(Sentence("; gradients are returned, no .grad changes"))
+        words.append(Sentence("; it returns the gradients and changes no .grad"))
     return Sentence(*words, "; ", _kept(event))
 
 
 def _kept(event: BackwardStarted) -> str:
     if event.create_graph:
-        return "backward itself is recorded (create_graph)"
+        return "its own operations are recorded (create_graph)"
     if event.retain_graph:
-        return "the graph is kept (retain_graph)"
-    return "the graph is not kept: each node frees what it saved"
+        return "nodes keep their saved tensors (retain_graph)"
+    return "each node that runs frees its saved tensors"
 
 
 def node_ran(events: list[Event], state: CaptionState) -> Sentence:
-    """What a node did, of everything that happened at it.
+    """What a node did: its hooks, the gradients it computed, what it accumulated and freed.
 
     Args:
-        events: What happened at it, the parts of the node included.
+        events: The events at the node, those of its sub-steps included.
         state: The step after the node.
     """
     key = state.step.node or ""
@@ -73,7 +73,7 @@ def node_ran(events: list[Event], state: CaptionState) -> Sentence:
     parts = [*(fired(e, state, short=True) for e in first), *words]
     parts += [fired(e, state, short=True) for e in after]
     if any(isinstance(event, Freed) and event.node == key for event in events):
-        parts.append(Sentence("what it saved is freed"))
+        parts.append(Sentence("its saved tensors are freed"))
     return joined(parts, "; ")
 
 
@@ -83,14 +83,14 @@ def about_to_run(state: CaptionState) -> Sentence:
     node = state.node_row(key)
     if node is None or node.variable is not None:
         return say("a gradient has arrived at {}", state.node(key))
-    slots = _there(node.saved)
+    slots = _existing(node.saved)
     words = say("gradients have arrived at {}, which ", state.node(key))
     if not slots:
         return Sentence(words, "saved nothing")
     if any(slot.state == "freed" for slot in slots):
         names = listed([clean(slot.name) for slot in slots], 3)
         they = "it is" if len(slots) == 1 else "they are"
-        return say("{}needs saved {}, but {} freed", words, names, they)
+        return say("{}needs saved {}, but {} already freed", words, names, they)
     return say("{}reads saved {}", words, listed([state.slot(slot) for slot in slots], 3))
 
 
@@ -98,16 +98,18 @@ def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
     """How ``.grad`` changed."""
     name, now = state.tensor(event.tensor), gradient(event.after)
     if event.retained:
-        return say("retain_grad keeps {}.grad = {}", name, now)
+        return say("retain_grad set {}.grad to {}", name, now)
     if event.before is None:
         return say("{}.grad was None and became {}", name, now)
     before = gradient(event.before)
-    added = f", gradient {gradient(event.gradient)} was added" if event.gradient else ""
-    return say("{}.grad was {}{} and it became {}", name, before, added, now)
+    if not event.gradient:
+        return say("{}.grad was {} and became {}", name, before, now)
+    added = gradient(event.gradient)
+    return say("gradient {} was added to {}.grad: {} became {}", added, name, before, now)
 
 
 def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentence:
-    """Which hook ran, and what it did to the gradient."""
+    """Which hook ran, and how it changed the gradient."""
     words = Sentence(formatting.hook(event.hook, 60))
     if event.tensor is not None:
         words = say("{} of {}", words, state.tensor(event.tensor))
@@ -118,13 +120,13 @@ def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentenc
     if event.hook.kind == "post_accumulate_grad":
         return Sentence(words, " ran")
     if event.returned is not None:
-        return say("{} made the gradient {}", words, gradient(event.returned))
-    return Sentence(words, " ran" if short else " ran and left the gradient as it is")
+        return say("{} changed the gradient to {}", words, gradient(event.returned))
+    return Sentence(words, " ran" if short else " ran and did not change the gradient")
 
 
 def freed(event: Freed, state: CaptionState) -> Sentence:
-    """Which saved tensors are gone."""
-    names = " and ".join(map(clean, event.slots[:4])) or "what it saved"
+    """Which saved tensors a node freed."""
+    names = " and ".join(map(clean, event.slots[:4])) or "tensors"
     size = f", {formatting.size(event.nbytes)}" if event.nbytes else ""
     return say("{} freed its saved {}{}", state.node(event.node), names, size)
 
@@ -135,21 +137,22 @@ def gradient(found: ValueSummary | None) -> str:
 
 
 def _computed(ran: NodeRan, state: CaptionState) -> Sentence:
-    slots = _there(ran.used)
+    slots = _existing(ran.used)
     words, lead = state.node(ran.node), " saved nothing: "
     if slots:
         used = listed([state.slot(slot) for slot in slots], 3, "saved tensor")
         words, lead = say("{} used saved {}", words, used), ": "
-    parts = [*_handed_on(ran, slots, state)]
+    parts = [*_passed_on(ran, slots, state)]
     arrived = [gradient(one) for one in ran.grad_outputs]
     came = ("gradient " if len(arrived) == 1 else "gradients ") + " and ".join(arrived[:4])
     if not parts:
-        return say("{}: {}", words, f"{came} came in" if arrived else "it ran")
-    return Sentence(words, lead, f"{came} came in, " if arrived else "", listed(parts, MOST))
+        return say("{}: {}", words, f"it received {came}" if arrived else "it ran")
+    source = f"from {came} it computed " if arrived else "it computed "
+    return Sentence(words, lead, source, listed(parts, MOST))
 
 
-def _handed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> Iterator[Sentence]:
-    """What went to each producer."""
+def _passed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> Iterator[Sentence]:
+    """The gradient for each entry of ``next_functions``."""
     node = state.node_row(ran.node)
     if node is None:
         return
@@ -157,7 +160,7 @@ def _handed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> I
         if entry is None:
             continue
         value = "no gradient" if result is None else _product(node, ran, result, slots, state)
-        yield say("{} goes to {}", value or gradient(result), state.node(entry[0]))
+        yield say("{} for {}", value or gradient(result), state.node(entry[0]))
 
 
 def _product(
@@ -184,7 +187,7 @@ def _number(values: tuple[object, ...] | None) -> float | None:
     return one if isinstance(one, float) else None
 
 
-def _there(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:
+def _existing(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:
     return [slot for slot in slots if slot.state != "none"]
 
 

@@ -25,13 +25,13 @@ from gradviz.view.explanations.fields import WRONG, explained
 from gradviz.view.text import cleaned, shorten
 
 MOST = 5
-"""Things that happened which one caption tells."""
+"""Parts of a caption; a count stands for more."""
 _IN_HOOKS: Final = (OptimizerStepped, ZeroedGrad, Clipped)
-"""What hooks may do besides."""
+"""Events that a hook may cause."""
 
 
 def caption(recording: Recording, index: int) -> Sentence:
-    """The caption of a step, in words that point at nodes, tensors and lines."""
+    """The caption of a step, with terms that name nodes, tensors and lines."""
     step = recording.steps[index]
     return _caption(recording, step, explained(recording).get(step.index, ()))
 
@@ -42,10 +42,10 @@ def captions(recording: Recording) -> tuple[Sentence, ...]:
     return tuple(_caption(recording, step, why.get(step.index, ())) for step in recording.steps)
 
 
-def _caption(recording: Recording, step: Step, told: Sequence[Explanation]) -> Sentence:
+def _caption(recording: Recording, step: Step, explanations: Sequence[Explanation]) -> Sentence:
     state = CaptionState(recording.history, step)
-    why = next((one for one in told if not one.is_silent), None)
-    return Sentence(_happened(state, why), *map(_silent, told))
+    why = next((one for one in explanations if not one.is_silent), None)
+    return Sentence(_happened(state, why), *map(_silent, explanations))
 
 
 def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
@@ -60,9 +60,9 @@ def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
     return _of_kind(state) or _line(state, why)
 
 
-def _silent(told: Explanation) -> Sentence:
-    """What goes wrong at a step although torch raised nothing."""
-    return say("; {}: {}", WRONG, _what(told)) if told.is_silent else Sentence()
+def _silent(explanation: Explanation) -> Sentence:
+    """What is wrong at a step although torch raised no error."""
+    return say("; {}: {}", WRONG, _what(explanation)) if explanation.is_silent else Sentence()
 
 
 def _what(explanation: Explanation) -> Sentence:
@@ -72,7 +72,7 @@ def _what(explanation: Explanation) -> Sentence:
 
 
 def _events(state: CaptionState, is_before: Callable[[StepRecord], bool]) -> list[Event]:
-    """What happened up to a step, since the last one before it that fits."""
+    """The events up to a step, since the last earlier step for which ``is_before`` is true."""
     steps, index = state.history.recording.facts, state.step.index
     first = index
     while first and not is_before(steps[first - 1]):
@@ -96,23 +96,23 @@ def _of_kind(state: CaptionState) -> Sentence:
 
 
 def _inside(events: Iterable[Event], state: CaptionState) -> Sentence:
-    """What hooks did besides: they may step an optimizer, clip and take gradients away."""
+    """What hooks did: they may step an optimizer, clip gradients and set them to None."""
     did = [event for event in events if isinstance(event, _IN_HOOKS)]
-    return Sentence(*(say("; {}", thing) for thing in lines.told(did, state)))
+    return Sentence(*(say("; {}", part) for part in lines.of_events(did, state)))
 
 
 def _start(state: CaptionState) -> Sentence:
     known = [state.tensor(key) for key in state.fresh if key[0] == "t"]
     if not known:
         return Sentence("before the first line")
-    verb = "is" if len(known) == 1 else "are"
-    return say("before the first line: {} {} there", listed(known, 6, "other tensor"), verb)
+    verb = "exists" if len(known) == 1 else "exist"
+    return say("before the first line: {} {}", listed(known, 6, "tensor"), verb)
 
 
 def _line(state: CaptionState, why: Explanation | None) -> Sentence:
-    """What a line did, or which error left it."""
+    """What a line did, or which error it raised."""
     step = state.step
-    # What happened inside the backward that the line called is told with it.
+    # The caption of a line includes the backward that the line called.
     events = _events(state, lambda facts: facts.level < 1 and facts.backward is None)
     error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
     source = shorten(source_of(step), 60, end=True)
@@ -120,28 +120,28 @@ def _line(state: CaptionState, why: Explanation | None) -> Sentence:
         events = list(step.events)
     if error is not None:
         lead = say("{} raised {}", line(step), _reason(error, state, why))
-        things = [] if error.node else [*lines.made(state)]
+        parts = [] if error.node else [*lines.made(state)]
     else:
         lead = say("{} ran{}", line(step), f": {source}" if source else "")
-        things = [*lines.made(state), *lines.ran_backward(events, state)]
-        things += lines.told(events, state)
+        parts = [*lines.made(state), *lines.ran_backward(events, state)]
+        parts += lines.of_events(events, state)
     if step.kind == "end":
         lead = Sentence("the code has ended")
-    if not things:
+    if not parts:
         return lead
-    if len(things) > MOST:
-        things[MOST:] = [Sentence(f"and {len(things) - MOST} more")]
+    if len(parts) > MOST:
+        parts[MOST:] = [Sentence(f"and {len(parts) - MOST} more")]
     if error is not None and why is not None:
         joint = "; "
     elif source:
         joint = " " if error is None and lines.names_new_nodes(state) else " · "
     else:
         joint = ": "
-    return Sentence(lead, joint, joined(things, "; "))
+    return Sentence(lead, joint, joined(parts, "; "))
 
 
 def _reason(error: Raised, state: CaptionState, why: Explanation | None) -> Sentence:
-    """Which error, and why: as the graph shows it, else as it was explained."""
+    """Which error, and why: from the graph, else from its explanation."""
     words, reason = lines.raised(error, state), lines.why_raised(error, state)
     if not reason and why is not None and why.kind != "other":
         reason = _what(why)

@@ -1,4 +1,4 @@
-"""Captions of what a line did: one part of a sentence per thing that happened."""
+"""Captions of what a line did: one part of the sentence per event."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def made(state: CaptionState) -> Iterator[Sentence]:
     for requires in (True, False):
         news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
         if news:
-            is_one, state_word = len(news) == 1, "new, no grad required"
+            is_one = len(news) == 1
+            state_word = f"new and {'does' if is_one else 'do'} not require grad"
             if requires:
                 state_word = (
                     "a new leaf that requires grad" if is_one else "new leaves that require grad"
@@ -68,13 +69,13 @@ def _new_nodes(state: CaptionState) -> list[Node]:
     return [node for node in nodes if node is not None and node.variable is None]
 
 
-def told(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
-    """What the events of a line say."""
+def of_events(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    """One part of the sentence per event of a line."""
     yield from _unrecorded(events, state)
     clips = any(isinstance(event, Clipped) for event in events)
     for event in events:
         if isinstance(event, Write):
-            # How clipping writes the gradients says no more than that it clipped.
+            # That clipping writes the gradients is part of the clipping.
             if event.tensors or not clips:
                 yield _written(event, state)
         elif isinstance(event, FlagChanged):
@@ -103,24 +104,24 @@ def _hook_changed(event: HookChanged, state: CaptionState) -> Sentence:
 
 
 def ran_backward(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
-    """The sum of a backward, after the line that called it."""
+    """The result of a backward, for the line that called it."""
     ran = sum(isinstance(event, NodeRan) for event in events)
     ended = [event for event in events if isinstance(event, BackwardEnded)]
     if not ran and not ended:
         return
     yield Sentence(f"backward ran {formatting.plural(ran or sum(e.nodes for e in ended), 'node')}")
     reached = dict.fromkeys(e.tensor for e in events if isinstance(e, Accumulated))
-    # As they are now: a hook may have taken away what was accumulated.
+    # As they are now: a hook may have set what was accumulated to None.
     rows = [state.row(key) for key in reached if key is not None and state.is_alive(key)]
     grads = [
         say("{}.grad is {}", state.tensor(info.id), gradient(info.grad)) for info in rows if info
     ]
     if grads:
-        yield listed(grads, MOST, "other .grad")
+        yield listed(grads, MOST, ".grad")
     empty = sum(isinstance(event, Freed) for event in events)
     if empty:
-        they = "it" if empty == 1 else "they"
-        yield Sentence(f"{formatting.plural(empty, 'node')} freed what {they} saved")
+        their = "its" if empty == 1 else "their"
+        yield Sentence(f"{formatting.plural(empty, 'node')} freed {their} saved tensors")
 
 
 def raised(event: Raised, state: CaptionState) -> Sentence:
@@ -132,7 +133,7 @@ def raised(event: Raised, state: CaptionState) -> Sentence:
 
 
 def why_raised(event: Raised, state: CaptionState) -> Sentence:
-    """What the graph says about why; empty if it says nothing."""
+    """The reason as the graph shows it; empty if it shows none."""
     node = state.node_row(event.node)
     if node is None:
         return Sentence()
@@ -140,12 +141,14 @@ def why_raised(event: Raised, state: CaptionState) -> Sentence:
     if modified is not None:
         by = state.writer(modified, node)
         more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
-        who = say("{} wrote it{} and ", by, " first" if more else "") if by else by
-        now = modified.current_version
-        return say("it had saved {}; {}it is at v{} now", state.slot(modified), who, now)
+        writer = say("{} wrote it{}, and ", by, " first" if more else "") if by else by
+        now = formatting.at_version(modified.current_version)
+        return say("it saved {}; {}it is {} now", state.slot(modified), writer, now)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
         freed_by = state.freed_by(node.id, event)
-        return say("what it saved was freed{}", say(" by {}", freed_by) if freed_by else "")
+        if not freed_by:
+            return Sentence("its saved tensors are freed")
+        return say("{} freed its saved tensors", freed_by)
     return Sentence()
 
 
@@ -160,7 +163,7 @@ def _with_saved(node: Node, verb: str, state: CaptionState) -> Sentence:
 
 
 def _result(nodes: list[Node], state: CaptionState) -> Sentence:
-    """Which tensor came out of many nodes."""
+    """Which tensor is the output of many new nodes."""
     made = {node.id for node in nodes}
     rows = map(state.row, state.history.changed(state.step.index))
     infos = [info for info in rows if info and info.node in made and info.name]
@@ -171,7 +174,7 @@ def _result(nodes: list[Node], state: CaptionState) -> Sentence:
 
 
 def _unrecorded(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
-    """Operations that left no node although one could expect it, each reason once."""
+    """Operations that made no node although one could expect it, each reason once."""
     reasons: dict[str, list[Operation]] = {}
     for event in events:
         if isinstance(event, Operation) and event.reason and not event.recomputed:
@@ -197,7 +200,7 @@ def _writes(events: Sequence[Event]) -> bool:
 
 
 def _savers(event: Write, state: CaptionState) -> Sentence:
-    """Nodes that had saved what was written."""
+    """Nodes that saved the written tensor before."""
     found: list[Sentence] = []
     fresh = state.fresh
     for key in state.history.changed(state.step.index):
@@ -205,9 +208,13 @@ def _savers(event: Write, state: CaptionState) -> Sentence:
         for slot in node.saved if node else ():
             known = slot.tensor or slot.view_of
             if slot.state == "modified" and known in event.tensors:
-                found.append(say("{} had saved it at v{}", state.node(key), slot.saved_version))
+                found.append(
+                    say(
+                        "{} saved it {}", state.node(key), formatting.at_version(slot.saved_version)
+                    )
+                )
                 break
-    return say("; {}", listed(found, FEW, "other node")) if found else Sentence()
+    return say("; {}", listed(found, FEW, "node")) if found else Sentence()
 
 
 def _written(event: Write, state: CaptionState) -> Sentence:
@@ -216,17 +223,19 @@ def _written(event: Write, state: CaptionState) -> Sentence:
     if event.before is not None and event.after is not None and event.before != event.after:
         words.append(f": version {event.before} became {event.after}")
     others = [info for info in map(state.row, event.tensors) if info and info.name != event.name]
-    unaware = [state.tensor(info.id) for info in others if _same_version(info, state)]
-    aware = [state.tensor(info.id) for info in others if not _same_version(info, state)]
-    if aware:
-        verb = "shares" if len(aware) == 1 else "share"
-        words.append(say("; {} {} that memory and version", listed(aware, MOST), verb))
-    if unaware:
-        verb = "shares that memory but keeps its version" if len(unaware) == 1 else (
-            "share that memory but keep their version")  # fmt: skip
-        words.append(say("; {} {}: backward cannot notice", listed(unaware, MOST), verb))
+    own_version = [state.tensor(info.id) for info in others if _same_version(info, state)]
+    same_version = [state.tensor(info.id) for info in others if not _same_version(info, state)]
+    if same_version:
+        verb = "shares" if len(same_version) == 1 else "share"
+        words.append(say("; {} {} its memory and version", listed(same_version, MOST), verb))
+    if own_version:
+        verb = "shares its memory but keeps its own version" if len(own_version) == 1 else (
+            "share its memory but keep their own versions")  # fmt: skip
+        words.append(
+            say("; {} {}: backward cannot notice the write", listed(own_version, MOST), verb)
+        )
     elif event.before is not None and event.before == event.after:
-        words.append(f"; the version stays {event.after}: backward cannot notice")
+        words.append(f"; the version stays {event.after}: backward cannot notice the write")
     return Sentence(*words, _savers(event, state))
 
 
@@ -241,10 +250,10 @@ def _same_version(info: TensorInfo, state: CaptionState) -> bool:
 def _stepped(event: OptimizerStepped, state: CaptionState) -> Iterator[Sentence]:
     name = f"{clean(event.name)}.step()"
     updated = listed([state.tensor(key) for key in event.updated], MOST)
-    yield say("{} updated {}", name, updated or "nothing")
+    yield say("{} updated {}", name, updated or "no parameter")
     if event.skipped:
         names = listed([state.tensor(key) for key in event.skipped], MOST)
-        yield say("it passed over {}, whose .grad is None", names)
+        yield say("it skipped {}, whose .grad is None", names)
 
 
 def _grads(tensors: Iterable[str], state: CaptionState) -> Sentence:
@@ -254,7 +263,7 @@ def _grads(tensors: Iterable[str], state: CaptionState) -> Sentence:
 def _zeroed(event: ZeroedGrad, state: CaptionState) -> Sentence:
     call, names = f"{clean(event.name)}.zero_grad()", _grads(event.tensors, state)
     if not names:
-        return Sentence(call, " found no .grad to take away")
+        return Sentence(call, " changed no .grad")
     if event.set_to_none:
         return say("{} set {} to None", call, names)
     return say("{} filled {} with 0", call, names)
@@ -266,8 +275,8 @@ def _clipped(event: Clipped, state: CaptionState) -> Sentence:
     verb = "is" if len(event.without) == 1 else "are"
     empty = say("{} {} None", _grads(event.without, state), verb) if event.without else ""
     if found:
-        return Sentence(f"{name} looked at ", found, ", but " if empty else "", empty)
-    return Sentence(f"{name} found no .grad to clip", ": " if empty else "", empty)
+        return Sentence(f"{name} read ", found, "; " if empty else "", empty)
+    return Sentence(f"{name} clipped nothing", ": " if empty else "", empty)
 
 
 def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
@@ -278,13 +287,15 @@ def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     inner = [state.node(node.id) for node in nodes if node.variable is None]
     if named:
         old = "an earlier " if _is_bound_again(tensors, state) else ""
-        yield say("{}{} died", old, listed(named, MOST))
+        verb = "was" if len(named) == 1 else "were"
+        yield say("{}{} {} garbage-collected", old, listed(named, MOST), verb)
     if inner:
-        verb = "died too" if named else "died"
-        yield say("{} {}", listed(inner, FEW, "other node"), verb)
+        verb = "was" if len(inner) == 1 else "were"
+        too = " too" if named else ""
+        yield say("{} {} garbage-collected{}", listed(inner, FEW, "other node"), verb, too)
 
 
 def _is_bound_again(tensors: list[TensorInfo], state: CaptionState) -> bool:
-    """Whether another tensor has the name of one that died."""
+    """Whether the name of a garbage-collected tensor belongs to another tensor now."""
     names = filter(None, (info.name for info in tensors))
     return any(state.history.named(name, state.step.index) for name in names)

@@ -1,4 +1,4 @@
-"""Words of captions that point at things: a step of a recording, and what led there."""
+"""The terms of captions: nodes, tensors and lines, as of one step of a recording."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gradviz.view import formatting
 from gradviz.view.text import clean
 
 MOST: Final = 4
-"""Things that one list names before it counts them."""
+"""Names in one list; a count stands for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionState:
-    """A step of a recording in words; what it speaks of may have died before.
+    """A step of a recording in words; it may name nodes and tensors that no longer exist.
 
-    Its sentences are clean: they are shown as they are.
+    Its sentences are clean text, ready to be shown.
     """
 
     history: History
@@ -31,7 +31,7 @@ class CaptionState:
 
     @property
     def fresh(self) -> list[str]:
-        """Ids that began to exist at the step."""
+        """Ids of nodes and tensors that are new at the step."""
         return self.history.begun(self.step.index)
 
     def node_row(self, key: str | None) -> Node | None:
@@ -59,7 +59,7 @@ class CaptionState:
         return say("backward {} in {}", earlier.number, self._line(earlier.since))
 
     def writer(self, slot: SavedTensor, node: Node) -> Sentence:
-        """What was the first to write a tensor since a node saved it, if that is known."""
+        """The first write to a tensor since a node saved it, if it is known."""
         writes = writes_since_save(slot, node, self.history, self.step.index)
         if not writes:
             return Sentence()
@@ -86,7 +86,9 @@ class CaptionState:
 
     def slot(self, slot: SavedTensor) -> Sentence:
         """``self = b @v0``."""
-        version = "" if slot.saved_version is None else f" @v{slot.saved_version}"
+        version = (
+            "" if slot.saved_version is None else f" {formatting.at_version(slot.saved_version)}"
+        )
         known = slot.tensor or slot.view_of
         if self.row(known) is None:
             return Sentence(clean(slot.name), version)

@@ -73,7 +73,7 @@ def cards(recording: Recording) -> dict[int, dict[str, Any]]:
 
 
 def segments(sentence: Sentence) -> list[Any]:
-    """A clean sentence for the browser: text, and terms with what they lead to."""
+    """A clean sentence for the browser: text, and terms with their ids."""
     found: list[Any] = []
     for part in sentence.parts:
         if isinstance(part, str):

@@ -41,17 +41,17 @@ def graph_document(
     Args:
         graph: What is shown.
         options: How it is drawn.
-        marks: What findings mark in it.
+        marks: Marks of findings.
         legends: Sentences for marks that replace those of the legend.
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
         The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the
-        graph as :meth:`Graph.to_json` writes it, is only there when the document stays small.
+        graph as :meth:`Graph.to_json` writes it, is left out of large documents.
 
     Examples:
         >>> from gradviz.model import Graph, Node
-        >>> wire = to_wire(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
+        >>> wire = graph_document(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)]))
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
@@ -86,8 +86,8 @@ def compress(wire: dict[str, Any]) -> dict[str, Any]:
     """The document as it travels and lies in notebooks, for 50 nodes an eighth of its size.
 
     Examples:
-        >>> sent = compress_wire({"format": 1, "title": "autograd graph of loss"})
-        >>> list(sent), expand_wire(sent)["title"]
+        >>> sent = compress({"format": 1, "title": "autograd graph of loss"})
+        >>> list(sent), expand(sent)["title"]
         (['format', 'deflate'], 'autograd graph of loss')
     """
     if "format" not in wire:
@@ -99,7 +99,7 @@ def compress(wire: dict[str, Any]) -> dict[str, Any]:
 
 
 def expand(sent: dict[str, Any]) -> dict[str, Any]:
-    """What :func:`compress_wire` compressed; a document that is not compressed stays as it is."""
+    """What :func:`compress` compressed; a document that is not compressed stays as it is."""
     if "deflate" not in sent:
         return sent
     document: dict[str, Any] = json.loads(zlib.decompress(b64decode(sent["deflate"])))

@@ -98,8 +98,8 @@ def opening_step(recording: Recording, step: int | None) -> int:
     error = recording.at_error
     if error is not None:
         return error.index
-    told = (i for i, facts in enumerate(recording.facts) if i and facts.level < 2)
-    return next(told, 0)
+    visible = (i for i, facts in enumerate(recording.facts) if i and facts.level < 2)
+    return next(visible, 0)
 
 
 def check_step(recording: Recording, step: object, option: str) -> int:
@@ -119,10 +119,10 @@ def check_step(recording: Recording, step: object, option: str) -> int:
 
 
 def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any]]:
-    """Each step: what it says, and what is different since the step before."""
+    """Each step: its words, and the changes since the step before."""
     explained = cards(recording)
     items = marked_items(recording, animation.step_items, animation.marks)
-    for step, sentence, told, shown in zip(
+    for step, sentence, step_items, shown in zip(
         recording.steps, captions(recording), animation.step_items, items, strict=True
     ):
         yield {
@@ -140,8 +140,8 @@ def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any
             "memory": step.memory,
             "backward": step.facts.backward,
             "items": shown,
-            "tensors": told.tensors,
-            "rows": told.rows,
+            "tensors": step_items.tensors,
+            "rows": step_items.rows,
             "summary": animation.summaries[step.index],
             **explained.get(step.index, {}),
         }

@@ -39,7 +39,7 @@ def report_document(
     Args:
         findings: What is shown.
         options: How its graph is drawn.
-        figures: More pictures with their captions, which view has drawn.
+        figures: More pictures with their captions.
         room: Bytes above which ``"json"`` is left out.
     """
     title = clean(findings.title)
@@ -59,7 +59,7 @@ def report_document(
         "tables": [_table(table, shown, marks) for table in findings.tables],
         "marked": list(marks),
         "figures": [{"caption": clean(caption), "svg": one.svg()} for caption, one in figures],
-        # Picture and legend stand above, once.
+        # Picture and legend are fields of the document already.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
     text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
@@ -96,7 +96,7 @@ def _cell(cell: Cell, column: Column) -> dict[str, Any]:
 
 
 def _sort_key(cell: Cell) -> str | int | float | None:
-    """What a cell is sorted by: JSON knows no nan, which is sorted like what is not known."""
+    """The sort key of a cell; nan, which JSON lacks, is sorted as not known."""
     if isinstance(cell, bool):
         return int(cell)
     if isinstance(cell, float):
@@ -105,7 +105,7 @@ def _sort_key(cell: Cell) -> str | int | float | None:
 
 
 def _places(graph: Graph | None) -> dict[str, str]:
-    """Per id of a node or tensor what stands for it: a leaf's tensor is part of its node."""
+    """The item of each node or tensor: a leaf's tensor is part of its node."""
     if graph is None:
         return {}
     places = {info.id: info.id for info in graph.tensors}

@@ -19,11 +19,11 @@ _FORMULA: Final = re.compile(r"[=@\t\r]|[+-](?! )")
 
 
 def report_json(findings: Report) -> str:
-    """Title, sentences, tables, graph, marks, and after them what else these findings know.
+    """Title, sentences, tables, graph, marks, and then all other fields of the findings.
 
     Examples:
         >>> from types import SimpleNamespace
-        >>> print(findings_json(SimpleNamespace(title="a", sentences=(), tables=(), marks=(),
+        >>> print(report_json(SimpleNamespace(title="a", sentences=(), tables=(), marks=(),
         ...     graph=None)))
         {"format":1,"kind":"simplenamespace","title":"a","sentences":[],"tables":[],"marks":[],\
 "graph":null}

@@ -1,4 +1,4 @@
-"""An explanation as labelled fields whose words point at nodes, tensors and lines of code."""
+"""An explanation as labelled fields, with terms that name nodes, tensors and lines of code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Final
 from gradviz.model.explanation import Cause, Explanation, Fix
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
+from gradviz.view import formatting
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
 
 WRONG: Final = "no error, but wrong"
-"""What stands in place of the name of an error where torch raised none."""
+"""Shown instead of the name of an error where torch raised none."""
 CAUSES: Final = {
     "write": "written before",
     "backward": "earlier backward",
@@ -43,7 +44,7 @@ def title(explanation: Explanation) -> str:
 
 
 def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
-    """Facts about an explanation, without what happened, why, and what fixes it."""
+    """The fields of an explanation except what happened, why, and the fixes."""
     if explanation.variables:
         yield Field("variables", (joined(map(links.tensor, explanation.variables)),))
     if explanation.saved:
@@ -67,13 +68,13 @@ class FixChange:
     """One change that a fix makes."""
 
     where: Sentence
-    """``in place of line 4``; empty if the code may stand anywhere."""
+    """``in place of line 4``; empty if no line is given."""
     lines: tuple[str, ...]
-    """Python to type; nothing where a line is taken out."""
+    """Python to type; empty where a line is removed."""
 
 
 def changes_of(fix: Fix, links: Links) -> tuple[FixChange, ...]:
-    """What is to be changed, all of it."""
+    """All changes of a fix."""
     return tuple(_change(one, links) for one in (fix, *fix.also) if one.code or one.line)
 
 
@@ -93,7 +94,8 @@ def code_lines(code: str) -> list[str]:
 def explained(recording: Recording) -> dict[int, tuple[Explanation, ...]]:
     """The explanations of a recording by the step at which they were noticed.
 
-    Of an error that is not autograd's nothing is known but its name, which the caption tells.
+    An error that autograd did not raise is left out: the caption has its name, and no more is
+    known.
     """
     found: dict[int, tuple[Explanation, ...]] = {}
     for one in recording.explanations:
@@ -109,14 +111,14 @@ def _saved(explanation: Explanation, links: Links) -> Sentence:
     if explanation.node_name:
         words.append(say(" of {}", links.node))
     if explanation.saved_version is not None:
-        words.append(say(", saved @v{}", explanation.saved_version))
+        words.append(say(", saved {}", formatting.at_version(explanation.saved_version)))
     if explanation.current_version is not None:
-        words.append(say(", now @v{}", explanation.current_version))
+        words.append(say(", now {}", formatting.at_version(explanation.current_version)))
     return Sentence(*words)
 
 
 def _label(cause: Cause, culprit: Cause) -> str:
-    """What a cause other than the culprit is called; a write by whether it came later."""
+    """The label of a cause other than the culprit; a write is labelled by whether it came later."""
     if cause.kind != "write":
         return CAUSES[cause.kind]
     steps = [one.at.step for one in (culprit, cause) if one.at and one.at.step is not None]

@@ -1,4 +1,4 @@
-"""The facts of an explanation, led to what they name in its recording."""
+"""Terms for the names and lines of an explanation, linked to its recording."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradviz.view.text import clean, cleaned
 
 
 class Links:
-    """Makes terms of names and lines; where nothing was recorded they are text.
+    """Makes terms of names and lines; without a recording they are plain text.
 
     Args:
         explanation: Whose facts they are.

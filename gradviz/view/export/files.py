@@ -54,15 +54,14 @@ def save(
     write = WRITERS.get(ending)
     if write is None:
         raise OptionError(
-            f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
-            f"a picture can be saved as {', '.join(WRITERS)}"
+            f"cannot save as {os.fspath(path)!r}: a picture can be saved as {', '.join(WRITERS)}"
         )
     known = graph if isinstance(graph, Graph) else graph.graph
     Path(path).write_bytes(write(known, options))
 
 
 def to_png(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
-    """The picture as PNG on white, with text in a font that comes along.
+    """The picture as PNG on white, with text in the packaged font.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.

@@ -41,8 +41,8 @@ class Filmstrip:
     Args:
         animation: The pictures.
         frames: Which steps, with their captions.
-        columns: How many stand side by side.
-        title: What the strip shows, for a screen reader.
+        columns: Pictures per row.
+        title: The subject, for screen readers.
         engine_arrows: Arrows along ``next_functions``.
     """
 
@@ -74,7 +74,7 @@ class Filmstrip:
         }
         if ending not in writers:
             raise OptionError(
-                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+                f"cannot save as {os.fspath(path)!r}: "
                 f"a filmstrip can be saved as {', '.join(writers)}"
             )
         Path(path).write_bytes(writers[ending]())
@@ -157,7 +157,7 @@ def _words(frame: StripFrame, cell: float) -> list[str]:
 
 
 def _marked(words: list[str]) -> list[tuple[Element | str, ...]]:
-    """What is in each line, the number of the step heavier."""
+    """The lines of a caption, the number of the step in bold."""
     number, _, rest = words[0].partition(" ")
     first = (Element("tspan", {"class": "gv-name"}, (number,)), f" {rest.strip()}")
     return [first, *((line,) for line in words[1:])]

@@ -15,7 +15,7 @@ from gradviz.view.text import xml
 
 STATIC: Final = Path(__file__).parents[1] / "static"
 
-# What stands still is in the page itself: without scripts, or when they fail, it stays.
+# The static content is in the page itself, for browsers without scripts.
 _PAGE: Final = Template("""\
 <!doctype html>
 <html lang="en">

@@ -1,1 +1,1 @@
-"""Drawn figures of a report: memory over time, and who keeps it."""
+"""Drawn figures of a report: memory over time, and the nodes that keep it."""

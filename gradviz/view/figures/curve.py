@@ -55,7 +55,7 @@ _Drawn: TypeAlias = "tuple[str, Sequence[int | None], str, float]"
 
 
 def curve(memory: Memory) -> Figure | None:
-    """Draw what is kept after every step, ``None`` if it was not recorded.
+    """Draw the bytes kept after every step; ``None`` if they were not recorded.
 
     Examples:
         >>> from gradviz.model.memory import CurvePoint
@@ -113,7 +113,7 @@ def _panel(
 def _pieces(
     amounts: Sequence[int | None], bottom: float, scale: float, grid: Grid
 ) -> Iterator[tuple[float, str]]:
-    """Where each unbroken stretch starts, and its way: height, then along and up or down."""
+    """The start of each unbroken stretch, and its path: height, then along and up or down."""
     for is_known, group in groupby(enumerate(amounts), key=lambda pair: pair[1] is not None):
         if not is_known:
             continue
@@ -130,7 +130,7 @@ def _pieces(
 def _shades(
     points: Sequence[CurvePoint], grid: Grid, top: float, height: float
 ) -> Iterator[Element]:
-    """Another ground where backward runs, node by node."""
+    """Another background where backward runs, node by node."""
     for is_inside, group in groupby(points, key=lambda point: point.level > 0):
         steps = [point.step for point in group]
         if is_inside:

@@ -1,4 +1,4 @@
-"""What stands under a curve of memory: steps and lines of code, each with its room."""
+"""The axis under a curve of memory: steps and lines of code, each with its stretch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RIGHT: Final = 12.0
 BELOW: Final = 38.0
 """Height of both lines under the curve."""
 RUNS: Final = 240
-"""Most stretches of one line that a pointer can ask about."""
+"""Most stretches that have a tooltip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LineRun:
 
 
 class Grid:
-    """Where a step stands: each has a stretch of its own.
+    """The place of a step: each has a stretch of its own.
 
     A backward has many steps and one line: its steps take at most two thirds of the width as
     long as a line's own step would be narrower than that.
@@ -78,7 +78,7 @@ def place_of(point: CurvePoint) -> str:
 
 
 def under(runs: Sequence[LineRun], grid: Grid, top: float, bottom: float) -> Iterator[Element]:
-    """Numbers of lines and steps, and for the pointer what each stretch is."""
+    """Numbers of lines and steps, and a tooltip for each stretch."""
     yield text(LEFT - 6, bottom + 17, "line", "gv-amount", "end")
     yield text(LEFT - 6, bottom + 31, "step", "gv-amount", "end")
     for x, label in _labels(runs, grid):
@@ -95,7 +95,7 @@ def under(runs: Sequence[LineRun], grid: Grid, top: float, bottom: float) -> Ite
 
 
 def _labels(runs: Sequence[LineRun], grid: Grid) -> Iterator[tuple[float, str]]:
-    """Where numbers of lines stand: one per stretch, or from and to where it is crowded."""
+    """The places of line numbers: one per stretch, or a range where it is crowded."""
 
     def is_crowded(run: LineRun) -> bool:
         room = grid.start(run.last + 1) - grid.start(run.first)

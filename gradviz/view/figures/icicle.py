@@ -22,7 +22,7 @@ EDGE: Final = 1.0
 """Room for the outermost lines."""
 LINE: Final = 15.0
 PAD: Final = 10.0
-"""Space left of a label, for the bar that tells the kind."""
+"""Space left of a label, for the bar of the kind."""
 SMALLEST: Final = 4.0
 """Height below which boxes are drawn as one."""
 WIDTHS: Final = ((64.0, 110.0), (90.0, 130.0), (90.0, 170.0), (110.0, 190.0), (90.0, 210.0))
@@ -59,7 +59,7 @@ class IcicleBox:
 
 
 def icicle(memory: Memory) -> Figure:
-    """Draw what is kept, the same bytes for the same count.
+    """Draw the kept bytes, the same output for the same count.
 
     Examples:
         >>> from gradviz.model.memory import HeldStorage, Holder
@@ -82,7 +82,7 @@ def icicle(memory: Memory) -> Figure:
 
 
 def place(total: IciclePart, levels: tuple[str, ...]) -> tuple[list[IcicleBox], list[float]]:
-    """Where each part stands, and the width of each column."""
+    """The place of each part, and the width of each column."""
     columns: list[list[tuple[IciclePart, float, float]]] = [[] for _ in levels]
 
     def put(part: IciclePart, level: int, top: float, bottom: float) -> None:
@@ -106,7 +106,7 @@ def place(total: IciclePart, levels: tuple[str, ...]) -> tuple[list[IcicleBox], 
 
 
 def _joined(part: IciclePart, scale: float) -> list[IciclePart]:
-    """The parts of a part; those too small to be seen are one."""
+    """The parts of a part; those too small to be seen are taken together."""
     small = [one for one in part.parts if one.nbytes * scale < SMALLEST]
     if len(small) < 2:
         return part.parts
@@ -119,7 +119,7 @@ def _joined(part: IciclePart, scale: float) -> list[IciclePart]:
 
 
 def _height(total: IciclePart) -> float:
-    """Enough for a line of text per saved tensor, as far as the eye follows."""
+    """Height for a line of text per saved tensor, up to a limit."""
     leaves = sum(not one.parts for one in walk(total))
     return min(560.0, max(120.0, leaves * 24.0))
 
@@ -177,8 +177,8 @@ def _below(
 
 
 def _missing(memory: Memory) -> str:
-    count = formatting.plural(len(memory.unknown), "save")
-    return f"Not in the picture: {count} whose size torch does not tell."
+    count = formatting.plural(len(memory.unknown), "saved tensor")
+    return f"Not in the picture: {count} whose size is not known."
 
 
 def _said(memory: Memory) -> str:

@@ -1,4 +1,4 @@
-"""The boxes of an icicle: who keeps which part of the bytes, from the total to a saved tensor."""
+"""The boxes of an icicle: the bytes from the total down to each saved tensor."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _shared(one: HeldStorage) -> str:
 
 
 def _say(part: IciclePart, path: tuple[str, ...]) -> None:
-    """Put into words where each part belongs and how much it is."""
+    """Add the words of each part: its path and its bytes."""
     here = (*path, part.label) if part.kind != "total" else path
     where = " › ".join(here) or "kept for backward"
     part.words = f"{where}: {formatting.size(part.nbytes)}{part.words}"

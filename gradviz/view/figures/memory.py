@@ -10,12 +10,12 @@ from gradviz.view.figures.icicle import icicle
 
 
 def figures_of(memory: Memory) -> tuple[tuple[str, Figure], ...]:
-    """Captions and figures: who keeps how much, and of a recording the curve before it."""
+    """Captions and figures: how much each node keeps; of a recording also the curve of bytes."""
     found = []
     if drawn := curve(memory):
         found.append(("Bytes kept for backward after every step", drawn))
     if memory.total:
         when = "" if memory.step is None else f" at step {memory.step}"
-        caption = f"Who keeps the {formatting.size(memory.total)}{when}"
+        caption = f"Nodes that keep the {formatting.size(memory.total)}{when}"
         found.append((caption, icicle(memory)))
     return tuple(found)

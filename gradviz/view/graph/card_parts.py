@@ -128,7 +128,8 @@ def choose(show: Collection[str] | None, hide: Collection[str]) -> frozenset[str
         for name in names:
             if name not in PARTS:
                 raise OptionError(
-                    f"{option}={name!r} is not a part of a picture; there are: {', '.join(PARTS)}"
+                    f"{option}={name!r} is not a part of a picture; "
+                    f"the parts are: {', '.join(PARTS)}"
                 )
     wanted = PARTS if show is None else ((show,) if isinstance(show, str) else show)
     unwanted = (hide,) if isinstance(hide, str) else hide

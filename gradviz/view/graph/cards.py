@@ -1,4 +1,4 @@
-"""From a graph to its cards: what stands on each, and how it is shortened."""
+"""From a graph to its cards: the content of each, and how it is shortened."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def waiting_leaf_card(
 
 
 def more_card(count: int) -> Card:
-    """The stub that stands for nodes that are not drawn."""
+    """The stub for nodes that are not drawn."""
     text = f"… {formatting.plural(count, 'more node')} not drawn"
     block = Block("text", (Line(text, "gv-muted"),))
     return Card(id="more", css="gv-more", blocks=(block,), title=text, aria=text)
@@ -131,9 +131,9 @@ def _node_blocks(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> 
     if "formula" in parts:
         lines += _formula(facts)
     if "values" in parts:
-        # Sizes and options kept from the forward say little; outline and details have them.
-        told = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
-        pairs = ", ".join(part.short for part in told)
+        # Sizes and options from the forward are left to outline and details.
+        shown = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
+        pairs = ", ".join(part.short for part in shown)
         lines += [_muted(pairs)] if pairs else []
     if "shapes" in parts and not has_tags:
         lines += [_muted(text) for text in facts.short("shapes")]
@@ -216,7 +216,7 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Bl
 
 
 def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterator[Line]:
-    """Shape, what is unusual, version and values: in one line if there is room."""
+    """Shape, what is unusual, version and values: in one line if they fit."""
     keys = [key for key in TENSOR_KEYS if PART_OF.get(key, "") in ("", *parts)]
     words, values = " ".join(facts.short(*keys)), facts["values"]
     text = values.short if "values" in parts else ""

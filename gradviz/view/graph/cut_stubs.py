@@ -1,4 +1,4 @@
-"""Where values left the autograd graph: what stands on the card they came from."""
+"""Calls that cut the graph: the rows on the card of the tensor they cut."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ROOM: Final = 36
 
 @dataclass(frozen=True, slots=True)
 class CutStub:
-    """One value that went on without the graph."""
+    """One call that cut the graph."""
 
     tensor: str
-    """Id of the tensor it came from."""
+    """Id of the tensor that it cut."""
     words: str
     """The call that cut, and what it made: ``"detach() → z"``."""
 

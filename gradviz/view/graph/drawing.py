@@ -1,4 +1,4 @@
-"""From a graph to SVG: cards are measured, Graphviz places them, this room draws them."""
+"""From a graph to SVG: cards are measured, Graphviz places them, this module draws them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradviz.view.style import css
 from gradviz.view.text import shorten
 
 LIMIT: Final = 400
-"""How many nodes are drawn; a stub says how many are not."""
+"""Nodes that are drawn; a stub counts the rest."""
 OUTSIDE: Final = 60
 """How many tensors outside the graph are drawn."""
 

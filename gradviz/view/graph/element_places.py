@@ -1,4 +1,4 @@
-"""The elements of a picture by the ids they stand for."""
+"""The elements of a picture by id of node, edge or tensor."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gradviz.view.element import Element, all_of
 
 
 class ElementPlace(NamedTuple):
-    """The group that stands for a node, an edge, a saved tensor or a tensor."""
+    """The group of a node, an edge, a saved tensor or a tensor."""
 
     element: Element
     node: str = ""
-    """Of a leaf's tensor the id of the node whose card stands for it."""
+    """For a leaf's tensor, the id of the node whose card shows it."""
 
 
 def places_of(elements: Iterable[Element]) -> dict[str, ElementPlace]:
@@ -30,7 +30,7 @@ def places_of(elements: Iterable[Element]) -> dict[str, ElementPlace]:
         if element.tag != "g" or not classes or "gv-absent" in classes:
             continue
         if key := element.text("data-id") or element.text("id").removeprefix("gv-"):
-            # The row of a cut has the id of the tensor whose card it stands on.
+            # The row of a cut has the id of the tensor whose card it is on.
             (cuts if "gv-cut" in classes else found).setdefault(key, ElementPlace(element))
         if "gv-stub" in classes and "data-slot" in element.attributes:
             slot = f"{element.text('data-source')}.{element.text('data-slot')}"

@@ -106,7 +106,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
             y += block.height + 3
             band = y
         else:
-            # Without a band the lines of a tensor stand close to its title.
+            # Without a band the lines of a tensor are close to its title.
             close = y == band and not block.framed and "gv-tensor" in card.css
             y += -3 if close else 5 if block.framed or y == band else 1
             tops.append(y)
@@ -115,7 +115,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
 
 
 def together(frames: Sequence[CardFrame]) -> list[CardFrame]:
-    """Frames of cards that stand at one place at different times: all in one box that fits."""
+    """Frames of cards that share a place at different steps, all with the largest box."""
     left, top = max(f.left for f in frames), max(f.top for f in frames)
     right = max(f.box.width - f.left - f.width for f in frames)
     bottom = max(f.box.height - f.top - f.height for f in frames)

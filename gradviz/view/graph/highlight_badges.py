@@ -1,4 +1,4 @@
-"""The badges of marks: where there is room on a card, a box, an edge or a stub."""
+"""The badges of marks, and their places on a card, a box, an edge or a stub."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _total(words: dict[HighlightKind, str]) -> float:
 
 
 def _pills_end(element: Element, bottom: float) -> Iterator[float]:
-    """Where pills on the lower rim end that reach far to the right."""
+    """The right end of the pills on the lower rim."""
     yield 0.0
     for pill in element.inside:
         if pill.tag == "g" and len(pill.attributes) == 1:

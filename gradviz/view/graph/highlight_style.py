@@ -1,4 +1,4 @@
-"""How the marks of findings look and what they are called: one table."""
+"""Appearance and name of each mark of findings: one table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gradviz.model.highlights import HighlightKind
 from gradviz.view.style import LegendEntry, coloured, for_media
 
 OVERLAYS: Final[dict[HighlightKind, LegendEntry]] = {
-    "culprit": LegendEntry("gv-culprit", "! culprit", "! culprit: what did it"),
+    "culprit": LegendEntry("gv-culprit", "! culprit", "! culprit: the cause"),
     "written": LegendEntry("gv-written", "≠ written", "≠ written: its memory was changed"),
-    "refused": LegendEntry("gv-refused", "× refused", "× refused: the error came from here"),
+    "refused": LegendEntry("gv-refused", "× refused", "× refused: the error was raised here"),
     "cut": LegendEntry("gv-cut-here", "// cut", "// cut: the graph ends here"),
     "unreached": LegendEntry("gv-unreached", "∅ unreached", "∅ unreached: it gets no gradient"),
     "new": LegendEntry("gv-new", "+ new", "+ new: only in the graph after"),
@@ -20,8 +20,8 @@ OVERLAYS: Final[dict[HighlightKind, LegendEntry]] = {
 }
 """Class, glyph with word, and sentence of the legend, in the order of the legend."""
 
-# Colours of differences are those of the root's pill: no other mark is a dark patch. A line is
-# told from others without its colour by its dashes.
+# Colours of differences are those of the root's pill: no other mark is a dark patch. Dashes
+# distinguish the lines without colour.
 _BADGE: Final = """
 .gv-badge>rect{fill:$root;stroke:$card;stroke-width:1}
 .gv-badge>text{font-size:10px;font-weight:600;fill:$root-ink}
@@ -36,7 +36,7 @@ _LINES: Final[dict[HighlightKind, tuple[str, str]]] = {
     "changed": ("$ink", ""),
     "gone": ("$muted", "7 5"),
 }
-"""Colour of the line and its dashes; ``""`` leaves those of what is marked."""
+"""Colour of the line and its dashes; ``""`` keeps those of the element."""
 _HOLLOW: Final = ("written", "cut", "unreached", "gone")
 """Badges with the colour as rim and word instead of as ground."""
 

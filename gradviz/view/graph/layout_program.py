@@ -44,7 +44,7 @@ def render(dot: str, engine: LayoutProgram) -> str:
 
 
 def _with_deep_stack(work: Callable[[], str]) -> str:
-    """Graphviz recurses along a chain of nodes: it gets a thread with room for that.
+    """Run Graphviz, which recurses along chains of nodes, in a thread with a large stack.
 
     The thread holds the lock, so that an interrupted caller does not let a second render start.
     """

@@ -47,11 +47,11 @@ class DrawOptions:
         show: Collection[str] | None = None,
         hide: Collection[str] | None = (),
     ) -> DrawOptions:
-        """What a person asks for, as :func:`gradviz.show` takes it.
+        """Options as :func:`gradviz.show` takes them.
 
         Raises:
-            OptionError: If an option has a value it cannot take; the message lists those that
-                there are.
+            OptionError: If an option has a value it cannot take; the message lists the
+                allowed ones.
 
         Examples:
             >>> sorted(DrawOptions.of(show=["saved", "grad"], hide="grad").parts)

@@ -1,4 +1,4 @@
-"""An explanation as a card of HTML: what a cell shows for it.
+"""An explanation as a card of HTML: the output of a cell.
 
 No script and no style sheet, so that a notebook that is not trusted shows it too. Colours are
 those of the notebook, and outside of one those of the page: nothing is set that could be read
@@ -67,7 +67,7 @@ def explanation_card(explanation: Explanation) -> str:
 
 
 def bundle(explanation: Explanation) -> dict[str, str]:
-    """What a notebook shows: the card, and where there is no HTML the text."""
+    """The card, and the text for places without HTML."""
     return {
         "text/plain": explanation_text(explanation),
         "text/html": explanation_card(explanation),

@@ -11,7 +11,7 @@ from gradviz.view.outlines.report import left_out
 from gradviz.view.text import xml
 
 ROWS: Final = 400
-"""How many rows of a table stand in HTML that only waits for the widget."""
+"""Rows of a table in HTML that the widget replaces."""
 
 
 def report_html(wire: Mapping[str, Any], *, images: bool = True) -> str:

@@ -19,8 +19,8 @@ NOTHING: Final = "nothing to explain: no error was raised"
 def explanation_text(explanation: Explanation) -> str:
     """The fields of an explanation, the same on every release of torch and on every device.
 
-    Each stands in a line of its own behind its name; what is long goes on further in. Source
-    text is never broken.
+    One line per field, after its name; long values continue in indented lines. Source text is
+    never broken.
 
     Examples:
         >>> print(explanation_text(Explanation("not a scalar", "RuntimeError", "loss is (2,)")))

@@ -1,4 +1,4 @@
-"""The picture as text: the same facts in a fixed order, for terminals, diffs and screen readers."""
+"""A graph as text: the facts of the picture in a fixed order, for terminals and diffs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 LIMIT: Final = 2000
-"""How many nodes are listed; a line says how many are not."""
+"""Nodes that are listed; a last line counts the rest."""
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "device", "version", "values")
 COLUMNS: Final = ("id", "name", "state", "shape", "leads to", "saved", "facts")
@@ -34,7 +34,7 @@ def outline(graph: Graph) -> str:
 
 
 def outline_of(graph_index: GraphIndex) -> str:
-    """The same of a graph whose look-ups are made already."""
+    """The same for a graph that is indexed already."""
     where = f"; on {graph_index.devices}" if graph_index.devices else ""
     lines = [aria.of_graph(graph_index) + where]
     for node in graph_index.nodes:
@@ -63,7 +63,7 @@ def table(graph: Graph, limit: int = 400) -> Table:
 
 
 def table_of(graph_index: GraphIndex) -> Table:
-    """The same of a graph whose look-ups are made already."""
+    """The same for a graph that is indexed already."""
     rows: dict[str, tuple[str, ...]] = {}
     for node in graph_index.nodes:
         rows[node.id] = node_cells(node, graph_index)
@@ -95,7 +95,7 @@ def _node_lines(node: Node, graph_index: GraphIndex) -> Iterator[str]:
 
 
 def _memory(facts: NodeFacts, saved: bool = True) -> Iterator[str]:
-    """What a node keeps, and what is called when it runs."""
+    """What a node keeps, and its hooks."""
     yield from (part.long for part in facts["derivative"].parts)
     if saved:
         yield from (f"saved {_slot(slot)}" for slot in facts.saved)
@@ -108,8 +108,8 @@ def _slot(slot: SlotFacts) -> str:
     state = slot["state"]
     if state.value == "none":
         return f"{slot['name'].words}: none, not needed by this graph"
-    words = [str(state.value), *slot.short("shape", "dtype", "device")]
-    words += [state.short] if state.value != "freed" else []
+    words = slot.short("condition", "shape", "dtype", "device")
+    words += slot.short("versions") if state.value != "freed" else []
     words += slot.short("nbytes", "storage")
     return f"{slot['name'].short}: {formatting.join(words, ' ')}"
 

@@ -28,7 +28,7 @@ from gradviz.view.text import clean
 
 WIDTH: Final = 110
 MOST: Final = 2000
-"""Steps that are listed; a line says how many are not."""
+"""Steps that are listed; a last line counts the rest."""
 NEW_TENSOR: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "version", "values")
 """Facts that the line of a new tensor begins with."""
 TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
@@ -43,16 +43,15 @@ TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
     "grad",
     "hooks",
 )
-"""Facts of a tensor whose change is told."""
+"""Facts of a tensor whose changes are listed."""
 _STEP: Final = "{:>3}  "
 
 
 def recording_outline(recording: Recording) -> str:
     """The recording as text, the same for the same recording; the device is in the first line.
 
-    Every step says what happened, and below what is different since the step before: nodes,
-    saved tensors with their versions, flags, versions and ``.grad`` of tensors. Where something was
-    explained, the explanation stands there too.
+    Every step has its caption, its explanations, and the changes since the step before: nodes,
+    saved tensors with their versions, and flags, versions and ``.grad`` of tensors.
 
     Examples:
         >>> from gradviz.model.recording import Changes, Recording, StepFacts
@@ -64,9 +63,9 @@ def recording_outline(recording: Recording) -> str:
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
-    told, why = captions(recording), explained(recording)
+    sentences, why = captions(recording), explained(recording)
     for number, step in enumerate(_in_order(recording)[:MOST]):
-        lines += _step_lines(number, step, told[step.index])
+        lines += _step_lines(number, step, sentences[step.index])
         for one in why.get(step.index, ()):
             lines += _explanation(one, step)
         lines += _Changes(recording, step).lines()
@@ -97,8 +96,8 @@ def summary(recording: Recording) -> str:
 
 
 def _in_order(recording: Recording) -> list[Step]:
-    """The steps as they ran; on several devices, whose engine threads run as they like, the
-    nodes of a backward in the order of their ids."""
+    """The steps in the order they ran; on several devices, where that order is not deterministic,
+    the nodes of a backward in the order of their ids."""
     steps = list(recording.steps)
     if recording.device is not None:
         return steps
@@ -145,7 +144,7 @@ def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:
 
 
 class _OutlineNames(Mapping[str, str]):
-    """Names of tensors at a step; of those that are seen later only, the last they will have."""
+    """Names of tensors at a step; for tensors that are new later, their last name."""
 
     def __init__(self, recording: Recording, step: int) -> None:
         self._history = recording.history
@@ -165,7 +164,7 @@ class _OutlineNames(Mapping[str, str]):
 
 
 class _Changes:
-    """What is different since the step before, in words; the surroundings of each row."""
+    """The changes since the step before, in words; also the surroundings of each row."""
 
     def __init__(self, recording: Recording, step: Step) -> None:
         self._recording = recording
@@ -212,7 +211,7 @@ class _Changes:
     def _node(self, was: Node | None, node: Node | None) -> Iterator[str]:
         if node is None:
             if was is not None:
-                yield f"{_node_name(was)} is gone"
+                yield f"{_node_name(was)} no longer exists"
             return
         facts = node_facts(node, self, ())
         if was is None:
@@ -232,7 +231,7 @@ class _Changes:
     def _tensor(self, was: TensorInfo | None, info: TensorInfo | None) -> Iterator[str]:
         if info is None:
             if was is not None:
-                yield f"{self.names[was.id]} is gone"
+                yield f"{self.names[was.id]} no longer exists"
         elif was is None:
             yield _new_tensor(tensor_facts(info, self))
         else:
@@ -254,7 +253,7 @@ def _new_node(node: Node, facts: NodeFacts) -> str:
 
 
 def _slot(facts: SlotFacts, is_new: bool = True) -> str:
-    """A slot; of one that was there already, only what may be another now."""
+    """A saved tensor; if it is not new, only facts that can change."""
     state = "" if facts["state"].value == "held" else facts["state"].words
     name, sizes = (facts["name"].short, facts["shape"].short) if is_new else ("", "")
     return formatting.join((name, state, sizes, facts["versions"].words), " ") or "held"

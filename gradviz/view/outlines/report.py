@@ -10,7 +10,7 @@ from gradviz.view import formatting
 from gradviz.view.text import cells, clean, shorten
 
 ROWS: Final = 40
-"""How many rows of a table are printed; a line says how many are not."""
+"""Rows of a table that are printed; a last line counts the rest."""
 WIDTH: Final = 40
 """Character cells that one cell of a table may take."""
 GAP: Final = "  "
@@ -23,7 +23,7 @@ def report_text(findings: Report) -> str:
         >>> from types import SimpleNamespace
         >>> columns = (Column("node"), Column("bytes", "bytes"))
         >>> table = Table("kept", columns, (("ExpBackward0", 50_000), ("MulBackward0", None)))
-        >>> print(findings_text(SimpleNamespace(title="memory", sentences=(), tables=(table,))))
+        >>> print(report_text(SimpleNamespace(title="memory", sentences=(), tables=(table,))))
         memory
         <BLANKLINE>
         kept

@@ -15,8 +15,8 @@ from gradviz.view.outlines.report import report_text
 
 
 @singledispatch
-def text_of(thing: object) -> str:
-    """An object of the model as text: findings of every kind, and what is registered below.
+def text_of(subject: object) -> str:
+    """An object of the model as text: reports, graphs, recordings and explanations.
 
     Of anything else it is the ``repr``.
 
@@ -25,7 +25,7 @@ def text_of(thing: object) -> str:
         >>> text_of(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).splitlines()[0]
         'autograd graph of SinBackward0: 1 node, 0 edges, 0 leaves'
     """
-    return report_text(thing) if isinstance(thing, Report) else repr(thing)
+    return report_text(subject) if isinstance(subject, Report) else repr(subject)
 
 
 text_of.register(Graph, outline)

@@ -18,7 +18,7 @@ STATIC: Final = Path(__file__).parents[1] / "static"
 class GraphWidget(anywidget.AnyWidget):
     """An interactive picture of a graph, as :func:`gradviz.show` returns it.
 
-    Everything the browser needs is in ``wire``, so the picture works on when the kernel is gone.
+    Everything the browser needs is in ``wire``, so the picture works without a kernel.
 
     Args:
         **traits: Initial values of the traits below.

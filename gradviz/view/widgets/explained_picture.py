@@ -22,8 +22,7 @@ from gradviz.view.widgets.picture import Picture
 
 
 class ExplainedPicture(Picture):
-    """A picture in which what an explanation points at is marked; its text stands before the
-    outline.
+    """A picture with the marks of an explanation, whose text is before the outline.
 
     Args:
         graph: What to show.

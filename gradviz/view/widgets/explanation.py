@@ -27,7 +27,7 @@ def explanation_view(
     recording = explanation.recording
     if not explanation or recording is None:
         raise OptionError(
-            "there is nothing to show: no error was explained"
+            "nothing to show: no error was explained"
             if not explanation
             else "this explanation has no graph to show; print(explanation) gives its text"
         )

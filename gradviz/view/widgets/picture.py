@@ -46,7 +46,7 @@ class Picture(GraphWidget):
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
 
-        What was selected stays selected if the new graph has it too.
+        The selection stays if the new graph has the item too.
         """
         self.wire = graph_document(graph, self._options)
         self._graph = graph

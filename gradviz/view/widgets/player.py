@@ -28,7 +28,7 @@ from gradviz.view.widgets.base import GraphWidget
 class Player(GraphWidget):
     """Steps through a recording, forwards and back, with code, graph and tensors side by side.
 
-    In a notebook it is a widget that works on when the kernel is gone; saved, printed or without
+    In a notebook it is a widget that needs no running kernel; saved, printed or without
     a kernel it is the picture of one step and the outline of all of them. ``step`` is the step
     that is shown.
 
@@ -105,7 +105,7 @@ class Player(GraphWidget):
         ending = Path(path).suffix.lower()
         if ending not in writers:
             raise OptionError(
-                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
+                f"cannot save as {os.fspath(path)!r}: "
                 f"a recording can be saved as {', '.join(writers)}"
             )
         Path(path).write_bytes(writers[ending]())
@@ -118,7 +118,7 @@ class Player(GraphWidget):
         Args:
             stops: Which steps; if not given those that ``show`` was given, else all lines and
                 all nodes of backward.
-            columns: How many stand side by side; if not given as many as are readable.
+            columns: Pictures per row; if not given as many as are readable.
 
         Raises:
             OptionError: If a step does not exist, or there would be more than 60 pictures.
@@ -143,7 +143,7 @@ class Player(GraphWidget):
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """As of a picture; what is explained at the step shown first stands below it."""
+        """As of a picture, with the explanations of the step shown first below it."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
         if "text/html" in data:
             data["text/html"] += self._cards(self.wire["open"])
@@ -189,7 +189,7 @@ class Player(GraphWidget):
             "engine_arrows": self.engine_arrows,
             "selected": self.selected,
         }
-        # Without scripts the page is the picture and what is explained at its step.
+        # Without scripts the page is the picture and the explanations of its step.
         still = {**wire, "svg": wire["svg"] + self._cards(self.step)}
         return page_of(still, traits).encode()
 
@@ -208,6 +208,6 @@ def _listed(stops: Iterable[int] | None) -> list[int]:
 
 
 def _telling(recording: Recording) -> list[int]:
-    """Lines and nodes, in which everything happens."""
+    """The steps of lines, nodes and errors."""
     kinds = ("line", "node", "error")
     return [i for i, facts in enumerate(recording.facts) if facts.kind in kinds]

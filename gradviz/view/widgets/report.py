@@ -25,8 +25,8 @@ from gradviz.view.widgets.base import GraphWidget
 class ReportWidget(GraphWidget):
     """Findings as sentences, tables that can be sorted, and a picture with what matters marked.
 
-    In a notebook it is a widget that works on when the kernel is gone; printed, saved or without
-    a kernel it says the same as text. Iterating gives the rows of the first table as
+    In a notebook it is a widget that needs no running kernel; printed, saved or without a kernel
+    it is text. Iterating gives the rows of the first table as
     dictionaries, as ``pandas.DataFrame(list(report))`` takes them; ``report[name]`` is what the
     findings have under a name.
 
@@ -43,7 +43,7 @@ class ReportWidget(GraphWidget):
         >>> from types import SimpleNamespace
         >>> from gradviz.model.report import Column
         >>> table = Table("parameters", (Column("name"), Column("norm", "number")), (("w", 2.0),))
-        >>> report = Report(SimpleNamespace(
+        >>> report = ReportWidget(SimpleNamespace(
         ...     title="audit of loss", sentences=(), tables=(table,), graph=None, marks=()))
         >>> list(report)
         [{'name': 'w', 'norm': 2.0}]
@@ -86,7 +86,7 @@ class ReportWidget(GraphWidget):
         return len(self.tables[0]) if self.tables else 0
 
     def __bool__(self) -> bool:
-        """A report is there, whatever it found."""
+        """True for every report, also without rows."""
         return True
 
     def __getitem__(self, name: Any) -> Any:
@@ -121,8 +121,7 @@ class ReportWidget(GraphWidget):
         ending = Path(path).suffix.lower()
         if ending not in writers:
             raise OptionError(
-                f"{os.fspath(path)!r} ends in {ending or 'nothing'!r}; "
-                f"a report can be saved as {', '.join(writers)}"
+                f"cannot save as {os.fspath(path)!r}: a report can be saved as {', '.join(writers)}"
             )
         Path(path).write_bytes(writers[ending]())
 

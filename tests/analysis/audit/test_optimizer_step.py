@@ -110,15 +110,15 @@ def test_from_which_gradient_a_step_comes_is_told() -> None:
         "used": ".grad",
         "unused": ".grad is None",
         "frozen": ".grad is None",
-        "frozen_with_grad": ".grad of a frozen one",
+        "frozen_with_grad": ".grad of a frozen parameter",
         "stale": "stale .grad",
         "dead": "weight decay or momentum",
         "broken": ".grad with nan or inf",
         "zero": "weight decay or momentum",
-        "empty": "has no numbers",
+        "empty": "it has no elements",
         "outside": "not in the optimizer",
     }
-    assert "frozen_with_grad is frozen, and SGD.step() changes it all the same." in (
+    assert "frozen_with_grad is frozen, but SGD.step() still changes it." in (
         after.findings.sentences
     )
 
@@ -195,7 +195,7 @@ def test_what_is_not_known_of_an_optimizer_is_not_claimed() -> None:
     assert [report["p"].updated for report in said] == [None, None, None, None]
     assert [report["q"].updated for report in said] == [None, None, False, False]
     assert said[0]["p"].update == "what Mine.step() does is not known"
-    assert said[1]["p"].update == "step(closure) computes gradients anew"
+    assert said[1]["p"].update == "step(closure) computes new gradients"
 
 
 def test_an_optimizer_of_another_model_changes_nothing_here() -> None:
@@ -203,6 +203,6 @@ def test_an_optimizer_of_another_model_changes_nothing_here() -> None:
     optimizer = SGD(other.parameters(), lr=0.1)
     report = gradviz.audit(model(torch.ones(1, 2)).sum(), model, optimizer)
     assert [row.updated for row in report.findings] == [False, False]
-    assert "The optimizer has 2 tensors more that are no parameter of this model." in (
+    assert "The optimizer has 2 more tensors that are no parameters of this model." in (
         report.findings.sentences
     )

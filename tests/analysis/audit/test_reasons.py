@@ -315,7 +315,8 @@ def test_a_tensor_that_may_have_been_used_is_named_and_nothing_is_concluded() ->
     row = gradviz.audit(loss, model)["fc.weight"]
     assert row.reason == "unknown"
     assert row.also == (
-        "d lies on the memory of h, which leads to it, and has no graph (detach() or the like); "
+        "d shares the storage of h, which is computed from it, but has no graph (detach() or "
+        "similar); "
         "whether loss uses d is not known",
     )
 
@@ -327,7 +328,7 @@ def test_a_saved_alias_is_proof_and_is_marked() -> None:
     loss = model["head"](d).sum()
     audit: Audit = gradviz.audit(loss, model).findings
     assert audit["fc.weight"].reason == "detached"
-    assert "uses d on the memory of h" in audit["fc.weight"].why
+    assert "uses d on the storage of h" in audit["fc.weight"].why
     assert audit.graph is not None
     cut = [mark.id for mark in audit.marks if mark.kind == "cut"]
     assert cut == [audit.graph.tensor("d").id, "n1.saved.0"]
@@ -451,7 +452,7 @@ def test_a_recorded_backward_tells_what_a_custom_function_gave() -> None:
         loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
     before = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)
     assert [row.gets_gradient for row in before.findings] == [None, None]
-    assert "it is up to that node" in before["w"].why
+    assert "which may return no gradient" in before["w"].why
     with gradviz.record() as recording:
         loss = apply(GivesNone, w).sum() + apply(Doubled, v).sum()
         loss.backward()
@@ -515,7 +516,7 @@ def test_calls_that_a_recording_does_not_tell_leave_the_reason_open() -> None:
     row = gradviz.audit(loss, model, recording=recording)["layer.linear1.weight"]
     assert (row.gets_gradient, row.reason) == (False, "unknown")
     assert row.unknown == (
-        "The recording has not told all calls: what a compiled or fused module calls inside is "
+        "The recording does not contain all calls: what a compiled or fused module calls inside is "
         "not recorded.",
     )
 
@@ -528,7 +529,7 @@ def test_a_call_with_several_results_of_which_one_does_not_depend_on_it_is_named
     row = gradviz.audit(loss, layer, recording=recording)["out_proj.weight"]
     assert (row.gets_gradient, row.reason) == (False, "unknown")
     assert row.why.startswith("multi_head_attention_forward() ")
-    assert " took it and gave 2 results" in row.why
+    assert " used it and returned 2 results" in row.why
 
 
 def test_what_left_torch_is_named_even_if_not_all_ways_into_the_loss_were_seen() -> None:
@@ -539,7 +540,8 @@ def test_what_left_torch_is_named_even_if_not_all_ways_into_the_loss_were_seen()
     row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
     assert row.reason == "unknown"
     words = (
-        r"detach\(\) in line \d+ cut it off, and it left torch; no other way to the loss was seen"
+        r"detach\(\) in line \d+ cut it off, and it left torch; no other path to the loss was "
+        r"recorded"
     )
     assert re.fullmatch(words, row.why)
 
@@ -563,7 +565,7 @@ def test_a_parameter_that_was_frozen_unseen_is_named_with_the_call_that_took_it(
         loss = frozen_when_used(model, {})
     row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
     assert row.reason == "frozen"
-    words = r"it did not require grad when linear\(\) of \S+ in line \d+ took it"
+    words = r"it did not require grad when linear\(\) of \S+ in line \d+ used it"
     assert re.fullmatch(words, row.why)
 
 
@@ -576,7 +578,7 @@ def test_a_line_that_froze_what_the_graph_leads_to_is_told() -> None:
     assert (row.reached, row.reason) == (True, "frozen")
     assert row.at is not None
     assert row.at.text.endswith("# frozen")
-    words = rf"requires_grad was set to False in line {row.at.line}, though the graph leads to it"
+    words = rf"requires_grad was set to False in line {row.at.line}, though the graph reaches it"
     assert row.why == words
 
 

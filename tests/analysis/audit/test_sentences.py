@@ -41,12 +41,12 @@ class Net(nn.Module):
 
 ALONE = """\
 audit of loss: 4 of 6 parameters get no gradient
-The graph holds what backward needs. No parameter of this graph has a .grad yet.
-fc.weight, fc.bias and spare.weight get no gradient: the graph of the loss does not lead to it.
+The graph still has its saved tensors. No parameter of this graph has a .grad yet.
+fc.weight, fc.bias and spare.weight get no gradient: not in the graph of the loss.
 spare.bias gets no gradient: requires_grad is False.
 SGD.step() changes 2 of 6 parameters.
-Whether it was used at all, whether it required grad then, and where it was cut off, is not known: \
-run the forward in gradviz.record() and pass recording=.
+Not known: whether it was used, whether it required grad then, and where it was cut off. \
+Run the forward in gradviz.record() and pass recording=.
 
 parameters
 parameter     shape   reached  gradient  reason   updated  from
@@ -64,10 +64,10 @@ group  tensors   lr  momentum  weight_decay  other settings
 RECORDED = """\
 audit of loss: 4 of 6 parameters get no gradient
 The graph is freed: a backward has run over it.
-fc.weight and fc.bias get no gradient: detach() in line N (test_audit_text.py: forward) cut it \
+fc.weight and fc.bias get no gradient: detach() in line N (test_sentences.py: forward) cut it \
 off, so h has no graph.
 Line N: h = torch.relu(self.fc(x)).detach()
-spare.weight gets no gradient: no call in the recording takes it.
+spare.weight gets no gradient: no call in the recording uses it.
 spare.bias gets no gradient: requires_grad is False.
 
 parameters
@@ -80,7 +80,7 @@ spare.weight  (1, 3)  no       no        not used
 spare.bias    (1,)    no       no        frozen
 
 where the path is cut
-reason    by        line  code                                     parameters  among them
+reason    by        line  code                                     parameters  for example
 detached  detach()     N  h = torch.relu(self.fc(x)).detach()  2  fc.weight and fc.bias"""
 
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_audited_is_said(
 
 
 def test_other_arguments_are_checked_too() -> None:
-    with pytest.raises(OptionError, match=r"^recording= is a _*Block, not a Recording"):
+    with pytest.raises(OptionError, match=r"^recording= is a RecordingBlock, not a Recording"):
         gradviz.audit(LOSS, MODEL, recording=gradviz.record())  # type: ignore[arg-type]
     with pytest.raises(NamesError, match="names="):
         gradviz.audit(LOSS, MODEL, names={"w": 1})  # type: ignore[dict-item]

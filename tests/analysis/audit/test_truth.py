@@ -310,7 +310,7 @@ def test_several_losses_are_one_backward() -> None:
         'audit of losses["one"], losses["two"] and losses["three"]: '
         "1 of 3 parameters gets no gradient"
     )
-    assert audit.sentences[0] == 'losses["three"] has no graph: backward() from it raises.'
+    assert audit.sentences[0] == 'losses["three"] has no graph: backward() from it raises an error.'
 
 
 def test_a_result_gets_a_grad_only_if_it_retains_it() -> None:
@@ -368,7 +368,7 @@ def test_deep_graphs_are_audited_within_and_without() -> None:
     z = y.detach() * torch.ones(1, requires_grad=True)
     outside = audit_of(audit_facts(z, built.names, None, {"y": y}, None))
     assert (outside["x"].reached, outside["x"].reason) == (False, "detached")
-    assert "on the memory of y" in outside["x"].why
+    assert "on the storage of y" in outside["x"].why
 
 
 def test_graphs_of_other_tensors_are_looked_at_up_to_a_limit_and_that_is_said() -> None:
@@ -377,4 +377,4 @@ def test_graphs_of_other_tensors_are_looked_at_up_to_a_limit_and_that_is_said() 
     z = y.detach() * torch.ones(1, requires_grad=True)
     audit = audit_of(audit_facts(z, built.names, None, {"y": y}, None))
     assert audit["x"].reason == "unknown"
-    assert "Not all graphs of named tensors were looked at." in audit["x"].unknown
+    assert "Not all graphs of named tensors were examined." in audit["x"].unknown

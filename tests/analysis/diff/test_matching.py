@@ -83,7 +83,7 @@ def test_leaves_of_another_name_are_paired_by_their_place() -> None:
     found = comparison_of(recurrent(3), recurrent(3, name="weight"))
     assert not found
     assert found.renamed == (("w", "weight"),)
-    assert found.sentences[-1] == "compared by their place under two names: w with weight"
+    assert found.sentences[-1] == "compared although the names differ: w with weight"
 
 
 def test_two_modules_are_compared_by_structure() -> None:

@@ -34,7 +34,7 @@ def test_it_prints_the_same_every_time() -> None:
     assert str(freed()) == str(freed())
     assert str(freed()) == (
         "comparison of out: 5 differences\n"
-        "ExpBackward0, MulBackward0: state holds → freed\n"
+        "ExpBackward0 and MulBackward0: state holds → freed\n"
         "ExpBackward0: saved result held v0 out → freed\n"
         "MulBackward0: saved other held v0 → freed\n"
         "a: .grad None → 1210.0\n"
@@ -124,7 +124,7 @@ def test_what_cannot_be_compared_is_said(wrong: object, words: str) -> None:
 def test_names_without_live_tensors_are_an_error() -> None:
     _a, out = product()
     graph = gradviz.snapshot(out)
-    with pytest.raises(gradviz.OptionError, match="names= names live tensors"):
+    with pytest.raises(gradviz.OptionError, match="names= applies to live tensors"):
         gradviz.compare(graph, graph, names={"out": out})
 
 

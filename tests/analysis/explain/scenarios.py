@@ -404,7 +404,7 @@ y.backward()  # noticed
     saved="mat2",
     versions=(1, 2),
     right=({"net[1].bias.grad": "torch.full((1,), 4.0)"},),
-    words=("updates after the backward that needs the weights as they were",),
+    words=("updates the weights after the backward that needs their old values",),
 )
 add(
     "GAN: the generator's loss is older than the discriminator's step",
@@ -1426,7 +1426,7 @@ low.add_(1)  # culprit noticed
     variables=("low", "h"),
     node="SplitBackward0",
     right=({"w.grad": "torch.cat([4 * w[2:], 4 * w[:2] + 2])"},),
-    words=("split gave low as one of several views of h",),
+    words=("split returned low as one of several views of h",),
 )
 add(
     "an activation in place behind a full backward hook",

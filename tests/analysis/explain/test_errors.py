@@ -228,7 +228,7 @@ def fails() -> None:
 def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_fix() -> None:
     with gradviz.expect_error() as found:
         fails()
-    assert found.unknown == ("which line inside fails; gradviz.record(into=fails) would tell",)
+    assert found.unknown == ("which line inside fails; gradviz.record(into=fails) shows it",)
     assert found.fixes == ()
     with gradviz.expect_error(into=fails) as found:
         fails()
@@ -257,7 +257,7 @@ def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
     with gradviz.expect_error() as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
-    assert found.unknown == ("which line inside net; gradviz.record(into=net) would tell",)
+    assert found.unknown == ("which line inside net; gradviz.record(into=net) shows it",)
     assert found.fixes == ()
     with gradviz.expect_error(into=net) as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
@@ -322,7 +322,9 @@ def test_what_was_written_before_the_recording_is_not_blamed_on_a_line_of_it() -
         h.sum().backward()
     assert (found.node_name, found.saved_version, found.current_version) == ("ExpBackward0", 0, 1)
     assert found.line is None
-    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+    assert found.unknown == (
+        "which line wrote it first: the recording does not contain that write",
+    )
 
 
 def test_where_steps_were_left_out_nobody_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +339,9 @@ def test_where_steps_were_left_out_nobody_is_blamed(monkeypatch: pytest.MonkeyPa
         loss.backward()
     assert (found.kind, found.node_name, found.variables) == (WRITTEN, "PowBackward0", ("w",))
     assert found.line is None
-    assert found.unknown == ("which line wrote it first: the recording did not see that write",)
+    assert found.unknown == (
+        "which line wrote it first: the recording does not contain that write",
+    )
 
 
 def test_a_cut_that_a_line_of_very_many_calls_hides_is_not_blamed_on_another() -> None:
@@ -346,7 +350,9 @@ def test_a_cut_that_a_line_of_very_many_calls_hides_is_not_blamed_on_another() -
         loss = sum((w * 1).detach() for _ in range(150)).sum()  # type: ignore[union-attr]
         loss.backward()
     assert (found.kind, found.line) == ("no graph", None)
-    assert found.unknown == ("where the graph was cut: the way of the value could not be followed",)
+    assert found.unknown == (
+        "where the graph was cut: the computation of the value could not be followed",
+    )
 
 
 def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it() -> None:
@@ -471,5 +477,5 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
             )
             told[options] = run.stdout.strip()
     assert told[()] != "0"
-    unknown = "0 which expression of line 4 did it: Python tells no position for it"
+    unknown = "0 which expression of line 4 did it: Python gives no position for it"
     assert told["-X", "no_debug_ranges"] == unknown

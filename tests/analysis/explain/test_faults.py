@@ -46,7 +46,7 @@ y.add_(1)
 y.sum().backward()
 """
     found = run(program, gradviz.expect_error)["found"]
-    assert "from changed values it would be wrong" in found.why
+    assert "from modified values it would be wrong" in found.why
     assert found.why.terms == ()
     assert {term.text for term in found.what.terms} == {"ExpBackward0", "y"}
 

@@ -158,7 +158,10 @@ def test_tensors_without_elements_are_saved_and_take_nothing() -> None:
 
 def test_bytes_on_the_device_meta_are_said_to_be_no_memory() -> None:
     found = memory(torch.ones(3, 3, device="meta", requires_grad=True).exp().sum())
-    said = "36 B are on the device meta, which has no memory: it is what real tensors would take."
+    said = (
+        "36 B are on the device meta, which has no memory: tensors on a real device would take as "
+        "much."
+    )
     assert found.total == 36
     assert said in found.sentences
     assert not any("meta" in words for words in memory(leaf().exp().sum()).sentences)
@@ -363,7 +366,7 @@ def test_who_keeps_as_much_and_what_is_of_no_known_module_is_not_passed_over() -
     found = memory(model(x), model)
     assert found.sentences[1:3] == (
         "The node that keeps most is AddmmBackward0 (n1) with 1.5 MiB, as 6 more do.",
-        "The same bytes by module, most at nodes whose module is not known with 4.0 MiB in 8 "
+        "The same bytes by module: most at nodes whose module is not known with 4.0 MiB in 8 "
         "nodes, then model.14 with 1.5 MiB, as 6 more do.",
     )
 
@@ -381,16 +384,16 @@ LOSS = torch.ones(2, requires_grad=True).exp().sum()
         (lambda: gradviz.memory(3.0), gradviz.NotATensorError, "the number 3.0"),
         (lambda: gradviz.memory(nn.Linear(1, 1)), gradviz.NoGraphError, "no output"),
         (lambda: gradviz.memory(LOSS, LOSS), gradviz.OptionError, "must be an nn.Module"),  # type: ignore[arg-type]
-        (lambda: gradviz.memory(LOSS, step=1), gradviz.OptionError, "step= is for recordings"),
+        (lambda: gradviz.memory(LOSS, step=1), gradviz.OptionError, "step= needs a recording"),
         (
             lambda: gradviz.memory(gradviz.snapshot(LOSS), nn.Linear(1, 1)),
             gradviz.OptionError,
-            "model= and names= are for tensors",
+            "model= and names= apply to tensors",
         ),
         (
             lambda: gradviz.memory(gradviz.Recording.empty(), names={}),
             gradviz.OptionError,
-            "model= and names= are for tensors",
+            "model= and names= apply to tensors",
         ),
         (
             lambda: gradviz.memory(gradviz.Recording.empty(), step=7),

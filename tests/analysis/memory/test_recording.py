@@ -100,7 +100,7 @@ def test_a_sum_of_losses_that_keeps_all_graphs_is_seen_in_curve_and_lines() -> N
     assert (line.nbytes, len(line.nodes)) == (6 * one + x.nbytes, 12)
     node, same, *_ = found.sentences[2:]
     assert node.startswith("The node that keeps most is ")
-    assert same.startswith("The same bytes by line of code, most at ")
+    assert same.startswith("The same bytes by line of code: most at ")
     assert f"{line.id} with" in same
 
 
@@ -138,7 +138,7 @@ def test_a_step_can_be_chosen_and_the_peak_is_still_told() -> None:
     assert gradviz.memory(recording, step=-1).findings.total == 0
     assert [caption for caption, _ in report._figures] == [
         "Bytes kept for backward after every step",
-        "Who keeps the 4000 B at step 1",
+        "Nodes that keep the 4000 B at step 1",
     ]
 
 
@@ -170,7 +170,7 @@ def test_nodes_from_before_the_recording_have_an_unknown_module(anomaly: bool) -
 def test_nothing_recorded_is_nothing_kept() -> None:
     found = memory_over(Recording.empty())
     assert (found.total, found.step) == (0, 0)
-    assert found.sentences[0] == "At no step does the graph keep bytes that torch tells of."
+    assert found.sentences[0] == "At no step does the graph keep saved tensors of known size."
 
 
 # --- on a GPU, as its recording reads --------------------------------------------------------

@@ -443,7 +443,7 @@ def test_hooks_of_a_tensor_that_is_written_stay_at_the_node_of_its_old_value() -
     told = [e for step in recording.steps for e in step.events]
     assert not [e for e in told if isinstance(e, HookChanged) and not e.registered]
     (note,) = (e.text for e in told if isinstance(e, Note))
-    assert note.endswith("looks stays at n0, which made the old value of h")
+    assert note.endswith("looks remains on n0, which made the old value of h")
     written = next(s for s in recording.steps if any(isinstance(e, Write) for e in s.events))
     assert written.graph["n0"].hooks_unknown
 

@@ -1,5 +1,5 @@
-// The card of an explanation, as gradviz/view/documents/explanation.py writes it: why torch refused
-// at a step, or why a gradient is wrong although torch said nothing.
+// The card of an explanation, as gradviz/view/documents/explanation.py writes it: why torch raised
+// at a step, or why a gradient is wrong although torch raised no error.
 import { type Sentence, sentence } from "./sentence";
 import { type Check, listOf, orNull, recordOf, text, whole } from "./validators";
 

@@ -28,7 +28,7 @@ export interface StepView {
   readonly ticks?: readonly string[];
   /** Explanations of what was noticed at this step. Absent where there are none. */
   readonly cards?: readonly ExplanationCard[];
-  /** Element -> which of its variants stands there from this step on. */
+  /** Element -> its variant from this step on. */
   readonly at: Readonly<Record<string, number>>;
   readonly saved: number;
   readonly memory: number | null;
@@ -41,12 +41,12 @@ export interface StepView {
 
 export interface RecordingDocument extends BaseDocument {
   readonly kind: "recording";
-  /** Step shown first when nothing else is asked for. */
+  /** Step shown first by default. */
   readonly open: number;
   /** Steps the author marked. */
   readonly stops: readonly number[];
   readonly codes: readonly Source[];
-  /** Id of an element of the picture -> everything it can be; "" is not there. */
+  /** Id of an element of the picture -> its variants; "" for absent. */
   readonly elements: Readonly<Record<string, readonly string[]>>;
   readonly views: readonly StepView[];
   readonly tensor_columns: readonly string[];

@@ -9,13 +9,13 @@ export type ColumnKind = "text" | "number" | "bytes" | "flag";
 export interface ReportColumn {
   readonly name: string;
   readonly kind: ColumnKind;
-  /** What it means, "" if that goes without saying. */
+  /** Its meaning, or "". */
   readonly help: string;
 }
 
 export interface ReportCell {
   readonly text: string;
-  /** null, what is not known, is always sorted last. */
+  /** null: not known, always sorted last. */
   readonly sort: string | number | null;
 }
 

@@ -1,7 +1,7 @@
-// Why torch refused at this step, or why a gradient is wrong: what, why, the facts, the fixes; and
-// at the step of the culprit the way back.
+// The cards of a step: why torch raised or a gradient is wrong, the facts and the fixes. At the step
+// of the culprit: a link to the step of the explanation.
 
-import type { CardFix, CardField, ExplanationCard } from "../documents/explanation";
+import type { CardField, CardFix, ExplanationCard } from "../documents/explanation";
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -13,7 +13,7 @@ import type { StepCursor } from "../player/step_cursor";
 export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store } = context;
   const element = html("div", { class: "gradviz-cards" });
-  /** Whether cards show more than their headline, at every step. */
+  /** Whether cards are expanded, at every step. */
   let open = true;
   let shown = "";
 
@@ -35,7 +35,7 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
   return element;
 }
 
-/** The way from the sentence to the cards, which stand below so that the graph never moves. */
+/** A button beside the caption that scrolls to the cards below it. */
 export function makeWhyButton(
   context: PanelContext,
   cursor: StepCursor,
@@ -45,7 +45,7 @@ export function makeWhyButton(
     cards.scrollIntoView?.({ block: "nearest" });
     cards.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
   };
-  const hint = "To the explanation below: why, who did it, and what to write instead";
+  const hint = "Go to the explanation below: the reason, the culprit and the fixes";
   const button = makeButton(context, { label: "Why?", icon: "down", hint, run });
   button.append("Why?");
   button.classList.add("gradviz-why");
@@ -57,7 +57,7 @@ export function makeWhyButton(
   return button;
 }
 
-/** Where the focus goes when its card is no more: to the way back, else to the sentence. */
+/** Moves the focus of a removed card to the first link between steps, else to the caption. */
 function goOn(element: HTMLElement): void {
   const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");
   (element.querySelector<HTMLElement>(".gradviz-card-go") ?? sentence)?.focus();
@@ -107,7 +107,7 @@ function makeCard(
   const line = card.culprit_line ? `: line ${card.culprit_line.line}` : "";
   const { culprit_step } = card;
   if (culprit_step !== null && !cursor.causedHere.some((caused) => caused.card === card)) {
-    const hint = "To the step at which it ran";
+    const hint = "Go to the step at which it ran";
     head.append(makeGo(context, `Go to the culprit${line}`, hint, () => cursor.jump(culprit_step)));
   }
   const props = { class: `gradviz-card is-${card.tone}`, role: "group", "aria-labelledby": id };
@@ -120,14 +120,16 @@ function makeEffectLink(
   card: ExplanationCard,
   step: number,
 ): HTMLElement {
-  const what = card.tone === "error" ? "the error" : "where it takes effect";
-  const words = `This line is the culprit of: ${card.title} · ${card.kind}`;
+  const what = card.tone === "error" ? "the error" : "its effect";
+  const words = `This line is the culprit: ${card.title} · ${card.kind}`;
   const head = html(
     "div",
     { class: "gradviz-card-head" },
     html("span", { class: "gradviz-culprit" }, "! culprit"),
     html("p", { class: "gradviz-card-title" }, words),
-    makeGo(context, `Go to ${what}`, "To the step with the explanation", () => cursor.jump(step)),
+    makeGo(context, `Go to ${what}`, "Go to the step with the explanation", () =>
+      cursor.jump(step),
+    ),
   );
   return html("div", { class: `gradviz-card is-${card.tone}` }, head);
 }
@@ -193,10 +195,12 @@ function makeCopyButton(
       await navigator.clipboard.writeText(text);
       context.announce("copied");
     } catch {
-      // Without the right to write to the clipboard the reader can still copy by hand.
+      // Where the clipboard is not allowed, the code is selected to be copied by hand.
       if (source) getSelection()?.selectAllChildren(source);
       context.announce(
-        source ? "not allowed to copy; the code is selected" : "not allowed to copy",
+        source
+          ? "the browser does not allow copying; the code is selected"
+          : "the browser does not allow copying",
       );
     }
   };

@@ -1,4 +1,4 @@
-// Where the picture stands in its window. Pure functions; viewport.ts applies the result.
+// Position and zoom of the picture in its window. Pure functions; viewport.ts applies the result.
 
 export interface Size {
   readonly width: number;
@@ -19,7 +19,7 @@ export interface Box extends Size {
 
 const MIN_ZOOM = 0.02;
 const MAX_ZOOM = 4;
-/** Below this, text of a picture is too small to read, so a first view does not go there. */
+/** The smallest zoom of a first view: below it, text is too small to read. */
 export const READABLE = 0.7;
 const MARGIN = 12;
 /** Height that the pan buttons cover at the bottom of the window while something is outside. */
@@ -27,7 +27,7 @@ const COVERED = 44;
 
 const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);
 
-/** The zoom at which everything is visible, never larger than life. */
+/** The zoom at which everything is visible, at most 100 %. */
 export function fitZoom(content: Size, view: Size): number {
   const k = Math.min(
     (view.width - 2 * MARGIN) / content.width,
@@ -37,7 +37,7 @@ export function fitZoom(content: Size, view: Size): number {
   return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
 }
 
-/** The zoom of a first view: all of it, else all of its width or height, else as large as life. */
+/** The zoom of a first view: all of the picture, else its whole width or height, else 100 %. */
 export function firstZoom(content: Size, view: Size): number {
   const all = fitZoom(content, view);
   if (all >= READABLE) return all;
@@ -46,7 +46,7 @@ export function firstZoom(content: Size, view: Size): number {
   return Math.min(...[across, down].filter((k) => k >= READABLE), 1);
 }
 
-/** Centres what fits and lets nothing else be moved out of sight. */
+/** Centres a picture that fits; keeps any other within the window. */
 export function clamp(camera: Camera, content: Size, view: Size): Camera {
   const along = (at: number, size: number, room: number, end: number) =>
     size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - end, at, MARGIN);
@@ -79,7 +79,7 @@ export function reveal(camera: Camera, box: Box, view: Size): Camera {
   };
 }
 
-/** Stays where a box is in the window already, else brings it to the middle. */
+/** Centres a box that is not in the window yet. */
 export function follow(camera: Camera, box: Box, view: Size): Camera {
   const { x, y } = reveal(camera, box, view);
   if (Math.abs(x - camera.x) < 1 && Math.abs(y - camera.y) < 1) return camera;

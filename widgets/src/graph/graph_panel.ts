@@ -1,5 +1,5 @@
-// The picture: shows it, follows the steps, highlights what is selected, found and pointed at,
-// moves the focus.
+// Shows the picture, follows the steps, highlights selected, found and hovered items, moves the
+// focus.
 
 import type { GraphContent, Item } from "../documents/graph";
 import { isReport } from "../documents/report";
@@ -28,13 +28,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
 
   const index = new SvgIndex();
   let picture: Picture;
-  /** Element -> the variant that stands there. */
+  /** Element -> its current variant. */
   let variants = new Map<string, number>();
   let content: GraphContent | undefined;
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
 
-  /** Where the focus enters: what was visited last of what is there. */
+  /** Where the focus enters: the existing item that was visited last. */
   const current = () =>
     trail.findLast((id) => index.cards.has(id)) ?? [...index.cards.keys()][0] ?? "";
   const setStop = () => {
@@ -70,7 +70,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
   });
   store.watch(["content"], refresh);
 
-  /** Makes the picture that of the current step. */
+  /** Shows the current step in the picture. */
   function refresh(): void {
     if (content === store.get("content")) return;
     content = store.get("content");
@@ -86,13 +86,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
     boxes = undefined;
     tooltip.hide();
     setStop();
-    // What had the focus may be no more, or be drawn anew.
+    // The focused item may have been removed or redrawn.
     const heir = focused ? index.cards.get(current()) : undefined;
     if (heir && heir !== document.activeElement) heir.focus();
     else if (heir) addRing(heir);
   }
 
-  /** What a step is about, or what is selected: the window goes there. */
+  /** The selected item, else the main item of the step: the window moves to it. */
   function goal(): SVGGElement | undefined {
     const timeline = store.get("timeline");
     if (!timeline) return index.ownerOf(store.get("selected"));
@@ -185,7 +185,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     index.cards.get(goal)?.focus({ preventScroll: true });
   });
 
-  /** The id a key leads to, "" when it leads nowhere, undefined when the key is not ours. */
+  /** The id that a key goes to; "" for none, undefined for other keys. */
   function goalOf(event: KeyboardEvent, item: Item): string | undefined {
     const ids = [...index.cards.keys()];
     if (event.key === "Home") return ids[0] ?? "";

@@ -36,7 +36,7 @@ export function moveOf(key: string, flow: Flow): Move | undefined {
   return (MOVES[flow] as Record<string, Move>)[key];
 }
 
-/** The id that a move leads to; `trail` holds ids visited before, the latest last. */
+/** The id that a move goes to; `trail` holds ids visited before, the latest last. */
 export function neighbour(
   from: Item,
   move: Move,
@@ -46,7 +46,7 @@ export function neighbour(
 ): string | undefined {
   if (move === "next" || move === "prev") {
     const choices = from[move].filter((id) => boxes.has(id));
-    // Back the way one came, else the first, which for `next` is next_functions[0].
+    // To the item visited before, else to the first; for `next` that is next_functions[0].
     return trail.findLast((id) => choices.includes(id)) ?? choices[0];
   }
   const across = flow === "down" || flow === "up" ? "x" : "y";

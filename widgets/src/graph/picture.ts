@@ -7,14 +7,14 @@ const ELEMENTS = new Set(
 );
 const ATTRIBUTES =
   /^(id|class|role|transform|viewBox|width|height|d|points|x|y|x1|x2|y1|y2|dx|dy|cx|cy|r|rx|ry|style|lengthAdjust|textLength|preserveAspectRatio|opacity|paint-order|xml:space|(aria|data|fill|stroke|text|font|dominant|letter|shape|vector)(-[a-z-]+)?)$/;
-// Anything through which CSS could load something or hide what it says.
+// CSS that could load something or hide its content.
 const LOADS = /url\(|image|@import|@font-face|@namespace|src\(|expression|\\/i;
 
 export interface Picture {
   readonly svg: SVGSVGElement;
   /** Full texts, taken out of <title>: the browser's own tooltip cannot be dismissed. */
   readonly titles: WeakMap<Element, string>;
-  /** Makes an element with this id what the markup says; it keeps its place and its focus. */
+  /** Replaces the element with this id by the markup; place and focus stay. */
   patch(key: string, markup: string): void;
 }
 
@@ -43,7 +43,7 @@ export function parsePicture(source: string, prefix: string, scope = ROOT): Pict
   return { svg, titles, patch };
 }
 
-/** What only this view has put on an element. */
+/** Attributes that this view has added to an element. */
 const OWN = /^(tabindex|data-lm-suppress-shortcuts)$/;
 
 function replace(target: Element, made: Element): void {
@@ -54,7 +54,7 @@ function replace(target: Element, made: Element): void {
   target.replaceChildren(...made.childNodes);
 }
 
-/** What in the picture is pointed at and has a full text. */
+/** The hovered element that has a full text. */
 export function nearestTitle(target: EventTarget | null, picture: Picture): Element | undefined {
   let found = target instanceof Element ? target : null;
   while (found && !picture.titles.has(found)) found = found.parentElement;

@@ -1,19 +1,19 @@
-// Which elements of the picture stand for which id, and the highlights on them.
+// The elements of the picture by id, and the highlights on them.
 
 import type { Item } from "../documents/graph";
 import { focusable, setProps, svg } from "../lib/dom";
 
 export class SvgIndex {
-  /** What takes the focus: a card for each item, except tags, which lie on cards. */
+  /** Elements that take the focus: a card per item, except tags, which lie on cards. */
   cards: ReadonlyMap<string, SVGGElement> = new Map();
   #items: ReadonlyMap<string, Item> = new Map();
-  /** Everything that stands for an id, in the order of drawing. */
+  /** All elements of an id, in the order of drawing. */
   #holders = new Map<string, SVGGElement[]>();
   /** Tag on a card -> the card. */
   #owners = new Map<string, string>();
   readonly #highlighted = new Map<string, SVGGElement[]>();
 
-  /** Reads a picture, after it is new or has changed. */
+  /** Reads a new or changed picture. */
   read(picture: Element, items: readonly Item[]): void {
     const before = new Set(this.cards.values());
     const cards = new Map<string, SVGGElement>();
@@ -66,7 +66,7 @@ export class SvgIndex {
     return [...this.#owners.keys()].filter((tag) => this.#owners.get(tag) === id);
   }
 
-  /** Gives a class to what stands for these ids, and to nothing else. */
+  /** Gives a class to the elements of these ids, and to no others. */
   highlight(name: string, ids: Iterable<string>): void {
     for (const holder of this.#highlighted.get(name) ?? []) holder.classList.remove(name);
     const now = [...ids].flatMap((id) => this.#holders.get(id) ?? []);
@@ -77,13 +77,13 @@ export class SvgIndex {
     }
   }
 
-  /** For when the picture has a size at last. */
+  /** Draws the outlines once the picture has a size. */
   addRings(): void {
     for (const holder of [...this.#highlighted.values()].flat()) addRing(holder);
   }
 }
 
-/** The outline that shows focus and highlights; it takes part in no measure of its own card. */
+/** The outline for focus and highlights; it does not count in the size of its card. */
 export function addRing(shape: SVGGElement): void {
   if (!shape.getBBox || shape.querySelector(":scope > .gradviz-ring")) return;
   const { x, y, width, height } = shape.getBBox();

@@ -1,4 +1,4 @@
-// The window onto the picture: drag, zoom, fit, pan buttons. Holds no facts of the graph.
+// The window onto the picture: drag, zoom, fit, pan buttons.
 
 import { claim, focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -36,9 +36,9 @@ const ARROWS: Record<string, Direction> = {
 
 export class Viewport {
   readonly element = html("div", { class: "gradviz-viewport" });
-  /** Told after every change of the zoom. */
+  /** Called after every change of the zoom. */
   onZoom: (k: number) => void = () => {};
-  /** Told when the window has a size, before which nothing in it can be measured. */
+  /** Called when the window has a size, so that it can be measured. */
   onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
   #content = { width: 1, height: 1 };
@@ -59,7 +59,7 @@ export class Viewport {
     }
   }
 
-  /** Shows a picture; `home` is what a first view of a large one begins with. */
+  /** Shows a picture; the first view of a large one begins at `home`. */
   show(svg: SVGSVGElement, home: () => Element | undefined): void {
     const [, , width, height] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
     const content = { width: width || 1, height: height || 1 };
@@ -99,7 +99,7 @@ export class Viewport {
     this.#apply({ ...this.#camera, x: this.#camera.x + dx, y: this.#camera.y + dy });
   }
 
-  /** All of a small picture; of a large one a readable part, beginning with the root. */
+  /** All of a small picture; a readable part of a large one, from the root on. */
   reset(): void {
     this.fit();
     const home = this.#camera.k < READABLE && this.#home();
@@ -118,7 +118,7 @@ export class Viewport {
     this.#apply(follow(this.#camera, box, this.#size()));
   }
 
-  /** Where an element stands in the picture, in the picture's own units. */
+  /** The box of an element, in units of the picture. */
   boxOf(target: Element): Box {
     const origin = this.#svg?.getBoundingClientRect() ?? { left: 0, top: 0 };
     const box = target.getBoundingClientRect();

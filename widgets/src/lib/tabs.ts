@@ -1,4 +1,4 @@
-// Several things of which one is shown: tabs, arrow keys switch (ARIA Authoring Practices, tabs with
+// Tabs: one panel is shown, arrow keys switch (ARIA Authoring Practices, tabs with
 // automatic activation).
 import { focusable, html } from "./dom";
 import { roveTabindex } from "./roving";

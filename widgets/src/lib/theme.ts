@@ -1,8 +1,8 @@
-// Light or dark: the trait decides, else the notebook around us, else the system.
+// Light or dark: from the trait, else the notebook, else the system.
 export type Theme = "auto" | "light" | "dark";
 type Shade = "light" | "dark";
 
-/** What the page says about itself, undefined when it says nothing. */
+/** The theme of the page, undefined when the page does not set one. */
 export function pageTheme(page: Document): Shade | undefined {
   const { body, documentElement } = page;
   const lab = body.dataset.jpThemeLight;

@@ -8,7 +8,7 @@ export class Tooltip {
   readonly element = html("div", { class: "gradviz-tooltip", role: "tooltip", hidden: true });
   readonly #frame: HTMLElement;
   #target: Element | undefined;
-  /** The key press that closed it last, which shall do nothing else. */
+  /** The key press that closed it last; other listeners ignore it. */
   closedBy: Event | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 

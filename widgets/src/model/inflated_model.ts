@@ -1,5 +1,5 @@
-// The model of one view with its document inflated, which takes time: `change:wire` is told once the
-// new document can be read, and until then the one before it stays.
+// The model of one view with its document inflated, which takes time: `change:wire` fires when the
+// new document can be read; until then the old one stays.
 
 import { inflateDocument } from "../documents/parse";
 import type { Model } from "./store";
@@ -9,7 +9,7 @@ export class InflatedModel implements Model {
   readonly #listeners = new Set<() => void>();
   /** The document, an Error if it cannot be read; undefined until the first one. */
   #wire: unknown;
-  /** Counts changes: of two pictures on their way only the newer one is shown. */
+  /** Counts changes: of two documents that are being inflated, only the newer is shown. */
   #turn = 0;
 
   constructor(model: Model, signal: AbortSignal) {

@@ -1,7 +1,7 @@
-// Which ids belong together: what a step is about, what is highlighted with what.
+// Which ids belong together: the subject of a step, and ids that are highlighted together.
 import { lineId, type Timeline } from "./timeline";
 
-/** What a step is about, the most telling first: the node that ran, or what the line has made. */
+/** The subject of a step, in order of priority: the node that ran, or what the line made. */
 export function subjectsOf(timeline: Timeline, index: number): readonly string[] {
   const view = timeline.view(index);
   if (view.node !== null) return [view.node];
@@ -9,7 +9,7 @@ export function subjectsOf(timeline: Timeline, index: number): readonly string[]
   const told = view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
   const nodes = told.filter((id) => id.startsWith("n"));
   const others = told.filter((id) => id.startsWith("t")).map((id) => timeline.itemOf(id) ?? id);
-  // A line in a loop has made more with every turn: the newest is what it has just made.
+  // A line in a loop makes more in every pass: the newest come from the last pass.
   const made = timeline.recording.links.lines[lineId(view).slice(5)] ?? [];
   return nodes.length || others.length ? [...nodes, ...others] : [...made].reverse();
 }

@@ -1,4 +1,4 @@
-// StoreState: the traits shared with Python, what only this view knows, and what follows from both.
+// StoreState: the traits shared with Python, the state of this view, and values derived from both.
 // Panels read and watch the store and never talk to each other.
 
 import type { GraphContent } from "../documents/graph";
@@ -8,7 +8,7 @@ import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
 import { Timeline } from "./timeline";
 
-/** What anywidget hands to render; also implemented by the page that gradviz exports. */
+/** The model that anywidget passes to render; exported pages implement it too. */
 export interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
@@ -36,20 +36,20 @@ export type Panel = "graph" | "outline";
 
 export interface Local {
   readonly panel: Panel;
-  /** What find looks for. */
+  /** The query of find. */
   readonly query: string;
   /** Id that the pointer or the focus is on, "" if none. */
   readonly lit: string;
   readonly playing: boolean;
 }
 
-/** What follows from the traits; nobody sets it. */
+/** Derived from the traits, never set. */
 export interface Derived {
   /** The steps, undefined when a graph is shown. */
   readonly timeline: Timeline | undefined;
   /** Number of the step that is shown: the visible one that `step` is, or is a part of. */
   readonly at: number;
-  /** What there is in the graph at this step. */
+  /** The content of the graph at this step. */
   readonly content: GraphContent;
 }
 
@@ -88,7 +88,7 @@ export class Store {
   #wire: AnyDocument | undefined;
   #timeline: Timeline | undefined;
   #listeners = new Map<keyof StoreState, Set<() => void>>();
-  /** What was derived when listeners were last told. */
+  /** The derived values when listeners were last called. */
   readonly #told = new Map<keyof Derived, unknown>();
 
   constructor(model: Model, signal: AbortSignal, onError: (error: unknown) => void) {
@@ -133,7 +133,7 @@ export class Store {
     }
   }
 
-  /** Calls the listener now and whenever one of the names changes, until the view is gone. */
+  /** Calls the listener now and at every change of these names, until the view closes. */
   watch(names: readonly (keyof StoreState)[], listener: () => void): void {
     for (const name of names) {
       const known = this.#listeners.get(name) ?? new Set();

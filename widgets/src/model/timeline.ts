@@ -1,5 +1,5 @@
-// A recording as states of its steps. Every state is folded from the steps before it, never from the
-// one that was shown last, so going back and forth and jumping give exactly the same. Pure.
+// The state of a recording at each step. Every state is folded from the steps before it, never from
+// the one shown last, so stepping and jumping give the same. Pure.
 import type { ExplanationCard } from "../documents/explanation";
 import type { GraphContent, Item } from "../documents/graph";
 import type { RecordingDocument, StepView } from "../documents/recording";
@@ -21,9 +21,9 @@ export interface Explained {
 
 type Delta<T> = Readonly<Record<string, T | null>>;
 
-/** Every so many steps a state is kept, from which the next ones are folded. */
+/** Steps between two cached states. */
 const KEEP_EVERY = 16;
-/** Steps of a higher level are seen only when sub-steps are shown. */
+/** Steps of a higher level are sub-steps. */
 const COARSE = 1;
 
 export class Timeline {
@@ -46,7 +46,7 @@ export class Timeline {
     this.#coarse = this.#all.filter((index) => this.view(index).level <= COARSE);
   }
 
-  /** The step with this number; of numbers that are out of range the nearest. */
+  /** The step with this number, or the nearest one. */
   view(index: number): StepView {
     const { views } = this.recording;
     return views[Math.max(0, Math.min(index, views.length - 1))] as StepView;
@@ -92,7 +92,7 @@ export class Timeline {
     };
   }
 
-  /** The same as a graph has, as of a step. */
+  /** The content of the graph at a step. */
   content(index: number): GraphContent {
     const known = this.#contents.get(index);
     if (known) return known;
@@ -110,12 +110,12 @@ export class Timeline {
     return content;
   }
 
-  /** Numbers of the steps one can go to, in order. */
+  /** Numbers of the visible steps, in order. */
   visible(detail: boolean): readonly number[] {
     return detail || !this.#coarse.length ? this.#all : this.#coarse;
   }
 
-  /** The step itself, or the one it is a part of: parts come before their whole. */
+  /** The step itself, or the visible step that contains it: sub-steps come first. */
   enclosing(index: number, detail: boolean): number {
     const steps = this.visible(detail);
     return steps.find((step) => step >= index) ?? steps.at(-1) ?? 0;
@@ -128,7 +128,7 @@ export class Timeline {
     return ran.length ? ran : inside;
   }
 
-  /** A leaf's node and its tensor are one card; this leads from each to the other. */
+  /** A leaf's node and its tensor share a card: each -> the other. */
   partnersOf(id: string): readonly string[] {
     return this.#partners.get(id) ?? [];
   }
@@ -143,19 +143,19 @@ export class Timeline {
     return this.errorAt ?? this.explained[0]?.step;
   }
 
-  /** What an id is called at the first step that knows it. */
+  /** The name of an id at the first step that has it. */
   labelOf(id: string): string | undefined {
     this.#labels ??= labelsIn(this.recording.views);
     return this.#labels.get(id);
   }
 
-  /** What is selected for an id: the thing itself, for a leaf's tensor its node. */
+  /** The item to select for an id: itself; for a leaf's tensor its node. */
   itemOf(id: string): string | undefined {
     const both = [id, ...this.partnersOf(id)];
     return both.find((known) => this.labelOf(known) !== undefined);
   }
 
-  /** The largest number of tensors that any step knows. */
+  /** The largest number of tensors at any step. */
   get mostTensors(): number {
     const alive = new Set<string>();
     let most = 0;

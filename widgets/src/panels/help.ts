@@ -10,31 +10,31 @@ import type { PanelContext } from "../panel_context";
 type Key = readonly [keys: string, what: string];
 
 const STEP_KEYS: readonly Key[] = [
-  ["← →", "a step back, a step forward: on the controls, the code, the caption, the tensors"],
-  ["[ ] or , .", "the same from anywhere, the graph too"],
+  ["← →", "one step back, one step forward: in the controls, code, caption and tensors"],
+  ["[ ] or , .", "the same, from everywhere, also in the graph"],
   ["Home End", "first and last step"],
-  ["Space", "play and pause, on the time line; a step forward where the system asks for no motion"],
+  ["Space", "play and pause, on the timeline; one step forward under reduced motion"],
   ["↑ ↓", "from line to line in the code, from row to row in a table"],
-  ["Enter", "on a line of code: to the step at which it has run"],
+  ["Enter", "on a line of code: go to the step after it ran"],
 ];
 
 const REPORT_KEYS: readonly Key[] = [
-  ["↑ ↓", "from row to row in a table; Enter selects what it is about"],
-  ["← →", "from head to head of a table; Enter sorts by it"],
+  ["↑ ↓", "from row to row in a table; Enter selects its node or tensor"],
+  ["← →", "from header to header in a table; Enter sorts by the column"],
 ];
 
 const KEYS: readonly Key[] = [
   ["Tab", "tabs, find, tools, graph, details"],
   [
     "↑ ↓ ← →",
-    "in the graph: along the edges to inputs and consumers; across: the neighbour on that side",
+    "in the graph: along the edges to inputs and consumers, and to neighbours on the side",
   ],
   ["Home End", "first and last node"],
-  ["Enter", "select, show details; again: the tensors on the card"],
-  ["Esc", "close, select nothing; once more: back to the cell"],
+  ["Enter", "select and show details; again: the tensors on the card"],
+  ["Esc", "close, clear the selection; again: back to the cell"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %"],
   ["Shift ↑ ↓ ← →", "move the window"],
-  ["/", "find; Enter next match, Shift Enter the one before"],
+  ["/", "find; Enter: next match, Shift Enter: previous match"],
   ["o", "outline"],
   ["e", "engine arrows"],
   ["Ctrl wheel", "zoom"],

@@ -1,4 +1,4 @@
-// Details of what is selected; without a selection, what the whole graph is.
+// Details of the selected item; without a selection, the summary of the graph.
 
 import type { DetailSection, Item } from "../documents/graph";
 import { focusable, html } from "../lib/dom";
@@ -7,9 +7,9 @@ import { subjectsOf } from "../model/related";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 
-const FOLLOWING = "What this step is about. Select a node or a tensor to keep it here.";
+const FOLLOWING = "The main node or tensor of this step. Select one to keep its details here.";
 
-/** Characters above which a value stands below its label. */
+/** Longer values are placed below their label. */
 const LONG = 24;
 const LONG_LABEL = 14;
 
@@ -30,7 +30,7 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
     element.focus();
     store.set("selected", "");
   });
-  tooltip.attach(close, () => "Select nothing (Esc)");
+  tooltip.attach(close, () => "Clear the selection (Esc)");
   const body = html("div");
   element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
 
@@ -45,15 +45,15 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
     const timeline = store.get("timeline");
     const selected = store.get("selected");
     const item = find(selected);
-    // Of a recording something may be selected that is not there at this step.
+    // The selected item may not exist at this step of a recording.
     const absent = item ? undefined : timeline?.labelOf(selected);
-    // With nothing selected the details follow the steps.
+    // Without a selection the details follow the steps.
     const followed = selected || !timeline ? undefined : about(timeline);
     element.classList.toggle("is-empty", !item && !absent && !followed);
     close.hidden = !item && !absent;
     title.textContent = item?.label ?? absent ?? followed?.label ?? content.title;
     if (absent) {
-      body.replaceChildren(html("p", {}, "Not there at this step."));
+      body.replaceChildren(html("p", {}, "Does not exist at this step."));
     } else if (item || followed) {
       const { details, label } = (item ?? followed) as Item;
       body.replaceChildren(
@@ -61,7 +61,7 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
         ...(item ? [] : [html("p", { class: "is-quiet" }, FOLLOWING)]),
       );
     } else {
-      const hint = "Select a node or a tensor to see what autograd keeps there.";
+      const hint = "Select a node or a tensor to see its details.";
       const summary = content.summary.replace(`${content.title}: `, "");
       body.replaceChildren(html("p", {}, summary), html("p", { class: "is-quiet" }, hint));
     }
@@ -79,7 +79,7 @@ function show(section: DetailSection, id: string, title: string): HTMLElement {
     list.append(html("div", props, html("dt", {}, label), html("dd", {}, value)));
   }
   const heading = html("div", { class: "gradviz-heading", id }, section.heading);
-  // Said by the panel's title already; for a screen reader it still names the group.
+  // The panel's title repeats it; screen readers need it to name the group.
   if (section.heading === title) heading.className = "gradviz-hidden";
   return html("div", { role: "group", "aria-labelledby": id }, heading, list);
 }

@@ -1,4 +1,4 @@
-// What the marks of this picture mean; only marks that it contains.
+// The meaning of the marks in this picture.
 
 import { focusable, html } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
@@ -23,7 +23,7 @@ export function makeLegend({ store }: PanelContext): HTMLElement {
   return element;
 }
 
-/** The marks on the time line. */
+/** The marks on the timeline. */
 function ofSteps(timeline: Timeline, detail: boolean): HTMLElement[] {
   const { recording } = timeline;
   const { length } = timeline.visible(detail);

@@ -1,4 +1,4 @@
-// The same facts as a table: what a screen reader and a hurried reader use.
+// The facts of the graph as a table.
 
 import { findItems } from "../model/search";
 import type { PanelContext } from "../panel_context";
@@ -21,7 +21,7 @@ export function makeOutline(context: PanelContext): HTMLElement {
     table.show({ caption: title, columns, rows });
   });
   store.watch(["content", "selected", "panel"], () => {
-    // Measuring would lay out a table that nobody sees.
+    // Measuring would lay out a hidden table.
     if (store.get("panel") === "outline") table.reveal();
   });
   store.watch(["content", "query"], () => {

@@ -20,7 +20,7 @@ const gradient = () => [
   ),
 ];
 
-/** What stands in the group that carries the class; a plain card when the class is not known. */
+/** The shapes of a class; a plain card for an unknown one. */
 const SHAPES: Record<string, () => SVGElement[]> = {
   "gv-leaf": () => [box(CARD, 6)],
   "gv-tensor": () => [box(CARD, 6)],

@@ -1,4 +1,4 @@
-// What happened in a step, as one sentence whose terms highlight what they name.
+// The caption of a step: one sentence whose terms highlight nodes, tensors and lines.
 
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
@@ -31,7 +31,7 @@ export function makeCaption(
     sentence.replaceChildren(...pieces);
     element.classList.toggle("is-raised", view.kind === "error");
     if (focused < 0) return;
-    // The focus stays with the same word, else at its place, else with the sentence.
+    // The focus stays on the same word, else at the same place, else on the sentence.
     (words.find((word) => word.dataset.word === id) ?? words[focused] ?? element).focus();
   });
   linkTerms(context, element, cursor);

@@ -1,4 +1,4 @@
-// The recorded code: which line has just run, which is next, and what was made where.
+// The recorded code: the line that just ran, the next line, and what each line made.
 
 import type { Source, StepView } from "../documents/recording";
 import { claim, focusable, html, scrollWithin } from "../lib/dom";
@@ -11,11 +11,11 @@ import type { StepCursor } from "./step_cursor";
 interface CodeRow {
   readonly element: HTMLElement;
   readonly chip: HTMLElement;
-  /** Its part in what an explanation tells. */
+  /** Its role in an explanation. */
   readonly part: HTMLElement;
 }
 
-/** What a line is at a step, with the words beside it. */
+/** The state of a line at a step, with its words. */
 const LINE_STATES = {
   raised: "raised",
   running: "running",
@@ -24,7 +24,7 @@ const LINE_STATES = {
 } as const;
 type LineState = keyof typeof LINE_STATES;
 
-/** What a line does in an explanation, with the words beside it. */
+/** The role of a line in an explanation, with its words. */
 const LINE_PARTS = {
   culprit: "! culprit",
   noticed: "× noticed",
@@ -45,7 +45,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
   const element = html("div", { class: "gradviz-code", role: "group", "aria-label": "Code" });
   const rows = new Map<string, CodeRow>();
   let stops: HTMLElement[] = [];
-  /** What must not scroll out of sight. */
+  /** The line that must stay visible. */
   let shown: HTMLElement | undefined;
   const setStop = (to: HTMLElement | undefined) => {
     for (const stop of stops) stop.tabIndex = stop === to ? 0 : -1;
@@ -65,7 +65,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     );
     stops = [...element.querySelectorAll("button")];
     setStop(stops[0]);
-    // Something that scrolls must be reachable, also when nothing in it is.
+    // A scrolling region must be reachable by keyboard, even without buttons inside.
     if (stops.length) element.removeAttribute("tabindex");
     else focusable(element, 0);
   });
@@ -94,7 +94,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     const parts = partsOf(cursor);
     for (const [line, { element, part }] of rows) {
       const known = parts.get(line);
-      // One word is enough: the line that raised is the one at which it was noticed.
+      // One label is enough: the line that raised is the line at which it was noticed.
       const raised = view && stateOf(view, line) === "raised";
       const shown = raised && known !== "culprit" ? undefined : known;
       part.textContent = shown ? LINE_PARTS[shown] : "";
@@ -133,7 +133,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
   return element;
 }
 
-/** Lines that did something wrong, and lines at which it shows. */
+/** The lines of culprits, and the lines at which they are noticed. */
 function partsOf(cursor: StepCursor): ReadonlyMap<string, LinePart> {
   const parts = new Map<string, LinePart>();
   for (const { noticed_line, tone } of cursor.cards) {
@@ -159,7 +159,7 @@ function sourceElement(
     const part = html("span", { class: "gradviz-chip gradviz-part" });
     const tokens = tokensOf(text).map(({ kind, text }) => tokenElement(kind, text));
     const words = html("code", {}, ...tokens);
-    // What is wrapped goes on further in than the line began.
+    // Wrapped text is indented further than the line.
     words.style.setProperty("--indent", `${indentOf(text) + 2}ch`);
     const numbered = html("span", { class: "gradviz-number" }, String(number));
     const parts = [numbered, html("span", {}, chip, part, words)];
@@ -177,7 +177,7 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** The lines without what all of them are indented by. */
+/** The lines without their common indentation. */
 function dedent(lines: readonly string[]): readonly string[] {
   const indents = lines.filter((line) => line.trim()).map(indentOf);
   const common = indents.length ? Math.min(...indents) : 0;

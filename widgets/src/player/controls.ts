@@ -1,5 +1,5 @@
-// The controls of a recording: step buttons, play, sub-steps, the way to the error, and in words
-// where we are.
+// The controls of a recording: step buttons, play, sub-steps, jump to error, and the current step in
+// words.
 
 import { makeButton, type Tool } from "../lib/button";
 import { claim, focusable, html } from "../lib/dom";
@@ -52,7 +52,7 @@ export function makeControls(
   return element;
 }
 
-/** One tab stop, for the arrow keys do the same as the buttons; up and down go between them. */
+/** One tab stop: left and right step as the buttons do; up and down move between the buttons. */
 function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store } = context;
   const ways: readonly (Tool & { readonly at: () => boolean })[] = [
@@ -110,7 +110,7 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
     buttons[(from + by + buttons.length) % buttons.length]?.focus();
   });
   store.watch(["at", "detail", "timeline"], () => {
-    // Not `disabled`: a button that is would lose the focus when the last step is reached.
+    // Not `disabled`, because a disabled button loses the focus at the last step.
     ways.forEach((way, i) => {
       buttons[i]?.setAttribute("aria-disabled", String(way.at()));
     });
@@ -177,7 +177,7 @@ function makeErrorButton(context: PanelContext, cursor: StepCursor): HTMLElement
   const button = makeButton(context, {
     label: "Jump to error",
     icon: "error",
-    hint: "To the step at which it shows",
+    hint: "Go to the step at which it is noticed",
     run: () => cursor.jump(store.get("timeline")?.faultAt ?? 0),
   });
   button.append(words);

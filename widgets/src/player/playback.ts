@@ -1,10 +1,10 @@
-// Playing: off until asked for, one step after another, never where the system asks for no motion.
+// Playing: one step after another, off at first and where the system asks for reduced motion.
 import type { PanelContext } from "../panel_context";
 import type { StepCursor } from "./step_cursor";
 
 const STILL = "(prefers-reduced-motion: reduce)";
 export const WHY_NOT =
-  "Playing is off: this system asks for reduced motion. The arrow keys step instead.";
+  "Playing is off: this system asks for reduced motion. Use the arrow keys to step.";
 
 export interface Playback {
   /** Whether the system allows it. */

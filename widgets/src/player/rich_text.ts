@@ -1,5 +1,5 @@
-// Sentences whose terms act: pointed at they highlight what they name everywhere, clicked they
-// select it, or go to the step of a line.
+// Sentences with active terms: hovering highlights the named item everywhere, a click selects it or
+// goes to the step of a line.
 
 import type { Sentence } from "../documents/sentence";
 import { focusable, html } from "../lib/dom";
@@ -7,7 +7,7 @@ import { relatedTo } from "../model/related";
 import type { PanelContext } from "../panel_context";
 import type { StepCursor } from "./step_cursor";
 
-/** Text, and buttons for what has an id. */
+/** Text, with a button for each term. */
 export function richText(sentence: Sentence): (HTMLElement | string)[] {
   return sentence.map((part) => {
     if (typeof part === "string") return part;
@@ -17,7 +17,7 @@ export function richText(sentence: Sentence): (HTMLElement | string)[] {
   });
 }
 
-/** Lets the words inside an element act, also those that come later. */
+/** Makes the terms inside an element active, also those added later. */
 export function linkTerms({ store }: PanelContext, element: HTMLElement, cursor: StepCursor): void {
   const wordAt = (target: EventTarget | null) =>
     (target as Element | null)?.closest<HTMLElement>("[data-word]")?.dataset ?? {};

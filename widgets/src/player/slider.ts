@@ -1,5 +1,5 @@
-// The time line: a native slider, ticks for what happened, and above it how much memory saved
-// tensors hold at each step. All three share one scale.
+// The timeline: a native slider, ticks for events, and above it the bytes that saved tensors keep at
+// each step. All three share one scale.
 
 import { claim, focusable, html, setProps, svg } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
@@ -94,7 +94,7 @@ function barsOf(timeline: Timeline, visible: readonly number[]): SVGElement[] {
   });
 }
 
-/** What saved tensors hold now and at most, and what else is known of memory. */
+/** The bytes that saved tensors keep now and at most, and all tensors, where known. */
 function memoryWords(timeline: Timeline, at: number): string[] {
   const { saved, memory } = timeline.view(at);
   const most = Math.max(...timeline.recording.views.map((view) => view.saved));
@@ -109,7 +109,7 @@ export function size(bytes: number): string {
   return `${(bytes / 1024 ** power).toFixed(1)} ${["", "KiB", "MiB", "GiB"][power]}`;
 }
 
-/** Ticks of steps that are hidden stand at the step they are a part of. */
+/** A tick of a hidden sub-step is placed at the step that contains it. */
 function ticksOf(context: PanelContext, timeline: Timeline, cursor: StepCursor): HTMLElement[] {
   const { visible } = cursor;
   const found = new Map<number, Set<TickName>>();

@@ -1,9 +1,9 @@
-// The step that is shown, and the ways to another; what every control and key of the player uses.
+// The current step and the moves to others, used by every control and key of the player.
 import type { ExplanationCard } from "../documents/explanation";
 import type { Store } from "../model/store";
 import type { Explained, Timeline } from "../model/timeline";
 
-/** Words for what kind of step it is; a line and a node say more than their kind. */
+/** Words for the kind of a step; lines and nodes have words of their own. */
 const KINDS: Readonly<Record<string, string>> = {
   saved: "saved tensors read",
   hook: "hook",
@@ -31,13 +31,13 @@ export class StepCursor {
     return this.visible.length - 1;
   }
 
-  /** Goes to a place among the visible steps, as near as there is one. */
+  /** Goes to a place among the visible steps, or the nearest. */
   show(place: number): void {
     const at = this.visible[Math.max(0, Math.min(place, this.last))];
     if (at !== undefined) this.#store.set("step", at);
   }
 
-  /** The same by hand: whatever plays stops. */
+  /** The same by hand: playing stops. */
   go(place: number): void {
     this.#store.set("playing", false);
     this.show(place);
@@ -49,27 +49,27 @@ export class StepCursor {
     this.go(place < 0 ? this.last : place);
   }
 
-  /** To the next time a line has run; after the last time to the first. */
+  /** Goes to the next step at which a line ran; after the last, to the first. */
   jumpToLine(line: string): void {
     const all = this.#timeline?.stepsOf(line, this.#store.get("detail")) ?? [];
     const next = all.find((index) => index > this.#store.get("at")) ?? all[0];
     if (next !== undefined) this.jump(next);
   }
 
-  /** Explanations of what was noticed at this step, or in a part of it that is not shown. */
+  /** Explanations noticed at this step, or at a hidden sub-step of it. */
   get cards(): readonly ExplanationCard[] {
     return (
       this.#timeline?.explained.flatMap(({ card, step }) => (this.#here(step) ? card : [])) ?? []
     );
   }
 
-  /** Explanations, and their steps, of which this step is the culprit. */
+  /** Explanations whose culprit is this step, with their steps. */
   get causedHere(): readonly Explained[] {
     const all = this.#timeline?.explained ?? [];
     return all.filter(({ card }) => card.culprit_step !== null && this.#here(card.culprit_step));
   }
 
-  /** Whether a step is the one that is shown, or a part of it. */
+  /** Whether a step is the current one or a sub-step of it. */
   #here(step: number): boolean {
     return step > (this.visible[this.place - 1] ?? -1) && step <= this.#store.get("at");
   }

@@ -1,4 +1,4 @@
-// What torch says of every known tensor at this step, and what of it is new.
+// The table of all known tensors at this step, with what changed.
 
 import { html } from "../lib/dom";
 import { inOrder } from "../model/timeline";
@@ -9,7 +9,7 @@ import type { StepCursor } from "./step_cursor";
 
 /** Characters above which a cell may wrap. */
 const LONG = 30;
-/** Characters above which an old value is not repeated beside the new one. */
+/** Longer old values are not repeated beside the new one. */
 const SHORT = 16;
 
 export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElement {
@@ -33,7 +33,7 @@ export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElem
     const timeline = store.get("timeline");
     element.hidden = !timeline;
     if (!timeline) return;
-    // Room for all rows there will be, so that stepping does not move the page.
+    // Room for the rows of all steps, so that stepping does not move the page.
     element.style.setProperty("--rows", String(Math.max(1, timeline.mostTensors)));
   });
   store.watch(["content", "detail"], () => {
@@ -53,7 +53,7 @@ export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElem
   return element;
 }
 
-/** The cells, with what differs from the step before in words beside the colour. */
+/** The cells; changes since the step before are marked in words and by colour. */
 function noted(cells: readonly string[], before: readonly string[] | undefined): Cell[] {
   return cells.map((text, i) => {
     const was = before?.[i];

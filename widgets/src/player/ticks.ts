@@ -1,7 +1,7 @@
 // Marks on the time line: each has a shape of its own, a colour and a word.
 import { html, svg } from "../lib/dom";
 
-/** The most telling first: where several meet, the first is drawn and all are named. */
+/** In order of priority: where several meet, the first is drawn and all are named. */
 export const TICKS = {
   error: { word: "an exception was raised", d: "M6 .8 11.6 11H.4z" },
   warning: {
@@ -9,12 +9,12 @@ export const TICKS = {
     d: "M6 .8 11.6 11H.4zM6 4.400v3M6 8.900v.8",
   },
   culprit: {
-    word: "the line that did it ran",
+    word: "the line of the culprit ran",
     d: "M4.500.8h3l-.7 6.500H5.200zM4.800 9h2.400v2.400H4.800z",
   },
   backward: { word: "backward started", d: "M10.5 1v10L1.5 6z" },
   stop: { word: "marked by the author", d: "M2.5 1h7v10L6 8l-3.5 3z" },
-  hook: { word: "a hook fired", d: "M6 1a2.7 2.7 0 1 1 0 5.400A2.7 2.7 0 1 1 6 1M6 6.400V11.5" },
+  hook: { word: "a hook ran", d: "M6 1a2.7 2.7 0 1 1 0 5.400A2.7 2.7 0 1 1 6 1M6 6.400V11.5" },
   accumulate: { word: "a gradient was accumulated", d: "M9.5 1.500h-7L6.5 6l-4 4.500h7" },
   free: { word: "saved tensors were freed", d: "M2 3.500h8v6H2z" },
 } as const;
@@ -23,7 +23,7 @@ export type TickName = keyof typeof TICKS;
 
 const NAMES = Object.keys(TICKS) as TickName[];
 
-/** Among more steps than this, frequent ticks would be a blur. */
+/** With more steps than this, frequent ticks are left out. */
 const CROWDED = 150;
 const RARE: readonly string[] = [
   "error",
@@ -33,7 +33,7 @@ const RARE: readonly string[] = [
   "stop",
 ] satisfies TickName[];
 
-/** Whether there is such a tick, and room for it among so many steps. */
+/** Whether the tick exists and has room among so many steps. */
 export function isDrawn(name: string, steps: number): name is TickName {
   return steps > CROWDED ? RARE.includes(name) : name in TICKS;
 }
@@ -42,7 +42,7 @@ export function orderOf(names: Iterable<TickName>): TickName[] {
   return [...names].sort((a, b) => NAMES.indexOf(a) - NAMES.indexOf(b));
 }
 
-/** The mark itself; what it says in words is the slider's and the caption's to say. */
+/** The mark alone; the slider and the caption have its words. */
 export function makeTick(name: TickName): HTMLElement {
   const glyph = svg("svg", { viewBox: "0 0 12 12" }, svg("path", { d: TICKS[name].d }));
   return html("span", { class: `gradviz-tick is-${name}`, "aria-hidden": "true" }, glyph);

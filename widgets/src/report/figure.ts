@@ -13,7 +13,7 @@ export function makeFigure(context: PanelContext, figure: Figure, number: number
   const [, , width] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
   svg.style.setProperty("--figure-width", `${width || 600}px`);
   for (const size of ["width", "height"]) svg.removeAttribute(size);
-  // What scrolls must be reachable by keyboard.
+  // A scrolling region must be reachable by keyboard.
   const props = { class: `gradviz-figure ${name}`, role: "group", "aria-label": figure.caption };
   const element = focusable(html("div", props), 0);
   element.append(svg);

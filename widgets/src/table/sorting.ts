@@ -43,7 +43,7 @@ export function isNumeric(kind: ColumnKind): boolean {
 }
 
 export function sortWords({ order }: Sorting, kind: ColumnKind): string {
-  if (order === "none") return "in the order of the report";
+  if (order === "none") return "original order";
   if (isNumeric(kind)) return order === "ascending" ? "smallest first" : "largest first";
   if (kind === "flag") return order === "ascending" ? "no first" : "yes first";
   return order === "ascending" ? "from A to Z" : "from Z to A";

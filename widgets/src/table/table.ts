@@ -1,4 +1,4 @@
-// A table of things: rows select and highlight what they are about, columns with a kind sort. One
+// A table: rows select and highlight their node or tensor, columns with a kind sort. One
 // tab stop for the rows, one for the column heads that sort; the ARIA table pattern with buttons.
 import type { ColumnKind } from "../documents/report";
 import { claim, focusable, html, scrollWithin, setProps } from "../lib/dom";
@@ -70,7 +70,7 @@ export class Table {
     for (const { id, element } of this.#order) element.classList.toggle("is-match", ids.has(id));
   }
 
-  /** Brings the selected row into sight, unless somebody is at another one. */
+  /** Scrolls to the selected row, unless the focus is on another one. */
   reveal(): void {
     const row = this.#order.find(({ isSelected }) => isSelected);
     if (row && !this.#focused) scrollWithin(this.element, row.element, this.#heads.offsetHeight);
@@ -101,7 +101,7 @@ export class Table {
     claim(event);
     const goal = stops[Math.max(0, Math.min(to, last))];
     goal?.button?.focus({ preventScroll: true });
-    // Not left to the browser, which would stop while the row is under the heads.
+    // The browser alone would leave the row under the header.
     if (goal) scrollWithin(this.element, goal.element, this.#heads.offsetHeight);
     goal?.element.scrollIntoView?.({ block: "nearest", inline: "nearest" });
   }
@@ -154,7 +154,7 @@ export class Table {
     this.#context.announce(`sorted by ${name}: ${sortWords(this.#sorting, kind)}`);
   }
 
-  /** Puts the rows in order without moving those that stand right: moving one takes its focus. */
+  /** Sorts the rows and moves only misplaced ones: a moved row loses its focus. */
   #sort(): void {
     const sorted = sortRows(this.#content.rows, this.#sorting);
     this.#order = sorted.flatMap((row) => this.#rows.get(row) ?? []);
@@ -172,7 +172,7 @@ function signatureOf({ columns }: TableContent): string {
   return columns.map(({ name, kind = "" }) => `${name}\t${kind}`).join("\n");
 }
 
-/** Rows with a key that no other has: several may be about one thing, or about nothing. */
+/** Rows with unique keys: several rows may have the same id, or none. */
 function* keyed(rows: readonly Row[]): Iterable<readonly [string, Row]> {
   const seen = new Map<string, number>();
   for (const row of rows) {

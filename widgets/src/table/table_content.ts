@@ -5,13 +5,13 @@ export interface Column {
   readonly name: string;
   /** How its cells are sorted; absent where they are not. */
   readonly kind?: ColumnKind;
-  /** What it means, "" if that goes without saying. */
+  /** Its meaning, or "". */
   readonly help?: string;
 }
 
 export interface Cell {
   readonly text: string;
-  /** null, what is not known, is always sorted last. */
+  /** null: not known, always sorted last. */
   readonly sort?: string | number | null;
   /** What is new about it, in words. */
   readonly note?: string;

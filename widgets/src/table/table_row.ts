@@ -1,4 +1,4 @@
-// A row of a table: what it is about, its cells, and the button that takes the focus.
+// A row of a table: its node or tensor, its cells, and the button that takes the focus.
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
 import { isNumeric } from "./sorting";
@@ -11,7 +11,7 @@ export class TableRow {
   readonly key: string;
   readonly id: string;
   readonly element: HTMLTableRowElement;
-  /** What takes the focus; a row about nothing has none. */
+  /** The button that takes the focus; rows without an id have none. */
   readonly button: HTMLButtonElement | undefined;
   isSelected = false;
   readonly #context: PanelContext;

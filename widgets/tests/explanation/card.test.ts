@@ -123,7 +123,7 @@ describe("a card", () => {
     button("Go to the culprit: line 3").focus();
     button("Go to the culprit: line 3").click();
     expect(model.state.step).toBe(3);
-    expect(one(".gradviz-card-title").textContent).toContain("This line is the culprit of");
+    expect(one(".gradviz-card-title").textContent).toContain("This line is the culprit");
     expect(document.activeElement).toBe(button("Go to the error"));
     button("Go to the error").click();
     expect(model.state.step).toBe(ERROR);
@@ -169,7 +169,7 @@ describe("a card", () => {
     expect(written).toEqual(["out = b\na = out", CARD.text]);
     vi.stubGlobal("navigator", {});
     button("Copy fix 1, change 1").click();
-    const said = "not allowed to copy; the code is selected";
+    const said = "the browser does not allow copying; the code is selected";
     await vi.waitFor(() => expect(one("[role=status]").textContent).toBe(said));
     expect(getSelection()?.toString()).toBe("out = b\na = out");
   });
@@ -196,7 +196,7 @@ describe("a card", () => {
     const { all } = mount();
     expect(all(".gradviz-ticks .is-culprit")).toHaveLength(1);
     const legend = all(".gradviz-legend li").map((li) => li.textContent);
-    expect(legend).toContain("the line that did it ran");
+    expect(legend).toContain("the line of the culprit ran");
   });
 
   it("is refused when it is damaged", () => {

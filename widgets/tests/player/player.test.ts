@@ -132,7 +132,7 @@ describe("stepping", () => {
     expect(one(".gradviz-inspector").textContent).toContain("holds a @v0");
     model.set("step", 11);
     expect(one(".gradviz-inspector-title").textContent).toBe("MulBackward0");
-    expect(one(".gradviz-inspector").textContent).toContain("Not there at this step");
+    expect(one(".gradviz-inspector").textContent).toContain("Does not exist at this step");
     model.set("step", 7);
     expect(one(".gradviz-inspector").textContent).toContain("freed");
     expect(one("[data-id=n0]").classList).toContain("is-selected");

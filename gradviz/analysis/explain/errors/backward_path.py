@@ -1,4 +1,4 @@
-"""Ways through the graph that an error's backward was to take."""
+"""The part of the graph through which a failed backward would have run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradviz.model.records import Node
 
 
 def reachable(starts: Iterable[str], context: ErrorContext) -> dict[str, Node]:
-    """Nodes that a backward from these nodes comes to, the starts among them."""
+    """Nodes that a backward from these nodes reaches, including these."""
     history, step = context.history, context.step
     keys = reachability.reachable(starts, lambda key: reachability.entries(history.node(key, step)))
     return {key: node for key in keys if (node := history.node(key, step)) is not None}
@@ -29,7 +29,7 @@ def root_nodes(context: ErrorContext) -> list[str]:
 def lines_that_made(
     nodes: Iterable[str], where: Statement, context: ErrorContext
 ) -> tuple[list[Statement], bool] | None:
-    """Statements that made these nodes, to be run once more at the place of ``where``.
+    """Statements that made these nodes, to be repeated before ``where``.
 
     Returns:
         Them in the order of the text, and whether they can be put there as they are; ``None`` if

@@ -16,10 +16,10 @@ from gradviz.model.sentence import Sentence, Term
 
 @dataclass(frozen=True, slots=True)
 class BackwardRoot:
-    """A tensor that backward was to start at.
+    """A root of the backward that failed.
 
     Args:
-        name: Its variable, or how it stands in the line.
+        name: Its variable, or its expression in the line.
         info: What is known about it.
         keys: Its key, as calls of torch have it.
         sizes: Its shape.
@@ -82,7 +82,7 @@ def root_at(index: int, context: ErrorContext) -> BackwardRoot:
 
 
 def count_of_roots(context: ErrorContext) -> int:
-    """How many roots the call was given, as its line says."""
+    """Number of roots in the call, read from its line."""
     found = called_root(context)
     return len(found.root.elts) if found and isinstance(found.root, (ast.List, ast.Tuple)) else 1
 

@@ -1,4 +1,4 @@
-"""Calls that autograd refuses for what they are given."""
+"""Calls that raise an error because of their arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradviz.analysis.cuts import Cut
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, count_of_roots, root_at
-from gradviz.analysis.explain.errors.no_graph import way_back, words_of
+from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import refused_calls
@@ -26,7 +26,7 @@ _NOTHING = GivenOperand(None, None, None)
 
 @dataclass(frozen=True, kw_only=True)
 class OperandRefused(Finding):
-    """A tensor that a call was given and refused."""
+    """A tensor argument for which a call raised an error."""
 
     context: ErrorContext
     operand: GivenOperand
@@ -41,7 +41,7 @@ def _first(context: ErrorContext) -> GivenOperand:
 
 @dataclass(frozen=True, kw_only=True)
 class RootRefused(Finding):
-    """A root at which backward could not start, with the gradient it was given."""
+    """A root at which backward could not start, and the gradient passed for it."""
 
     context: ErrorContext
     root: BackwardRoot
@@ -56,7 +56,7 @@ class RootRefused(Finding):
 
 
 def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
-    """Backward was to start at what is no single real number, and no gradient was given."""
+    """The root is not a single real number, and no gradient was passed."""
     found = _bad_root(context)
     is_one = found.sizes is not None and prod(found.sizes) == 1
     count = "more than one element"
@@ -64,7 +64,7 @@ def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
         count = f"{plural(prod(found.sizes), 'element')} (shape {shape(found.sizes)})"
     is_complex = _is_complex(found, context)
     what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
-    cause = say("backward was to start at {}", found.words)
+    cause = say("backward would start at {}", found.words)
     yield RootRefused(
         history=context.history,
         step=context.step,
@@ -97,7 +97,7 @@ def summed(found: RootRefused) -> Iterator[Fix]:
 
 
 def other_shape(context: ErrorContext) -> Iterator[RootRefused]:
-    """The gradient given to backward has another shape than the root."""
+    """The gradient passed to backward does not have the shape of the root."""
     place = index_in(context.raised.message) or 0
     root = root_at(place, context)
     tensors = given(context)
@@ -136,7 +136,7 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     tensors = given(context)
     found = tensors[0] if tensors else GivenOperand(None, refused_calls.bound_name(context), None)
     words = found.words if found.name else Sentence("the tensor")
-    dtype = f"is {found.dtype}" if found.dtype else "has integers or booleans"
+    dtype = f"is {found.dtype}" if found.dtype else "has an integer or boolean dtype"
     made = line_of(found.key, context) if tensors else context.noticed
     causes = () if made is None else (Cause("other", say("{} {}", words, dtype), made),)
     yield OperandRefused(
@@ -152,12 +152,12 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
 
 
 def as_floats(found: OperandRefused) -> Iterator[Fix]:
-    """Numbers with a point."""
+    """A floating point dtype."""
     yield from refused_calls.of_integers(found.operand.name, found.context)
 
 
 def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
-    """What only a leaf can do was asked of a tensor that an operation has made."""
+    """A call that needs a leaf was made on the result of an operation."""
     found = _first(context)
     node = context.node_of(found.info)
     made = line_of(found.key, context)
@@ -167,7 +167,7 @@ def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
         step=context.step,
         words={
             "it": found.words,
-            "made": "" if node is None else say(": {} made it", Term(node.id, node.name)),
+            "made": "" if node is None else say(" (its grad_fn is {})", Term(node.id, node.name)),
         },
         variables=(found.name,),
         node=node,
@@ -189,11 +189,11 @@ def cloned(found: OperandRefused) -> Iterator[Fix]:
 
 
 def numpy(context: ErrorContext) -> Iterator[OperandRefused]:
-    """A tensor that requires grad was to become an array."""
+    """A tensor that requires grad would become a NumPy array."""
     found = _first(context)
     if _is_only_on_device(found, context):
         return
-    cause = say("{} was to become an array", found.words)
+    cause = say("{} would become an array", found.words)
     yield OperandRefused(
         history=context.history,
         step=context.step,
@@ -212,13 +212,13 @@ def _is_on_device(context: ErrorContext) -> bool:
 
 
 def _is_only_on_device(found: GivenOperand, context: ErrorContext) -> bool:
-    """Whether autograd would let it become an array, if it were in the memory of the host."""
+    """Whether it could become a NumPy array if it were in host memory."""
     info = found.info
     return _is_on_device(context) and info is not None and not info.requires_grad
 
 
 def numpy_of_device(context: ErrorContext) -> Iterator[OperandRefused]:
-    """A tensor that does not require grad was to become an array, and lies on a device."""
+    """A tensor on a device, which does not require grad, would become a NumPy array."""
     found = _first(context)
     if _is_only_on_device(found, context):
         yield OperandRefused(
@@ -256,17 +256,17 @@ class Unused(Finding):
 
 
 def unused(context: ErrorContext) -> Iterator[Unused]:
-    """``autograd.grad`` was asked for the gradient of something the root does not depend on."""
+    """``inputs`` of ``autograd.grad`` contains a tensor on which the root does not depend."""
     root = root_at(0, context)
     found = _unreached(context)
     words = Sentence("an input") if found is None else found.words
     is_frozen = found is not None and found.info is not None and not found.info.requires_grad
     key = None if found is None else found.key
-    found_cuts = way_back(root, context, requires=True).cuts
+    found_cuts = origins_of_root(root, context, requires=True).cuts
     cuts = tuple(cut for cut in found_cuts if key in cut.tensors and not cut.is_doubtful)
     causes = [Cause("cut", words_of(cut, context), cut.at) for cut in cuts]
     if found is not None and not causes and (made := line_of(key, context)) is not None:
-        what = "{} was made here, and nothing that {} depends on used it"
+        what = "{} was made here; nothing that {} depends on used it"
         causes.append(Cause("other", say(what, words, root.words), made))
     yield Unused(
         history=context.history,
@@ -284,7 +284,7 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
 
 
 def _unreached(context: ErrorContext) -> GivenOperand | None:
-    """The input that the backward could not come to."""
+    """The input that backward does not reach."""
     nodes = reachable(root_nodes(context), context)
     tensors = given(context)
     if context.backward is not None:
@@ -301,7 +301,7 @@ def _unreached(context: ErrorContext) -> GivenOperand | None:
 
 
 def asked_for(found: Unused) -> Iterator[Fix]:
-    """A gradient for it, the way to it again, or leave to be unused."""
+    """``requires_grad``, a graph without the cut, or ``allow_unused=True``."""
     one, context = found.operand, found.context
     if found.is_frozen and one is not None and one.name is not None:
         yield from refused_calls.ask_for(one.words, line_of(one.key, context), context)

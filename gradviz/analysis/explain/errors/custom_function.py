@@ -1,4 +1,4 @@
-"""A custom Function whose backward gave the wrong number of gradients."""
+"""A custom Function whose backward returned the wrong number of gradients."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gradviz.model.sentence import Term, say
 
 @dataclass(frozen=True, kw_only=True)
 class WrongNumber(Finding):
-    """How many gradients a custom Function owed and gave, and the line that returns them."""
+    """The expected and the returned number of gradients, and the line that returns them."""
 
     counts: tuple[int, int] | None
     returned: Statement | None
 
 
 def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
-    """What backward owed, what it gave, and the line that returns it."""
+    """The expected and the returned number of gradients, and the line that returns them."""
     node, counts = context.node, gradients_in(context.raised.message)
     name = _class_of(node, context.raised.message)
     function = name if node is None else Term(node.id, name)

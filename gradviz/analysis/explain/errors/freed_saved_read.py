@@ -89,7 +89,7 @@ def fixes(found: SavedRead) -> Iterator[Fix]:
     if keep is not None:
         yield keep
     if first is not None and first.line < statement.line:
-        sooner = moved(statement, first, "before", say("reads it while it is still there"))
+        sooner = moved(statement, first, "before", say("reads it before it is freed"))
         yield from () if sooner is None else (sooner,)
 
 

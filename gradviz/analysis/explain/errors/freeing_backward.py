@@ -1,4 +1,4 @@
-"""Which backward freed what a node had saved, as the explanations tell it."""
+"""The backward that freed the saved tensors of a node, for explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradviz.model.sentence import Sentence, say
 
 
 def freed_by(node: Node, context: ErrorContext) -> EarlierBackward | None:
-    """The backward that freed what a node had saved, before the one that raised."""
+    """The backward that freed the saved tensors of a node, before the one that raised."""
     until = context.step if context.backward is None else context.backward[0] - 1
     return freed.freed_by(node.id, context.history, until)
 
@@ -26,17 +26,17 @@ def call_of(earlier: EarlierBackward, context: ErrorContext) -> Site | None:
 
 
 def unknown_of(earlier: EarlierBackward | None, context: ErrorContext) -> Iterator[Sentence]:
-    """What is not known if the backward that freed it is not."""
+    """What is not known if the backward that freed it is not known."""
     if earlier is not None:
         return
     if not context.is_recorded:
-        yield say("which backward freed it; gradviz.record() around the code would tell")
+        yield say("which backward freed it; gradviz.record() around the code shows it")
     else:
-        yield say("which backward freed it: it ran before the recording, or was not followed")
+        yield say("which backward freed it: it ran before the recording, or was not recorded")
 
 
 def targets_of(node: Node) -> dict[str, list[str | None]]:
-    """The node, and what it has lost."""
+    """The node, and its freed saved tensors."""
     lost = [place for place, slot in enumerate(node.saved) if slot.state == "freed"]
     return {"node": [node.id], "slot": [f"{node.id}.saved.{place}" for place in lost]}
 

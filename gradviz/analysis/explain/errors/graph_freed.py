@@ -1,4 +1,4 @@
-"""A node was to use what it had saved, and an earlier backward had freed it."""
+"""A node needed its saved tensors, and an earlier backward had freed them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gradviz.model.sentence import Sentence, Term, listed, say
 
 @dataclass(frozen=True, kw_only=True)
 class GraphFreed(Finding):
-    """The node that has nothing left, and the backward that freed it, as far as known."""
+    """The node whose saved tensors are freed, and the backward that freed them, if known."""
 
     context: ErrorContext
     earlier: EarlierBackward | None = None
@@ -38,7 +38,7 @@ class GraphFreed(Finding):
 
 
 def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
-    """Which node has nothing left, which backward freed it, and how the two are connected."""
+    """Which node has no saved tensors left, which backward freed them, and what both share."""
     node = context.node or _only_freed(context)
     if node is None:
         yield _unknown_node(context)
@@ -48,16 +48,17 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     is_same = _is_same_root(earlier, context)
     roots, through = _roots(context), [name for key in shared if (name := context.name(key))]
     slots = [slot.name for slot in node.saved if slot.state == "freed"]
-    is_told = 0 < len(slots) < 4
+    is_listed = 0 < len(slots) < 4
+    tensors = "tensor" if len(slots) == 1 else "tensors"
     yield GraphFreed(
         history=context.history,
         step=context.step,
         case="" if earlier is not None else "backward not known",
         words={
             "node": Term(node.id, node.name),
-            "saved": f"its saved {listed(slots)}" if is_told else "what it saved",
-            "them": "them" if is_told and len(slots) > 1 else "it",
-            "they_have": "they have" if is_told and len(slots) > 1 else "it has",
+            "saved": f"its saved {tensors} {listed(slots)}" if is_listed else "its saved tensors",
+            "them": "it" if len(slots) == 1 else "them",
+            "they_have": "it has" if len(slots) == 1 else "they have",
             "number": None if earlier is None else earlier.number,
             "where": ""
             if earlier is None or not earlier.at
@@ -83,7 +84,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
 
 
 def _only_freed(context: ErrorContext) -> Node | None:
-    """The node that must have refused, since no other has nothing left."""
+    """The node that must have raised the error, since it is the only freed one."""
     found = [n for n in _of_root(context).values() if n.state == "freed"]
     return found[0] if len(found) == 1 else None
 
@@ -135,35 +136,36 @@ def _causes(
 ) -> Iterator[Cause]:
     term = Term(node.id, node.name)
     if earlier is not None:
-        words = say("backward {} ran {} and freed what it had saved", earlier.number, term)
+        words = say("backward {} ran {} and freed its saved tensors", earlier.number, term)
         yield Cause("backward", words, earlier.at)
     made = context.history.made_at(node)
     if made is not None and not is_same:
         names = listed(list(map(context.term, shared)))
-        through = say(", and both backwards come to it through {}", names) if shared else ""
+        through = say(", and both backwards reach it through {}", names) if shared else ""
         yield Cause("save", say("{} was made once{}", term, through), made)
 
 
 def _unnamed(
     node: Node, earlier: EarlierBackward | None, context: ErrorContext
 ) -> Iterator[Sentence]:
-    """That the graph of an earlier pass is carried on by what has no name."""
+    """That a value without a name keeps the graph of an earlier iteration."""
     if earlier is None or not _is_same_line(context.statement_at(earlier.at), context.statement):
         return
     carried = carried_by(node.id, context)
     if carried is not None and not carried.is_complete:
         yield say(
-            "which variable carries the graph from pass to pass: it has no name in the recording"
+            "which variable keeps the graph from one iteration to the next: it has no name in the "
+            "recording"
         )
 
 
 def _unknown_node(context: ErrorContext) -> GraphFreed:
-    """Nothing tells which of several nodes refused."""
+    """It is not known which of several nodes raised the error."""
     found = [n for n in _of_root(context).values() if n.state == "freed"]
     count = Counter(node.name for node in found)
     names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
     one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
-    recorded = "" if context.is_recorded else "; gradviz.record() around the code would tell"
+    recorded = "" if context.is_recorded else "; gradviz.record() around the code shows it"
     return GraphFreed(
         history=context.history,
         step=context.step,
@@ -171,7 +173,10 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
         variables=tuple(_roots(context)),
         node_name=found[0].name if len(count) == 1 else None,
         targets={"candidate": [n.id for n in found]},
-        unknown=(say("which node refused{}", one), Sentence(f"which backward freed it{recorded}")),
+        unknown=(
+            say("which node raised it{}", one),
+            Sentence(f"which backward freed it{recorded}"),
+        ),
         context=context,
     )
 
@@ -180,7 +185,7 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
 
 
 def fixes(found: GraphFreed) -> Iterator[Fix]:
-    """Keep the graph, compute it anew, cut what is carried, or run one backward of the sum."""
+    """Keep the graph, compute it again, detach the carried state, or run backward of the sum."""
     for fix in _possible(found):
         if fix is not None:
             yield fix
@@ -210,7 +215,7 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
 def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Fix | None:
     ran = [e for _, e in context.history.events(Freed, earlier.step)]
     stale = [event.node for event in ran]
-    return around_backward.compute_again(stale, first, context, ": a new graph")
+    return around_backward.compute_again(stale, first, context, ", with a new graph")
 
 
 def _is_same_line(one: Statement | None, other: Statement | None) -> bool:

@@ -1,4 +1,4 @@
-"""A write in place that autograd refuses at once: of leaves, of some views, behind hooks."""
+"""Writes in place that raise an error at once: to leaves, some views, and outputs with hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gradviz.model.sentence import Term, say
 
 @dataclass(frozen=True, kw_only=True)
 class WriteRefused(Finding):
-    """A tensor that was to be written, and what it belongs to."""
+    """A tensor that would be written, and the leaf, source or module it belongs to."""
 
     context: ErrorContext
     written: GivenOperand
@@ -42,7 +42,7 @@ class WriteRefused(Finding):
 
 
 def leaf(context: ErrorContext) -> Iterator[WriteRefused]:
-    """A leaf that requires grad was to be written, or a part of it."""
+    """A leaf that requires grad, or a part of it, would be written."""
     written = _written(context)
     base = _leaf_behind(written, context)
     name = context.name(base.id) if base is not None else None
@@ -68,7 +68,7 @@ def leaf(context: ErrorContext) -> Iterator[WriteRefused]:
 
 
 def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
-    """One of several views that one call gave was to be written."""
+    """One of several views that one call returned would be written."""
     written = _written(context)
     made = made_by(written.key, context)
     key = None if made is None else next(filter(context.name, made[1].reads), None)
@@ -76,7 +76,7 @@ def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
     causes = [_was_to_write(by, "", written, context)]
     if made is not None:
         of = say(" of {}", context.term(key)) if key is not None else ""
-        words = say("{} gave {} as one of several views{}", made[1].name, written.words, of)
+        words = say("{} returned {} as one of several views{}", made[1].name, written.words, of)
         causes.append(Cause("other", words, context.history.line(made[0])))
     yield WriteRefused(
         history=context.history,
@@ -93,7 +93,7 @@ def several_views(context: ErrorContext) -> Iterator[WriteRefused]:
 
 
 def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
-    """The output of a module with a full backward hook was to be written."""
+    """The output of a module with a full backward hook would be written."""
     written = _written(context)
     by, module = _by(context), None if context.refused is None else context.refused.module
     where = f" in {module}" if module else ""
@@ -113,14 +113,14 @@ def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceSaved(Finding):
-    """The tensor of inference mode that was to be saved, if it is known."""
+    """The inference tensor that would be saved, if it is known."""
 
     context: ErrorContext
     saved_tensor: GivenOperand | None
 
 
 def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
-    """An operation that is recorded was to save a tensor of inference mode."""
+    """A recorded operation would save an inference tensor."""
     tensors = given(context) or [named(name, context) for name in _read_by(context)]
     tensors = [one for one in tensors if one.info is not None and one.info.is_inference]
     found = tensors[0] if tensors else None
@@ -149,7 +149,7 @@ def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
 
 
 def _written(context: ErrorContext) -> GivenOperand:
-    """The tensor that was to be written: the first that the call was given."""
+    """The tensor that would be written: the first tensor argument of the call."""
     tensors = given(context)
     if tensors:
         return tensors[0]
@@ -177,7 +177,7 @@ def _leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | N
 
 
 def _was_to_write(by: str, where: str, written: GivenOperand, context: ErrorContext) -> Cause:
-    return Cause("write", say("{}{} was to write {}", by, where, written.words), context.noticed)
+    return Cause("write", say("{}{} would write {}", by, where, written.words), context.noticed)
 
 
 def _by(context: ErrorContext) -> str:
@@ -218,7 +218,7 @@ def without_record(found: WriteRefused) -> Iterator[Fix]:
         does = say("after the backward that runs {}, which needs the old values", keeper)
         yield Fix(does, code, "elsewhere", statement.line)
         return
-    does = say("changes the values without recording it; it stays a leaf")
+    does = say("changes the values without recording; the tensor stays a leaf")
     yield Fix(does, code, "instead", statement.line)
 
 
@@ -245,11 +245,11 @@ def out_of_place(found: WriteRefused) -> Iterator[Fix]:
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
-    yield from _copy(written, statement, "{} gets memory of its own, which may be written")
+    yield from _copy(written, statement, "{} gets its own storage, which may be modified")
 
 
 def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | None:
-    """The line that was refused, as one that makes a new tensor."""
+    """The line that raised, rewritten to make a new tensor."""
     refused = context.refused
     site = context.site
     target = None if site is None or refused is None else target_of(site, refused.name)
@@ -265,7 +265,7 @@ def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | Non
 
 
 def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterator[Fix]:
-    """The line goes on with a copy of what it was given."""
+    """The line continues with a copy of its input."""
     if written.name is None or not is_expression(written.name):
         return
     change = before(statement, f"{written.name} = {written.name}.clone()")
@@ -274,7 +274,7 @@ def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterato
 
 
 def one_by_one(found: WriteRefused) -> Iterator[Fix]:
-    """Views taken one by one may be written; else what is written is not seen by the source."""
+    """Views made one by one may be written; otherwise a copy, if the source is not read later."""
     written, source, context = found.written, found.source, found.context
     statement = context.statement
     if statement is None or source is None:
@@ -286,7 +286,7 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
             head = Statement(statement.code, outer, ())
             code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
             term = named(source, context).words
-            does = say("takes one view of {0} after the other; {0} is written too", term)
+            does = say("makes one view of {0} at a time; the write changes {0} too", term)
             yield Fix(does, code, "instead", head.line)
         return
     if not is_read_later(source, statement):
@@ -300,12 +300,12 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:
     if found is None or statement is None:
         return
     if found.name is not None and found.name.isidentifier():
-        yield from _copy(found, statement, "an ordinary tensor with the values of {}")
+        yield from _copy(found, statement, "makes an ordinary tensor with the values of {}")
     made = context.statement_at(line_of(found.key, context))
     for outer in reversed(made.around if made is not None and made.code == statement.code else ()):
         head = Statement(statement.code, outer, ())
         calls = calls_in(head, "inference_mode")
         if len(calls) == 1:
-            does = say("records nothing either, and makes ordinary tensors")
+            does = say("records nothing either, but makes ordinary tensors")
             yield Fix(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
             return

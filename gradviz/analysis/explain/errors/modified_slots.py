@@ -1,4 +1,4 @@
-"""Saved tensors that were written since: the one that torch found, and others on its way."""
+"""Modified saved tensors: the one that torch found, and others in the same backward."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradviz.model.records import Node, SavedTensor
 
 
 class ModifiedSlot(NamedTuple):
-    """A saved tensor that was written since, and the node that keeps it."""
+    """A saved tensor that was modified, and the node that saved it."""
 
     node: Node
     slot: SavedTensor
@@ -23,7 +23,7 @@ class ModifiedSlot(NamedTuple):
 
 
 def modified_slots_of(context: ErrorContext) -> list[ModifiedSlot]:
-    """Saved tensors that torch can have meant; one, if all is known."""
+    """Saved tensors that the error may be about; one, if all is known."""
     pairs = [*_on_the_way(context)]
     if context.node is not None:
         pairs = [(context.node, s) for s in context.used if s.state == "modified"]
@@ -35,7 +35,7 @@ def modified_slots_of(context: ErrorContext) -> list[ModifiedSlot]:
 
 
 def all_modified_slots(found: ModifiedSlot, context: ErrorContext) -> list[ModifiedSlot]:
-    """The one that torch found first, and those that backward would come to after it."""
+    """The one that torch found first, and those that backward would reach after it."""
     others = [_suspect(n, s, context) for n, s in _on_the_way(context)]
     known = (found.node.id, found.slot.name)
     return [found, *(one for one in others if (one.node.id, one.slot.name) != known)]

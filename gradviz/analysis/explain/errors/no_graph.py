@@ -1,4 +1,4 @@
-"""Backward was called on a tensor that has no graph behind it."""
+"""Backward was called on a tensor without a graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradviz.model.sentence import Sentence, listed, say
 
 @dataclass(frozen=True, kw_only=True)
 class NoGraph(Finding):
-    """A root without a graph, and the way back from it."""
+    """A root without a graph, and the tensors and cuts from which it was computed."""
 
     context: ErrorContext
     way: Origins
@@ -30,9 +30,9 @@ class NoGraph(Finding):
 
 
 def no_graph(context: ErrorContext) -> Iterator[NoGraph]:
-    """Which root has no graph, and which line cut it off."""
+    """The root without a graph, and the line that cut it off."""
     root = root_at(index_in(context.raised.message) or 0, context)
-    way = way_back(root, context)
+    way = origins_of_root(root, context)
     first = way.cuts[0] if way.cuts else None
     origins = list(_origins(way, context)) if first is None else []
     names = [*root.names, *_cut_names(way, context), *(i.name for i in origins)]
@@ -52,8 +52,8 @@ def no_graph(context: ErrorContext) -> Iterator[NoGraph]:
     )
 
 
-def way_back(root: BackwardRoot, context: ErrorContext, requires: bool = False) -> Origins:
-    """Where a root came from; ``requires`` says whether it requires grad."""
+def origins_of_root(root: BackwardRoot, context: ErrorContext, requires: bool = False) -> Origins:
+    """The origins of a root, and the cuts between; ``requires``: whether the root requires grad."""
     if not context.is_recorded:
         return Origins(is_lost=True)
     flow = Dataflow(context.history, PythonValues(context.history), context.step)
@@ -64,7 +64,7 @@ def _why(first: Cut | None, way: Origins) -> str:
     if first is not None:
         return REASONS[first.reason].why
     if way.is_lost:
-        return "backward goes along grad_fn, and there is none"
+        return "backward starts at the grad_fn of the root, and there is none"
     return "an operation is recorded only if one of its inputs requires grad, and none did"
 
 
@@ -108,18 +108,20 @@ def _unknown(
     root: BackwardRoot, way: Origins, origins: list[TensorInfo], context: ErrorContext
 ) -> Iterator[Sentence]:
     if not context.is_recorded:
-        yield Sentence("where the graph was cut; gradviz.record() around the code would tell")
+        yield Sentence("where the graph was cut; gradviz.record() around the code shows it")
     elif way.cuts:
         return
     elif way.is_lost or not root.keys:
-        yield Sentence("where the graph was cut: the way of the value could not be followed")
+        yield Sentence(
+            "where the graph was cut: the computation of the value could not be followed"
+        )
     elif len(origins) > 1:
         names = listed([context.term(info.id) for info in origins])
         yield say("which of {} should require grad: none of them does", names)
 
 
 def _cut_off(way: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]:
-    """What lost its way to the root, and by which call."""
+    """Nodes and tensors that were cut off from the root, with the call that did it."""
     for cut in reversed(way.cuts):
         words = say("{} in {}", words_of(cut, context), context.at(cut.at))
         for key in (cut.node,) if cut.node is not None else cut.tensors:

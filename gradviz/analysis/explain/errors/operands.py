@@ -1,4 +1,4 @@
-"""The tensors that a call which raised was given."""
+"""The tensor arguments of the call that raised."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GivenOperand:
 
 
 def given(context: ErrorContext) -> list[GivenOperand]:
-    """Tensors that the call was given, in order."""
+    """The tensor arguments of the call that raised, in order."""
     refused = context.refused
     if refused is None:
         return []
@@ -68,7 +68,7 @@ def named(name: str, context: ErrorContext) -> GivenOperand:
 
 
 def _target(key: str, context: ErrorContext) -> str | None:
-    """What the line that made a tensor binds: an attribute that is looked for in vain."""
+    """The attribute to which the line that made a tensor assigns it."""
     made = [s for s, e in context.history.events(Operation, context.step) if key in e.made]
     statement = context.statement_at(context.history.line(made[0])) if made else None
     if made and made[0] != context.step and statement is not None:
@@ -81,7 +81,7 @@ def _target(key: str, context: ErrorContext) -> str | None:
 
 
 def made_by(key: str | None, context: ErrorContext) -> tuple[int, Operation] | None:
-    """The call that gave a tensor, with its step."""
+    """The call that returned a tensor, with its step."""
     found = [
         (step, event)
         for step, event in context.history.events(Operation, context.step)

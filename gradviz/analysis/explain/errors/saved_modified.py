@@ -1,4 +1,4 @@
-"""A saved tensor was written before backward read it."""
+"""A saved tensor was modified before backward read it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from gradviz.model.writes import Written, writes_since_save
 
 @dataclass(frozen=True, kw_only=True)
 class SavedWritten(Finding):
-    """The saved tensor that was written, or several of which torch meant one."""
+    """The saved tensor that was modified, or several candidates."""
 
     context: ErrorContext
     suspect: ModifiedSlot | None = None
 
 
 def saved_written(context: ErrorContext) -> Iterator[SavedWritten]:
-    """Which tensor, which node saved it, and who wrote it first."""
+    """Which tensor was modified, which node saved it, and which line wrote it first."""
     found = modified_slots_of(context)
     yield _of_one(found[0], context) if len(found) == 1 else _of_several(found, context)
 
 
 def fixes(found: SavedWritten) -> Iterator[Fix]:
-    """Changes after which what is saved is as it was."""
+    """Changes after which the saved tensor is not modified."""
     if found.suspect is not None:
         yield from fixes_of(found.suspect, found.context)
 
@@ -59,8 +59,8 @@ def _of_one(suspect: ModifiedSlot, context: ErrorContext) -> SavedWritten:
             "then": slot.saved_version,
             "now": slot.current_version,
             "operation": operation_of(node),
-            "source": "its result" if is_result(slot) else "what it saved",
-            "by": say("{} wrote it", at) if at else "written after it was saved",
+            "source": "its result" if is_result(slot) else "a tensor that it saved",
+            "by": say("{} wrote it", at) if at else "modified after it was saved",
         },
         variables=(suspect.name, None if first is None else first.name),
         node=node,
@@ -80,7 +80,7 @@ def _of_one(suspect: ModifiedSlot, context: ErrorContext) -> SavedWritten:
 
 
 def _of_several(found: Sequence[ModifiedSlot], context: ErrorContext) -> SavedWritten:
-    """torch names no node, and none or several fit what it says."""
+    """The message names no node, and none or several candidates fit it."""
     names = list(dict.fromkeys(s.name for s in found if s.name))
     told = versions_in(context.raised.message)
     node_names = {s.node.name for s in found}
@@ -93,14 +93,14 @@ def _of_several(found: Sequence[ModifiedSlot], context: ErrorContext) -> SavedWr
             "of_shape": "" if told is None else f" of shape {shape(told[0])}",
             "versions": ""
             if told is None
-            else f" at version {told[1]}, and it is at version {told[2]}",
+            else f": saved at version {told[1]}, now at version {told[2]}",
         },
         variables=tuple(names) if len(names) == 1 else (),
         node_name=node_names.pop() if len(node_names) == 1 else None,
         versions=None if told is None else (told[1], told[2]),
         targets={"candidate": [one.node.id for one in found]},
         unknown=(
-            say("which of them torch was about to read: {}", which)
+            say("which of these torch was about to read: {}", which)
             if found
             else Sentence("which node had saved it"),
             _unknown(context),
@@ -156,17 +156,17 @@ def _wrote(written: Written, suspect: ModifiedSlot) -> Sentence:
         return say("{}{} wrote {} in place: {}", by, where, _name(suspect) or "it", versions)
     whose: str = ""
     if suspect.name not in (None, written.name):
-        shares = ", which shares the memory of {}"
+        shares = ", which shares the storage of {}"
         if written.through == "view":
-            shares = ", a view of the memory of {}"
+            shares = ", a view on the storage of {}"
         whose = say(shares, _name(suspect))
     return say("{}{} wrote {}{}: {}", by, where, name, whose, versions)
 
 
 def _unknown(context: ErrorContext) -> Sentence:
     if context.is_recorded:
-        return Sentence("which line wrote it first: the recording did not see that write")
-    return Sentence("which line wrote it; gradviz.record() around the code would tell")
+        return Sentence("which line wrote it first: the recording does not contain that write")
+    return Sentence("which line wrote it; gradviz.record() around the code shows it")
 
 
 def _targets(

@@ -1,4 +1,4 @@
-"""Changes around backwards: what is kept, when the loss is computed, when weights are changed."""
+"""Changes around backwards: keep the graph, compute the loss again, move the update."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def keep_graph(first: Site | None, since: int, context: ErrorContext) -> Fix | N
     if first is None or call is None or was_written(since, context):
         return None
     calls = [(first.statement, call), *_later_calls(call, context)[:-1]]
-    does = say("keeps what this backward would free; it stays in memory as long as the graph")
+    does = say("keeps the saved tensors; they stay in memory as long as the graph")
     return together(does, [with_keyword(s, one, "retain_graph", "True") for s, one in calls])
 
 
@@ -70,13 +70,13 @@ def _later_backwards(noticed: Statement) -> list[Statement]:
 def compute_again(
     stale: Sequence[str], after: Statement | None, context: ErrorContext, why: str
 ) -> Fix | None:
-    """Run the lines of the forward again that made nodes which can be used no more.
+    """Run the lines of the forward again whose nodes cannot be used any more.
 
     Args:
         stale: Nodes that cannot be run again, or parameters' nodes that were written.
         after: Statement that made them so, if it is known.
         context: The error.
-        why: What is gained.
+        why: The end of the sentence.
     """
     noticed = context.statement
     if noticed is None:
@@ -92,7 +92,7 @@ def compute_again(
         place = _next(after, noticed)
     targets = [t for one in lines if isinstance(one.node, ast.Assign) for t in one.node.targets]
     names = [named(ast.unparse(target), context).words for target in targets]
-    does = say("computes {} once more{}", listed(list(dict.fromkeys(names))), why)
+    does = say("computes {} again{}", listed(list(dict.fromkeys(names))), why)
     code = "\n".join(line.text for line in lines)
     if not fits:
         return Fix(does, code, "elsewhere", noticed.line)
@@ -118,7 +118,7 @@ def move_behind(statement: Statement | None, context: ErrorContext, does: Senten
 
 
 def _clears_between(statement: Statement, context: ErrorContext) -> bool:
-    """Whether gradients are taken away between a statement and the error."""
+    """Whether gradients are cleared between a statement and the error."""
     steps = [
         i
         for i, step in enumerate(context.recording.facts[: context.step])
@@ -145,7 +145,7 @@ def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Fix 
         return None
     gone = Fix(Sentence(), "", "instead", earlier.line)
     code = f"({first} + {second}).backward()"
-    does = say("one backward of the sum: gradients add up, the shared part runs once")
+    does = say("runs one backward of the sum: gradients add up, the shared part runs once")
     return Fix(does, code, "instead", noticed.line, (gone,))
 
 

@@ -1,4 +1,4 @@
-"""Copies: of what an operation saves, and of memory that other code got hold of."""
+"""Copies: of the tensors that an operation saves, and of storages that other code writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detaching what a loop carries from one pass to the next."""
+"""Detaching the state that a loop carries from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -47,12 +47,14 @@ def cut_state(carried: Carried, context: ErrorContext) -> Fix | None:
             each = f"one.detach() for one in {base}"
             code = f"{base} = [{each}]" if _is_list(base, noticed) else f"{base} = tuple({each})"
         codes.append(code)
-    does = say("ends the graph here: each pass trains on its own part (truncated backpropagation)")
+    does = say(
+        "ends the graph here: each iteration trains on its own part (truncated backpropagation)"
+    )
     return Fix(does, "\n".join(codes), "after", place.line)
 
 
 def _users(carried: Carried, context: ErrorContext) -> list[tuple[int, Statement]]:
-    """Statements of this pass that used what was carried, with their steps."""
+    """Statements of this iteration that used the carried state, with their steps."""
     found = []
     for key in carried.users:
         node = context.history.node(key, context.step)
@@ -96,7 +98,7 @@ def _has_other_names(base: str, carried: Carried, context: ErrorContext) -> bool
 
 
 def _is_own(base: str, statement: Statement) -> bool:
-    """Whether a method speaks of it as ``self.state``, which is ``model.state`` outside."""
+    """Whether a method refers to it as ``self.state``, which is ``model.state`` outside."""
     own = f"self.{base.rpartition('.')[2]}"
     parts = [part for part in statement.parts if isinstance(part, ast.Attribute)]
     return "." in base and any(ast.unparse(part) == own for part in parts)

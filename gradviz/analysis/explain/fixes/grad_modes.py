@@ -1,4 +1,4 @@
-"""Modes around a line: what switches recording on or off there."""
+"""Modes around a line that switch recording on or off."""
 
 from __future__ import annotations
 

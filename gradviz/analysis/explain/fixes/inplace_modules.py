@@ -55,7 +55,7 @@ def not_in_place(module: str, statement: Statement) -> Fix | None:
         return None
     if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
         return None
-    does = say("{} makes a new tensor; better where it is made: inplace=False", path)
+    does = say("{} makes a new tensor; better: create it with inplace=False", path)
     return Fix(does, f"{path}.inplace = False", "before", statement.line)
 
 

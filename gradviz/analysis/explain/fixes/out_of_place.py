@@ -20,7 +20,7 @@ from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
 from gradviz.model.history import ALIASES
 
 _FILLED: Final = {"zero_": "torch.zeros_like({0})", "fill_": "torch.full_like({0}, {1})"}
-"""New tensors in place of writes that do not look at what was there."""
+"""New tensors in place of writes that do not read the old values."""
 COPIED: Final = frozenset(
     {
         "apply_", "as_strided_", "bernoulli_", "cauchy_", "copy_", "embedding_renorm_",
@@ -38,7 +38,7 @@ NO_WRITE: Final = frozenset(
         "share_memory_", "sparse_resize_", "sparse_resize_and_clear_",
     }
 )  # fmt: skip
-"""What changes a tensor, and not its values: nothing else stands for them."""
+"""Calls that change a tensor, but not its values; they have no equivalent."""
 _SIGNS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@",
     ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
@@ -64,8 +64,8 @@ def out_of_place(
         site: The expression that writes.
         by: Name of the function that wrote.
         name: How the tensor that is written is typed there, ``None`` if it has no name.
-        is_read: Whether what is written is read by others than the line itself.
-        mode: ``with …: `` that has to stand before it, to be recorded.
+        is_read: Whether other lines read the written tensor.
+        mode: ``with …: `` to put before it, so that it is recorded.
     """
     found = _rewritten(site, by, name, is_read, mode)
     if found is None or not mode:
@@ -78,7 +78,7 @@ def out_of_place(
 def copied_before(
     site: Site, name: str, changes: tuple[TextChange, ...] = (), in_line: bool = False
 ) -> Rewriting | None:
-    """The statement goes on with a copy of a tensor, under the same name."""
+    """The statement continues with a copy of a tensor, under the same name."""
     statement = site.statement
     if _is_own(name, statement) or _is_in_lambda(site):
         return None
@@ -90,7 +90,7 @@ def copied_before(
 
 
 def target_of(site: Site, by: str) -> ast.expr | None:
-    """What a line writes to, as it stands there: ``h`` of ``h.add_(1)``, ``h[0]`` of ``h[0] = 1``.
+    """What a line writes to, as written there: ``h`` of ``h.add_(1)``, ``h[0]`` of ``h[0] = 1``.
 
     ``None`` if the expression is none that writes: a call of a function that does it inside.
     """
@@ -243,11 +243,11 @@ def _without_aliases(node: ast.AST, name: str) -> tuple[TextChange, ...]:
     return tuple(found)
 
 
-# --- what stands there -----------------------------------------------------------------------
+# --- the text of the line -----------------------------------------------------------------------
 
 
 def _writes(call: ast.Call, by: str) -> bool:
-    """Whether a call is the one of torch that wrote, rather than one of who called it."""
+    """Whether a call is the call of torch that wrote, not of a function around it."""
     return last_name(call.func) in (by, by.removesuffix("_"))
 
 

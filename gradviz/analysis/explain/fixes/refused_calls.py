@@ -1,4 +1,4 @@
-"""Changes to a call that autograd refused."""
+"""Changes to a call that raised an error."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Fix]:
     if found is None or isinstance(found.root, (ast.List, ast.Tuple)):
         return
     statement, call, root, is_method = found.statement, found.call, found.root, found.is_method
-    method, does = "sum()", say("the gradient of the sum of all elements")
+    method, does = "sum()", say("computes the gradient of the sum of all elements")
     if is_complex:
-        method, does = "real", say("the gradient of the real part")
+        method, does = "real", say("computes the gradient of the real part")
     changes = called_before(call, method) if is_method else called(root, method)
     yield Fix(does, statement.edited(changes), "instead", statement.line)
     keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
     keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
     if ones is not None:
-        yield ones.fix(say("says how much each element counts"))
+        yield ones.fix(say("starts with gradient 1 for every element"))
 
 
 def bound_name(context: ErrorContext) -> str | None:
@@ -58,10 +58,10 @@ def bound_name(context: ErrorContext) -> str | None:
 
 
 def of_integers(name: str | None, context: ErrorContext) -> Iterator[Fix]:
-    """Numbers with a point."""
+    """A floating point dtype."""
     found = _rewritten_to_float(name, context)
     if found is not None:
-        yield found.fix(say("numbers with a point can change a little"))
+        yield found.fix(say("a floating point tensor can require grad"))
 
 
 def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | None:
@@ -85,7 +85,7 @@ def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | 
 
 
 def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
-    """``nn.Parameter`` calls nothing of torch that would be seen."""
+    """The recording contains no call of torch for ``nn.Parameter``."""
     calls = [] if statement is None else calls_in(statement, "Parameter")
     if statement is None or len(calls) != 1 or not calls[0].args:
         return None
@@ -107,7 +107,7 @@ def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     else:
         return
     term = next((one.words for one in given(context)), Sentence(name))
-    does = say("{} goes on outside of the graph; what made it keeps its node", term)
+    does = say("detaches {} from its graph; the operation that made it stays recorded", term)
     yield Rewriting(site.statement, (change,)).fix(does)
 
 
@@ -117,16 +117,19 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
     if site is None:
         return
     statement = site.statement
-    line, does = statement.line, say("the array shares its memory; writes to it are not noticed")
+    line, does = (
+        statement.line,
+        say("the array shares its memory; autograd does not detect writes to it"),
+    )
     method = "detach().cpu()" if is_on_device else "detach()"
     if is_on_device:
-        does = say("a copy on the host, outside of the graph")
+        does = say("makes a copy in host memory, outside of the graph")
     call = site.call_of("numpy")
     if call is not None and isinstance(call.func, ast.Attribute):
         yield Fix(does, statement.edited(called_before(call, method)), "instead", line)
         forced = with_keyword(statement, call, "force", "True")
         if forced is not None:
-            yield forced.fix(say("detaches, copies to the host if needed"))
+            yield forced.fix(say("detaches, and copies to host memory if needed"))
         return
     reads = [
         part
@@ -149,15 +152,15 @@ def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
     statement, call = site.statement, site.call_of("deepcopy")
     if call is not None and call.args and is_named(call.args[0], name):
         for method, does in (
-            ("detach().clone()", say("a copy of the values, outside of the graph")),
-            ("clone()", say("a copy that stays on the graph")),
+            ("detach().clone()", say("copies the values, outside of the graph")),
+            ("clone()", say("makes a copy that stays in the graph")),
         ):
             yield Rewriting(statement, ((call, f"{name}.{method}"),)).fix(does)
         return
     change = before(statement, f"{name} = {name}.detach()")
     if change is not None:
         term = next((one.words for one in given(context)), Sentence(name))
-        words = say("{} keeps its values, and no graph that would have to be copied", term)
+        words = say("detaches {}, so that there is no graph to copy", term)
         yield Rewriting(statement, (change,)).fix(words)
 
 
@@ -182,22 +185,24 @@ def of_gradient(
     if sizes is not None and root.sizes is not None and is_expression(old):
         if prod(sizes) == prod(root.sizes):
             code = statement.edited([(given, f"{old}.reshape_as({text})")])
-            yield Fix(say("the same numbers in the right shape"), code, "instead", statement.line)
+            yield Fix(
+                say("passes the same values in the right shape"), code, "instead", statement.line
+            )
         elif _expands(sizes, root.sizes):
             code = statement.edited([(given, f"{old}.expand_as({text})")])
-            yield Fix(say("the same numbers for every row"), code, "instead", statement.line)
+            yield Fix(say("passes the same values for every row"), code, "instead", statement.line)
     code = statement.edited([(given, f"torch.ones_like({text})")])
-    yield Fix(say("every element counts once"), code, "instead", statement.line)
+    yield Fix(say("starts with gradient 1 for every element"), code, "instead", statement.line)
 
 
 def of_unused(context: ErrorContext) -> Iterator[Fix]:
-    """``None``, or zeros, for what has no gradient."""
+    """``None``, or zeros, for inputs without a gradient."""
     found = called_root(context)
     if found is None:
         return
     for name, does in (
-        ("allow_unused", say("gives None for what the result does not depend on")),
-        ("materialize_grads", say("gives zeros for what the result does not depend on")),
+        ("allow_unused", say("returns None for inputs that the result does not depend on")),
+        ("materialize_grads", say("returns zeros for inputs that the result does not depend on")),
     ):
         changed = with_keyword(found.statement, found.call, name, "True")
         if changed is not None:

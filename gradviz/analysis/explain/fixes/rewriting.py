@@ -35,7 +35,7 @@ class Rewriting:
     copied: str = ""
 
     def fix(self, does: Sentence) -> Fix:
-        """The change as a fix; what only comes before the line is told as such."""
+        """The change as a fix; code that only precedes the line becomes a fix "before" it."""
         line, start = self.statement.line, start_of(self.statement.node)
         if all(at == start and new.endswith("\n") for at, new in self.changes):
             code = "".join(new for _, new in self.changes).rstrip("\n")
@@ -103,7 +103,7 @@ def with_keyword(statement: Statement, call: ast.Call, name: str, value: str) ->
 
 
 def before(statement: Statement, code: str) -> TextChange | None:
-    """The change that puts code before a statement; ``None`` where none can stand."""
+    """The change that puts code before a statement; ``None`` where that is not possible."""
     node = statement.node
     if isinstance(node, (ast.While, ast.FunctionDef, ast.ClassDef)):
         return None

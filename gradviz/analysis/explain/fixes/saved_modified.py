@@ -1,4 +1,4 @@
-"""Changes after which every saved tensor is as it was when backward needs it."""
+"""Changes after which no saved tensor is modified when backward needs it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gradviz.model.writes import Written, writes_since_save
 
 
 def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
-    """Changes at the writes, then at the saves; only such as mend all that backward needs."""
+    """Changes at the writes, then at the saves; only those that fix every saved tensor."""
     suspects = all_modified_slots(found, context)
     written = [_first_write(suspect, context) for suspect in suspects]
     known = [write for write in written if write is not None]
@@ -91,12 +91,14 @@ def _at_saves(
 def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
     first = suspects[0]
     name = _term(first.name or "a tensor", first)
-    operations = listed(list(dict.fromkeys(operation_of(one.node) for one in suspects)))
+    names = list(dict.fromkeys(operation_of(one.node) for one in suspects))
+    operations = listed(names)
     if len({one.node.id for one in suspects}) > 1:
-        return say("{} save copies, so what is written is another tensor", operations)
+        verb = "saves" if len(names) == 1 else "save"
+        return say("{} {} copies, so the write modifies another tensor", operations, verb)
     if is_result(first.slot):
-        return say("{} is a copy; the result that {} saved stays as it is", name, operations)
-    return say("{} saves a copy, so {} may be written", operations, name)
+        return say("{} is a copy; the saved result of {} is not modified", name, operations)
+    return say("{} saves a copy, so {} may be modified", operations, name)
 
 
 # --- around an update ------------------------------------------------------------------------
@@ -105,7 +107,7 @@ def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
 def _around_step(
     first: Written, suspects: Iterable[ModifiedSlot], context: ErrorContext
 ) -> Iterator[Fix]:
-    """The update comes later, or the loss is computed once more after it."""
+    """Move the update after the backward, or compute the loss again after it."""
     suspects = list(suspects)
     statement = context.statement_at(first.at)
     carried = carried_by(suspects[0].node.id, context)
@@ -122,9 +124,11 @@ def _around_step(
     again = around_backward.compute_again(stale, statement, context, " with the new values")
     if again is not None:
         yield again
-    does = say("updates after the backward that needs the weights as they were")
+    does = say("updates the weights after the backward that needs their old values")
     if any(context.history.events(BackwardStarted, first.step)):
-        does = say("updates after both backwards; .grad then has the gradients of both")
+        does = say(
+            "updates the weights after both backwards; .grad then holds the sum of both gradients"
+        )
     moved = around_backward.move_behind(statement, context, does)
     if moved is not None:
         yield moved
@@ -149,9 +153,9 @@ def _at_write(
     if found is None:
         return _in_module(first, site.statement)
     if not found.copied:
-        return found, say("makes a new tensor; what was saved stays as it is")
+        return found, say("makes a new tensor; the saved tensor is not modified")
     name = _term(found.copied, suspect)
-    return found, say("goes on with a copy of {}; what was saved stays as it is", name)
+    return found, say("continues with a copy of {}; the saved tensor is not modified", name)
 
 
 def _in_module(first: Written, statement: Statement | None) -> tuple[Fix, Sentence] | None:
@@ -236,7 +240,7 @@ def _copy_of_alias(
     made = next((call for call in calls if call[1].name == "detach"), None)
     if made is None:
         return None
-    does = say("{} gets memory of its own", Term(keys[0], alias))
+    does = say("{} gets its own storage", Term(keys[0], alias))
     fix = copies.copied_alias(made, does, context.history)
     return None if fix is None else (fix, does)
 
@@ -257,7 +261,7 @@ def _view_of_copy(
     if name is None or not is_expression(name) or not may_rebind(statement, name):
         return None
     change = before(statement, f"{name} = {name}.clone()")
-    does = say("{} is a view of a copy; what was saved stays as it is", found.words)
+    does = say("{} is a view of a copy; the saved tensor is not modified", found.words)
     return None if change is None else (Rewriting(statement, (change,), name), does)
 
 

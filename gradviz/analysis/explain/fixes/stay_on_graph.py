@@ -47,7 +47,7 @@ _AT_THE_LINE: Final = (*_LEFT, "no_grad", "inference mode", "requires_grad")
 
 
 def fixes_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Fix]:
-    """Changes that let the graph go on where it was cut, for one cut after the other.
+    """Changes that continue the graph where it was cut, for each cut.
 
     Args:
         cuts: All that a root was cut off by: those of one line are mended together.
@@ -81,11 +81,11 @@ def _at_line(
 
 
 def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Fix | None:
-    """Ask for the gradient of a tensor once it is made."""
+    """Make a tensor require grad after it is created."""
     statement = context.statement_at(made)
     if statement is None or statement.is_compound:
         return None
-    does = say("asks for the gradient of {} before it is used", name)
+    does = say("makes {} require grad before it is used", name)
     return Fix(does, f"{name}.requires_grad_()", "after", statement.line)
 
 
@@ -119,7 +119,7 @@ def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> F
             return None
         if spans:
             changes.append(Rewriting(one, tuple(spans)))
-    return together(say("stays in torch, and on the graph"), changes)
+    return together(say("keeps the value in torch, and in the graph"), changes)
 
 
 def _is_written_later(cut: Cut, context: ErrorContext) -> bool:
@@ -134,7 +134,7 @@ def _is_written_later(cut: Cut, context: ErrorContext) -> bool:
 
 
 def _is_carried(statement: Statement, context: ErrorContext) -> bool:
-    """Whether the cut is on the way from one pass of a loop to the next."""
+    """Whether the cut is between one iteration of a loop and the next."""
     bound = set(names_bound(statement))
     noticed = context.statement
     around = [id(loop) for loop in loops_around(noticed)] if noticed is not None else []
@@ -303,7 +303,7 @@ def _writes_inside(outer: ast.stmt) -> bool:
 def _switch_on(statement: Statement) -> Fix | None:
     """Leave ``requires_grad`` as it was."""
     node = statement.node
-    does = say("the gradient is asked for")
+    does = say("makes the tensor require grad")
     if isinstance(node, ast.Assign):
         return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.line)
     calls = calls_in(statement, "requires_grad_")
@@ -320,7 +320,7 @@ def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
     if site is None or call is None:
         return None
     found = with_keyword(site.statement, call, "create_graph", "True")
-    does = say("records how the gradient is computed, so that it has a gradient too")
+    does = say("records how the gradient is computed, so that it can be differentiated too")
     return None if found is None else found.fix(does)
 
 
@@ -336,6 +336,6 @@ def _with_derivative(cut: Cut, context: ErrorContext) -> Fix | None:
         if not call.args:
             return None
         owner = call.args[0]
-    does = say("has a derivative: weights in place of a choice, if that fits")
+    does = say("has a derivative: weights instead of a choice, if your model allows it")
     code = pattern.format(site.statement.segment(owner))
     return Fix(does, code, "elsewhere", site.statement.line)

@@ -1,4 +1,4 @@
-"""What makes a gradient right where a write was seen by nobody, or left no node."""
+"""Fixes for writes that did not change the version, or were not recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_hidden(
     slot: SavedTensor,
     history: History,
 ) -> tuple[Fix, ...]:
-    """What makes the gradient right where saved memory was written.
+    """Fixes for a write to a saved tensor.
 
     Args:
         act: The write.
@@ -39,24 +39,23 @@ def of_hidden(
     """
     found = [*copied_alias(act, name, history)]
     if not _is_leaf(slot.tensor or slot.view_of, act, history):
-        found += recorded_write(act, name, history, "; what was saved stays")
+        found += recorded_write(act, name, history, "; the saved tensor is not modified")
     if len(found) < 2 and node is not None and is_expression(name):
         rewriting = copies.saved_copy(node, slot, name, history)
-        does = say("{} keeps a memory of its own", Term(node.id, node.name))
+        does = say("{} saves a copy", Term(node.id, node.name))
         found += [] if rewriting is None else [rewriting.fix(does)]
     if len(found) < 2:
-        found += line_moved(act.place, place, "behind", "backward has used it by then", history)
+        found += line_moved(act.place, place, "after", "backward has used it by then", history)
     return tuple(found[:2])
 
 
 def line_moved(
-    place: EventPlace, to: EventPlace, side: Literal["before", "behind"], why: str, history: History
+    place: EventPlace, to: EventPlace, side: Literal["before", "after"], why: str, history: History
 ) -> Iterator[Fix]:
     """A line taken to another line of the same block."""
     line, other = history.line_term(history.line(place)), history.line_term(history.line(to))
     does = say("moves {} {} {}: {}", line, side, other, why)
-    how: Literal["before", "after"] = "before" if side == "before" else "after"
-    fix = moved(statement_of(history, place), statement_of(history, to), how, does)
+    fix = moved(statement_of(history, place), statement_of(history, to), side, does)
     yield from () if fix is None else (fix,)
 
 
@@ -70,7 +69,7 @@ def recorded_write(act: WriteEvent, name: str, history: History, price: str = ""
         return
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:
-        yield found.fix(say("makes a new tensor with a node that backward goes through{}", price))
+        yield found.fix(say("makes a new tensor by a recorded operation{}", price))
 
 
 def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Fix]:
@@ -79,7 +78,11 @@ def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Fix]:
     given = None if made is None else history.line(made[0])
     if made is None or given is None or line is None or given.line == line.line:
         return
-    does = say("{} writes to a copy; {} stays", history.line_term(line), _term(name, act, history))
+    does = say(
+        "{} writes to a copy; {} is not modified",
+        history.line_term(line),
+        _term(name, act, history),
+    )
     fix = copies.copied_alias(made, does, history)
     yield from () if fix is None else (fix,)
 

@@ -21,7 +21,7 @@ _LOSS_NAMES: Final = (
     "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss "
     "hinge_embedding_loss"
 )
-"""Losses that broadcast; others refuse to."""
+"""Losses that broadcast; others raise an error."""
 _LOSSES: Final = frozenset(_LOSS_NAMES.split())
 _DIFFERENCES: Final = frozenset({"sub", "subtract", "__sub__"})
 _COLUMNS: Final = frozenset({"unsqueeze", "__getitem__", "view", "reshape", "unflatten", "expand"})
@@ -129,7 +129,7 @@ def _is_wanted(event: Operation, column: int, place: EventPlace, history: Histor
 
 
 def _origin(key: str, history: History) -> str:
-    """The tensor that others were made from without computing."""
+    """The tensor of which others are aliases."""
     for _, made in history.aliases(key):
         key = next(iter(made.reads), key)
     return key
@@ -170,23 +170,21 @@ def _shaped(operand: Operand, step: int, history: History) -> Sentence:
 
 
 def fixes(found: Broadcast) -> Iterator[Fix]:
-    """Both of one shape."""
+    """Give both operands one shape."""
     pairs, history = found.compared, found.history
     site = site_of(history, pairs.place, pairs.event)
     two = None if site is None else _two_sides(site, pairs.event, history, pairs.place[0])
     if site is None or two is None:
-        yield Fix(
-            say("makes both of shape (N,)"), "prediction = prediction.squeeze(1)", "elsewhere"
-        )
+        yield Fix(say("gives both shape (N,)"), "prediction = prediction.squeeze(1)", "elsewhere")
         return
     column, row = two[pairs.column], two[1 - pairs.column]
     size = (pairs.operands[1].shape or (0,))[0]
     flat = Rewriting(site.statement, tuple(called(column, "squeeze(1)")))
-    yield flat.fix(say("both are of shape ({},)", size))
+    yield flat.fix(say("gives both shape ({},)", size))
     if isinstance(row, ast.Call) and last_name(row.func) in _FLAT:
         return  # the two would be undone
     high = Rewriting(site.statement, tuple(called(row, "unsqueeze(1)")))
-    yield high.fix(say("both are of shape ({}, 1)", size))
+    yield high.fix(say("gives both shape ({}, 1)", size))
 
 
 def _two_sides(

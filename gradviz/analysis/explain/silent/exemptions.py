@@ -1,4 +1,4 @@
-"""Writes without a node after which the gradient is right all the same."""
+"""Unrecorded writes after which the gradient is still right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILLS: Final = frozenset({"fill", "sort", "partition", "put", "copyto", "place"
 _ENDS: Final = ("detach", ".data", "left torch", "not differentiable")
 """Reasons why a value was meant to be a constant from then on."""
 _HUGE: Final = 1e4
-"""A number below minus this that is filled in is a mask for softmax, which hands on 0 there."""
+"""Filling in a number below minus this is a mask for softmax, whose gradient is 0 there."""
 
 
 def is_harmless(act: WriteEvent, history: History) -> bool:
@@ -38,7 +38,7 @@ def is_of_part(act: WriteEvent, history: History) -> bool:
 
 
 def may_be_put_back(acts: list[WriteEvent], history: History) -> bool:
-    """Whether the last of several writes may have put back what was there before the first."""
+    """Whether the last of several writes may have restored the values before the first."""
     if len(acts) < 2:
         return False
     if acts[-1].is_exact:

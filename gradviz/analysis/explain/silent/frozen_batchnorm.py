@@ -1,4 +1,4 @@
-"""Batch norms whose parameters are frozen, and whose statistics move all the same."""
+"""Batch norms with frozen parameters whose running statistics are still updated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gradviz.model.sentence import Term, say
 
 @dataclass(frozen=True, kw_only=True)
 class FrozenBatchNorm(Finding):
-    """Batch norms that moved, by their paths."""
+    """Batch norms that were updated, by their paths."""
 
     modules: tuple[str, ...]
 
@@ -78,7 +78,7 @@ def _is_still_trained(key: str, place: EventPlace, history: History) -> bool:
 
 
 def _is_recorded(event: Operation, place: EventPlace, history: History) -> bool:
-    """Whether the forward is known to be no evaluation under ``no_grad``."""
+    """Whether the forward is known not to be an evaluation under ``no_grad``."""
     if event.recorded:
         return True
     if event.reason != "no input requires grad":
@@ -106,7 +106,7 @@ def _moving(found: list[tuple[EventPlace, Operation]], history: History) -> Froz
     weight = next((o.tensor for o in event.inputs[3:5] if o.tensor is not None), None)
     frozen = None if weight is None else history.switched_off(weight, place[0])
     if frozen is not None:
-        words = say("its parameters are frozen since then")
+        words = say("its parameters were frozen here")
         causes.append(Cause("other", words, history.line(frozen)))
     many = len(modules) > 1
     return FrozenBatchNorm(
@@ -130,7 +130,7 @@ def _moving(found: list[tuple[EventPlace, Operation]], history: History) -> Froz
 def fixes(found: FrozenBatchNorm) -> Iterator[Fix]:
     """Evaluation mode for the modules."""
     modules, line = found.modules, found.noticed
-    does = say("the statistics stay, and are used as they are")
+    does = say("keeps the running statistics, and uses them as they are")
     typed = [expression_of(name) for name in modules]
     if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:
         yield Fix(does, "batch_norm.eval()", "elsewhere")

@@ -1,4 +1,4 @@
-"""Gradients that were taken away, or clipped, at the wrong time."""
+"""Gradients that were cleared or clipped at the wrong time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gradviz.model.sentence import say
 
 @dataclass(frozen=True, kw_only=True)
 class LostGradient(Finding):
-    """What was done at the wrong time, and the step of the optimizer that it harmed."""
+    """A call at the wrong time, and the optimizer step that it affects."""
 
     place: EventPlace
     one: TrainingStep
 
 
 def thrown_away(history: History) -> Iterator[LostGradient]:
-    """Steps of optimizers before which ``zero_grad()`` took all new gradients away."""
+    """Optimizer steps before which ``zero_grad()`` cleared all new gradients."""
     for one in training_steps(history):
         gone = _thrown_away(one)
         if gone:
@@ -33,7 +33,7 @@ def thrown_away(history: History) -> Iterator[LostGradient]:
 
 
 def clipped_early(history: History) -> Iterator[LostGradient]:
-    """Steps of optimizers whose gradients came after they had been clipped."""
+    """Optimizer steps whose gradients were computed after the clipping."""
     for one in training_steps(history):
         clip = _early_clip(one, history)
         if clip is not None:
@@ -41,13 +41,13 @@ def clipped_early(history: History) -> Iterator[LostGradient]:
 
 
 def after_the_step(found: LostGradient) -> Iterator[Fix]:
-    """Take them away when they have been used."""
-    does = say("it has used the gradient by then")
-    yield from line_moved(found.place, found.one.place, "behind", does, found.history)
+    """Clear the gradients after the step."""
+    does = say("the gradient has been used by then")
+    yield from line_moved(found.place, found.one.place, "after", does, found.history)
 
 
 def before_the_step(found: LostGradient) -> Iterator[Fix]:
-    """Clip what backward has given."""
+    """Clip the gradients after backward."""
     does = say("backward has run by then")
     yield from line_moved(found.place, found.one.place, "before", does, found.history)
 
@@ -56,7 +56,7 @@ def before_the_step(found: LostGradient) -> Iterator[Fix]:
 
 
 def _thrown_away(one: TrainingStep) -> dict[str, EventPlace]:
-    """Parameters whose new gradient is gone, and when it went; none if any is still there."""
+    """Parameters whose new gradient was cleared, and when; empty if any still has one."""
     came: dict[str, EventPlace] = {}
     for place, event in one.accumulated:
         if event.tensor is not None and not is_empty(event.after):
@@ -76,7 +76,7 @@ def _thrown_away(one: TrainingStep) -> dict[str, EventPlace]:
 
 
 def _had_gradient(key: str, gone: EventPlace | None, one: TrainingStep) -> bool:
-    """Whether a parameter may have had a gradient again, put there by hand."""
+    """Whether a parameter may have been assigned a new gradient."""
     if gone is not None and gone[0] == one.place[0]:  # all in one line
         return key not in one.stepped.skipped
     info = one.before(key)
@@ -114,8 +114,8 @@ def _thrown(one: TrainingStep, gone: dict[str, EventPlace], history: History) ->
         },
         variables=tuple(history.name(key, step) for key in gone),
         causes=(
-            Cause("other", say("it took away what .grad of {} held", names), history.line(place)),
-            Cause("backward", say("backward had just filled it"), backward),
+            Cause("other", say("cleared the .grad of {}", names), history.line(place)),
+            Cause("backward", say("backward filled it"), backward),
         ),
         targets={"thrown": list(gone)},
         place=place,
@@ -127,7 +127,7 @@ def _thrown(one: TrainingStep, gone: dict[str, EventPlace], history: History) ->
 
 
 def _early_clip(one: TrainingStep, history: History) -> tuple[EventPlace, Clipped] | None:
-    """The last clipping that came before all gradients of a round, if none came after."""
+    """The last clipping before all gradients of a training step, if none ran after them."""
     came = [(p, e) for p, e in one.accumulated if not is_empty(e.gradient)]
     clips = [(p, e) for p, e in one.clipped if _is_about(p, e, one, history)]
     if not came or not clips or clips[-1][0] > came[0][0]:
@@ -151,7 +151,7 @@ def _is_about(place: EventPlace, clip: Clipped, one: TrainingStep, history: Hist
     """Whether a call clips parameters of a round's optimizer."""
     if clip.tensors:
         return bool(set(clip.tensors) & set(one.stepped.parameters))
-    # It found no gradient at all, and so did not say whose it looked for.
+    # It found no gradient at all, so the event does not name the parameters.
     statement = statement_of(history, place)
     if statement is None:
         return False
@@ -165,7 +165,7 @@ def _clipped(one: TrainingStep, clip: tuple[EventPlace, Clipped], history: Histo
     step = one.place[0]
     came = [(p, e) for p, e in one.accumulated if p > place]
     keys = list(dict.fromkeys(e.tensor for _, e in came if e.tensor is not None))
-    had = "there was no gradient yet"
+    had = "there were no gradients yet"
     if set(event.tensors) != set(event.without):
         had = "there were only old gradients"
     return LostGradient(
@@ -181,7 +181,9 @@ def _clipped(one: TrainingStep, clip: tuple[EventPlace, Clipped], history: Histo
         variables=tuple(history.name(key, step) for key in keys),
         causes=(
             Cause("other", say("{} ran before backward", event.name), history.line(place)),
-            Cause("backward", say("the gradients came here"), history.line(came[-1][0])),
+            Cause(
+                "backward", say("backward computed the gradients here"), history.line(came[-1][0])
+            ),
         ),
         targets={"stepped": keys},
         place=place,

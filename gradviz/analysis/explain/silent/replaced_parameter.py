@@ -104,6 +104,8 @@ def _finding(one: TrainingStep, swaps: list[Replacement], history: History) -> R
         words={
             "names": names,
             "are_others": "are other tensors" if len(swaps) > 1 else "is another tensor",
+            "tensors": "tensors" if len(swaps) > 1 else "tensor",
+            "ones": "ones" if len(swaps) > 1 else "one",
             "line": history.line_term(line),
             "label": one.label,
         },
@@ -122,7 +124,7 @@ def fixes(found: ReplacedParameter) -> Iterator[Fix]:
     line = history.line(swaps[0].step)
     typed = [expression_of(swap.name) for swap in swaps]
     optimizer = one.variable
-    does = say("the optimizer learns of the new parameter")
+    does = say("adds the new {} to the optimizer", "parameters" if len(swaps) > 1 else "parameter")
     if line is None or optimizer is None or not all(map(is_expression, typed)):
         yield Fix(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return

@@ -1,4 +1,4 @@
-"""What a node really reads of what it has saved, and whether other values make a difference."""
+"""Which saved tensors a node reads, and whether other values change its gradient."""
 
 from __future__ import annotations
 

@@ -13,16 +13,16 @@ from gradviz.model.sentence import Sentence, Term, listed, say
 
 @dataclass(frozen=True, slots=True)
 class AliasRoute:
-    """How memory was reached that a tensor of the graph has."""
+    """How a write reached the storage of a tensor of the graph."""
 
     words: str
     """``".data"``, ``"detach()"``, ``"numpy()"`` or ``""``."""
     made: tuple[EventPlace, Operation] | None = None
-    """The call that gave the other object."""
+    """The call that made the other object."""
 
 
 def alias_route(act: WriteEvent, history: History) -> AliasRoute:
-    """By which way a write came to the memory."""
+    """How a write reached the storage."""
     if act.is_assignment:
         return AliasRoute("")
     if not act.is_exact:
@@ -38,7 +38,7 @@ def alias_route(act: WriteEvent, history: History) -> AliasRoute:
 
 
 def _array_of(act: WriteEvent, history: History) -> tuple[EventPlace, Operation] | None:
-    """The call that gave the memory to numpy."""
+    """The call that made a NumPy array on the storage."""
     found: tuple[EventPlace, Operation] | None = None
     for place, event in history.told(Operation):
         if event.name not in ("numpy", "__array__"):
@@ -53,7 +53,7 @@ def _array_of(act: WriteEvent, history: History) -> tuple[EventPlace, Operation]
 
 
 def write_words(act: WriteEvent, name: str, key: str | None, history: History) -> Sentence:
-    """Who wrote what, and by which way.
+    """A write in a sentence: what wrote which tensor, and how.
 
     Args:
         act: The write.
@@ -65,7 +65,7 @@ def write_words(act: WriteEvent, name: str, key: str | None, history: History) -
     through = f" through {way}" if way else ""
     thing = name if key is None else Term(key, name)
     if act.is_assignment:
-        return say("an assignment to {}.data gave it other memory", thing)
+        return say("an assignment to {}.data replaced its storage", thing)
     if act.is_exact:
         by = "an assignment to a part" if act.event.by == "__setitem__" else act.event.by
         return say("{} wrote {}{}", by, thing, through)
@@ -80,10 +80,8 @@ def write_cause(act: WriteEvent, name: str, key: str | None, history: History) -
 
 
 def few(things: Sequence[str | Term], most: int = 3) -> Sentence:
-    """``a, b and 4 others``."""
-    if not things:
-        return Sentence("a tensor")
-    return listed(things, most if len(things) > most + 1 else None)
+    """``a, b, c and 4 more``."""
+    return listed(things, most) if things else Sentence("a tensor")
 
 
 def few_of(keys: Iterable[str], step: int, history: History) -> Sentence:

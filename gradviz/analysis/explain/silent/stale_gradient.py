@@ -1,4 +1,4 @@
-"""Frozen parameters that an optimizer moves by a gradient from before they were frozen."""
+"""Frozen parameters that an optimizer updates with a gradient from before they were frozen."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gradviz.model.sentence import say
 
 @dataclass(frozen=True, kw_only=True)
 class StaleGradient(Finding):
-    """Frozen parameters, and the step that moved them."""
+    """Frozen parameters, and the step that updated them."""
 
     one: TrainingStep
 
 
 def stale_gradients(history: History) -> Iterator[StaleGradient]:
-    """Frozen parameters that an optimizer moved by the gradient they still had."""
+    """Frozen parameters that an optimizer updated with the gradient they still had."""
     for one in training_steps(history):
         groups: dict[object, list[tuple[EventPlace | None, TensorInfo]]] = defaultdict(list)
         for key in one.stepped.updated:
@@ -78,18 +78,18 @@ def _stale(
     line = None if place is None else history.line(place)
     first = infos[0]
     its, was = ("its", "was") if len(infos) == 1 else ("their", "were")
-    old = f"by {its} old .grad"
+    old = f"with {its} old .grad"
     if all(is_empty(info.grad) for info in infos):
-        old = f"by momentum or weight decay: {its} .grad is 0, and not None"
+        old = f"through momentum or weight decay: {its} .grad is 0, not None"
     elif len(infos) == 1:
         old += f" {gradient_words(first.grad)}"
-    frozen = say("requires_grad of {} is False since then; .grad stays", names)
+    frozen = say("requires_grad of {} was set to False; .grad was kept", names)
     causes = [Cause("other", frozen, line)]
     came = [
         p for p, event in history.told(Accumulated) if event.tensor == first.id and p < one.place
     ]
     if came:
-        words = say("the old gradient came from here")
+        words = say("the old gradient is from this backward")
         causes.append(Cause("backward", words, history.line(came[-1])))
     unknown = say("where {} requires_grad {} set to False: before the recording began", its, was)
     return StaleGradient(
@@ -106,10 +106,10 @@ def _stale(
 
 
 def fixes(found: StaleGradient) -> Iterator[Fix]:
-    """Take the old gradient away before the step."""
+    """Clear the old gradient before the step."""
     line = found.one.line
     typed = [expression_of(name) for name in found.variables if name]
-    does = say("an optimizer passes over a parameter whose .grad is None")
+    does = say("an optimizer skips parameters whose .grad is None")
     if not typed or not all(map(is_expression, typed)):
         yield Fix(does, "for p in frozen: p.grad = None", "elsewhere")
     elif len(typed) < 3:

@@ -19,11 +19,11 @@ from gradviz.model.records import TensorInfo, ValueSummary
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """A step of an optimizer, and what came between it and the one before."""
+    """A step of an optimizer, and the events between it and the step before."""
 
     history: History
     start: EventPlace | None
-    """The step before; ``None`` if the recording does not know one."""
+    """The step before; ``None`` if none was recorded."""
     place: EventPlace
     stepped: OptimizerStepped
 
@@ -34,7 +34,7 @@ class TrainingStep:
 
     @property
     def accumulated(self) -> list[tuple[EventPlace, Accumulated]]:
-        """Gradients that came to its parameters."""
+        """Gradients that were accumulated into its parameters."""
         mine = set(self.stepped.parameters)
         return [
             (place, event)
@@ -44,7 +44,7 @@ class TrainingStep:
 
     @property
     def zeroed(self) -> list[tuple[EventPlace, ZeroedGrad]]:
-        """Calls of ``zero_grad()`` that took gradients of its parameters away."""
+        """Calls of ``zero_grad()`` that cleared gradients of its parameters."""
         mine = set(self.stepped.parameters)
         return [
             (place, event)

@@ -1,4 +1,4 @@
-"""Writes that left no node, and a backward that went through what they wrote."""
+"""Unrecorded writes to a tensor through which backward ran afterwards."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _PARTS: Final = frozenset(
 
 @dataclass(frozen=True)
 class UnseenWrite:
-    """A write that backward went past."""
+    """A write that backward ignored."""
 
     act: WriteEvent
     tensor: TensorInfo
     """What was written, as it was before."""
     node: str
-    """Its node, which the gradient went to as if nothing had been written."""
+    """Its node, which got the gradient as if nothing had been written."""
     reader: str | None
-    """The node that read what was written; ``None`` if backward began there."""
+    """The node that read the written tensor; ``None`` if backward started there."""
     slot: int
     place: EventPlace
-    """When backward went there."""
+    """When backward ran the node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnrecordedWrite(Finding):
-    """A write that backward went past."""
+    """A write that backward ignored."""
 
     act: WriteEvent
     name: str
@@ -57,7 +57,7 @@ class UnrecordedWrite(Finding):
 
 
 def unrecorded_writes(history: History) -> Iterator[UnrecordedWrite]:
-    """Writes in place to tensors of the graph that no node tells of."""
+    """Writes in place to tensors of the graph that have no node."""
     ran: _Ran = {}
     for place, event in history.runs:
         ran.setdefault(event.node, {}).setdefault(event.backward, (place, event))
@@ -76,11 +76,11 @@ _Ran = dict[str, dict[int, tuple[EventPlace, NodeRan]]]
 
 
 def _missed(act: WriteEvent, ran: _Ran, history: History) -> UnseenWrite | None:
-    """The first backward that went past a write."""
+    """The first backward that ignored a write."""
     if history.has_leaf_on(act.event.storage, act.place[0]):
         return None  # a leaf's own value counts, and views of it see that
     if _left_a_node(act, history):
-        return None  # written through a view, it stands in the graph of the base too
+        return None  # written through a view, it is in the graph of the base too
     found = [m for info in _written(act, history) for m in _misses(act, info, ran, history)]
     return min(found, key=lambda m: m.place, default=None)
 
@@ -155,7 +155,7 @@ def _is_put_back(act: WriteEvent, info: TensorInfo, reader: str, history: Histor
 
 
 def _is_root(act: WriteEvent, info: TensorInfo, backward: int, history: History) -> bool:
-    """Whether backward began at what was written through its own name."""
+    """Whether backward started at a tensor that was written through its own name."""
     if backward not in history.started:
         return False
     place, started = history.started[backward]
@@ -173,7 +173,7 @@ def _arrives(
     at: int,
     history: History,
 ) -> bool:
-    """Whether a gradient other than 0 came back for values that were changed."""
+    """Whether the changed values got a gradient other than 0."""
     if not grads:
         return True  # it is not known
     grad = grads[at] if at < len(grads) else None
@@ -201,7 +201,7 @@ def _finding(miss: UnseenWrite, history: History) -> UnrecordedWrite:
     cause = write_cause(act, name, None if known is None else info.id, history)
     node = history.node(miss.node, step)
     reader = history.node(miss.reader, step)
-    came = say("it came from {}", Term(reader.id, reader.name)) if reader else "it began there"
+    came = say("it came from {}", Term(reader.id, reader.name)) if reader else "it started there"
     return UnrecordedWrite(
         history=history,
         step=step,

@@ -1,4 +1,4 @@
-"""Saved memory that was written without any version telling so, and then used by backward."""
+"""Saved tensors that were written without a new version, and then used by backward."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class UntrackedWrite(Finding):
 
 
 def untracked_writes(history: History) -> Iterator[UntrackedWrite]:
-    """Writes to what a node had saved, where the version stood still."""
+    """Writes to saved tensors that did not change their version."""
     first: list[tuple[SavedUse, list[WriteEvent], list[SavedUse]]] = []
     by_act: dict[EventPlace, list[SavedUse]] = {}
     for place, ran in history.runs:
@@ -94,7 +94,7 @@ def _is_zero(ran: NodeRan) -> bool:
 
 
 def _harmful(use: SavedUse, history: History) -> list[WriteEvent]:
-    """Writes after which the memory is certainly not what it was."""
+    """Writes after which the values certainly differ."""
     born = history.birth(use.node.id)
     on_it = history.acts[use.slot.storage]
     acts = [act for act in on_it if act.is_after(born) and act.place < use.place]
@@ -169,7 +169,7 @@ def _last_change(
 
 
 def _is_whole(act: WriteEvent, use: SavedUse) -> bool:
-    """Whether a write was to all of the memory."""
+    """Whether a write covered the whole storage."""
     whole = use.slot.storage_nbytes
     shape, nbytes = use.slot.shape, use.slot.nbytes
     if act.operation is None or not act.operation.inputs or not shape or not nbytes:
@@ -201,9 +201,9 @@ def _finding(
         words={
             "wrote": causes[0].what,
             "node": term,
-            "stood": "no version"
+            "stood": "no version changed"
             if slot.saved_version is None
-            else f"version {slot.saved_version}",
+            else f"its version stayed {slot.saved_version}",
             "it": thing,
             "line": history.line_term(causes[0].at),
         },
@@ -223,7 +223,7 @@ def _finding(
 
 
 def fixes(found: UntrackedWrite) -> Iterator[Fix]:
-    """What makes the gradient right where saved memory was written."""
+    """Fixes for a write to a saved tensor."""
     node = found.use.node if found.is_only else None
     yield from of_hidden(
         found.act, found.use.place, found.name, node, found.use.slot, found.history

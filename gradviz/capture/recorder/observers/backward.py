@@ -71,12 +71,12 @@ class BackwardEvents(Observer):
     Args:
         live_graph: Rows of the graph.
         writer: Where steps are written.
-        lines: Where the user's code stands.
+        lines: Knows which line of the user's code runs.
         positions: Which expression calls a backward.
         graph_reading: Reads the state again if torch was called since it was read.
         mode: Is on while a backward runs.
         tracer: Rests while hooks of this class run.
-        observer: Is told of a bug in here.
+        observer: Notified of a bug in this class.
         values: Whether numbers are read.
     """
 
@@ -142,7 +142,10 @@ class BackwardEvents(Observer):
                 handles = self._begin(call, number)
             except GraphBusyError:
                 self._writer.add(
-                    Note("other thread", "another thread runs backward() on this graph too")
+                    Note(
+                        "other thread",
+                        "another thread runs backward() on this graph at the same time",
+                    )
                 )
             except Exception as error:
                 self._observer.failed(error)
@@ -198,7 +201,7 @@ class BackwardEvents(Observer):
             self._live = {}
             handles: list[Any] = []
             if len(nodes) > MOST_NODES:
-                text = f"this backward has {len(nodes)} nodes; they are not followed one by one"
+                text = f"this backward has {len(nodes)} nodes; its steps are not recorded"
                 self._writer.add(Note("backward not followed", text, (len(nodes),)))
             elif self._writer.is_full:
                 self._ran = 0 if call.inputs else len(nodes)

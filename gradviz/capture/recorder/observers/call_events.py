@@ -15,9 +15,7 @@ from gradviz.capture.recorder.step_writer import MOST_EVENTS, StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, tensors_in
 from gradviz.model.events import Note, Operation
 
-_HIDDEN: Final = Note(
-    "calls hidden", "what a compiled or fused module calls inside is not recorded"
-)
+_HIDDEN: Final = Note("calls hidden", "calls inside a compiled or fused module are not recorded")
 
 
 class CallEvents(Observer):
@@ -28,7 +26,7 @@ class CallEvents(Observer):
         writer: Where events are written.
         lines: Counts the calls of each expression.
         modules: Tells which module runs.
-        optimizers: What an optimizer calls is told by it alone.
+        optimizers: Records what optimizers call; nothing else does.
         graph_reading: Reads tensors before they are used.
     """
 
@@ -55,11 +53,11 @@ class CallEvents(Observer):
         return self._writer.is_full or self._optimizers.is_running
 
     def before(self, call: TorchCall) -> bool:
-        """Whether a call is looked at closer."""
+        """Whether a call is examined."""
         self._graph_reading.changed()
         if self._is_quiet:
             return False
-        if self._in_step > MOST_EVENTS:  # counted, and not looked at
+        if self._in_step > MOST_EVENTS:  # counted, but not examined
             self._in_step += 1
             self._graph_reading.changed(unlisted=True)
             return False

@@ -27,7 +27,7 @@ class UntrackedWrites(Observer):
         registry: The known tensors.
         values: Whether numbers are read at all; without, such writes cannot be seen.
         writer: Where events are written.
-        graph_reading: Is told of writes.
+        graph_reading: Notified of writes.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class UntrackedWrites(Observer):
         self._before: dict[int, tuple[int | None, int]] = {}
 
     def step_ends(self, unnamed: Any = None) -> None:
-        """Write down writes since the last step that no counter tells of."""
+        """Record writes since the last step that no version counter shows."""
         for write in self.compare():
             self._writer.add(write)
             self._graph_reading.changed()
 
     def compare(self) -> list[Write]:
-        """Compare with what was there when this was asked last."""
+        """Compare with the values at the last call."""
         if not self._values:
             return []
         with autograd.unseen():

@@ -1,4 +1,4 @@
-"""Lets torch take its own ways where it looks whether a mode is on."""
+"""Keeps the mode out of calls of compiled functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class CompiledCalls(Observer):
     """Takes the mode that sees operations off while a compiled function runs.
 
     The compiler would follow calls into the mode, and compile anew once it is gone. So nothing
-    is told of what runs inside a compiled function; the node it leaves is in the graph.
+    is recorded inside a compiled function; the node it leaves is in the graph.
 
     Args:
-        mode: What is taken off.
-        observer: Is told that it was taken off.
+        mode: The mode that is taken off.
+        observer: Notified when the mode was taken off.
     """
 
     rests = True

@@ -23,15 +23,15 @@ _READ_ANYWAY: Final = 20_000
 _MOST_READ: Final = 300_000
 """Rows of nodes that are read again at all before the recording becomes coarser."""
 _COARSE: Final = (
-    "the graph is too large to be read whole after every line: from here on states of saved "
-    "tensors are those of the last backward, until the code ends"
+    "the graph is too large to read after every line: from here on, the states of saved tensors "
+    "are read after each backward and when the code ends"
 )
 MOST_READ_FIRST: Final = 500
-"""Tensors that are read before the code begins; others when they are first used."""
+"""How many tensors are read before the code begins; the rest when first used."""
 
 
 class GraphReading(Observer):
-    """Reads the graph, and writes down which flags and hooks have changed and what has died.
+    """Reads the graph; writes which flags and hooks have changed and what no longer exists.
 
     Args:
         live_graph: Rows of the graph.
@@ -143,10 +143,13 @@ class GraphReading(Observer):
         return True
 
     def _wait_for_the_other_thread(self) -> None:
-        """Another thread runs backward on what is to be read: it is read after the next line."""
+        """Another thread runs backward on this graph: it is read after the next line."""
         self._is_dirty = True
         self._writer.add(
-            Note("other thread", "another thread runs backward() now, so the graph is read later")
+            Note(
+                "other thread",
+                "another thread runs backward() now: the graph is read after the next line",
+            )
         )
 
     def other_thread_ran(self) -> None:
@@ -155,7 +158,7 @@ class GraphReading(Observer):
         if not self._told_of_strangers:
             self._told_of_strangers = True
             self._writer.add(
-                Note("other thread", "another thread ran backward(): its steps are not recorded")
+                Note("other thread", "another thread ran backward(); its steps are not recorded")
             )
 
     def stopped(self) -> None:

@@ -29,7 +29,7 @@ class HookEvents(Observer):
         live_graph: Rows of the graph.
         writer: Where events are written.
         backward_events: Runs hooks.
-        graph_reading: Is told that a hook was removed, which calls no function of torch.
+        graph_reading: Notified when a hook was removed, which calls no function of torch.
     """
 
     def __init__(

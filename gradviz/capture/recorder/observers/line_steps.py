@@ -20,13 +20,13 @@ _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
 
 class LineSteps(Observer):
-    """Has the others tell what has happened, then writes the step.
+    """Lets the other observers write their events, then writes the step.
 
     Args:
-        observers: Are asked to tell.
+        observers: Write their events when a step ends.
         writer: Where steps are written.
-        lines: Tells which line has run.
-        backward_events: Tells which node was running when a backward raised.
+        lines: Knows which line has run.
+        backward_events: Knows which node was running when a backward raised.
         progress: Called with the number of steps now and then.
     """
 
@@ -45,12 +45,12 @@ class LineSteps(Observer):
         self._progress = progress
 
     def function_begins(self, frame: FrameType) -> None:
-        """What the line has done so far, for the arguments, is told as its own."""
+        """What the line has done so far, for the arguments, becomes a step of its own."""
         events = self._writer.events
         if self._writer.is_full or not any(isinstance(e, (Operation, Write)) for e in events):
             return
         self._observers.step_ends([value for _, value in naming.local_variables(frame)])
-        self._writer.add(Note("calls a function", f"and now it calls {frame.f_code.co_name}"))
+        self._writer.add(Note("calls a function", f"it calls {frame.f_code.co_name}"))
         self._step()
 
     def line_ended(self, error: Any, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Who is told what happens while code is recorded: one protocol for all observers."""
+"""The protocol of observers: what is called when something happens in the recorded code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gradviz.capture.recorder.torch_call import TorchCall
 
 
 class Observer:
-    """Is told what happens; what a class does not define is of no interest to it."""
+    """Its methods are called when something happens; a class overrides those that it needs."""
 
     rests: ClassVar[bool] = False
-    """Whether nothing is told while a function runs that it watches."""
+    """Whether tracing pauses while a function runs that it watches."""
 
     def watches(self, code: CodeType) -> bool:
-        """Whether it is told when a function begins and ends; asked once per code object."""
+        """Whether ``entered`` and ``left`` are called for a function; decided once per code."""
         return False
 
     def entered(self, frame: FrameType) -> None:
@@ -27,7 +27,7 @@ class Observer:
     def before(self, call: TorchCall) -> bool:
         """torch is about to be called; returns whether the call is of interest.
 
-        If it is not, nobody is told what became of it, nor is who comes later asked.
+        If not, no observer gets ``after`` or ``raised``, and later observers are not called.
         """
         return True
 
@@ -38,7 +38,7 @@ class Observer:
         """A call of torch has raised; nothing of it may be kept."""
 
     def calls_hidden(self) -> None:
-        """Calls of torch are not told for a while."""
+        """Calls of torch are not observed for a while."""
 
     def function_begins(self, frame: FrameType) -> None:
         """A function whose lines are followed begins to run in the middle of a line."""
@@ -66,60 +66,60 @@ class Observer:
 
 
 class Observers(Observer):
-    """All observers of a recording, told in the order in which they were added."""
+    """All observers of a recording, called in the order in which they were added."""
 
     def __init__(self) -> None:
         self._all: tuple[Observer, ...] = ()
 
     def add(self, *observers: Observer) -> None:
-        """Tell these too from now on, after those that are there."""
+        """Call these too from now on, after the ones added earlier."""
         self._all += observers
 
     def watcher(self, code: CodeType) -> Observer | None:
-        """The first that watches a function."""
+        """The first observer that watches a function."""
         return next((one for one in self._all if one.watches(code)), None)
 
     def before(self, call: TorchCall) -> bool:
-        """Whether all of them want to know more; the first that does not ends the question."""
+        """Whether all observers need the call; the first that does not ends the search."""
         return all(one.before(call) for one in self._all)
 
     def after(self, call: TorchCall) -> None:
-        """Tell all."""
+        """Call all."""
         for one in self._all:
             one.after(call)
 
     def raised(self, call: TorchCall, error: BaseException) -> None:
-        """Tell all."""
+        """Call all."""
         for one in self._all:
             one.raised(call, error)
 
     def calls_hidden(self) -> None:
-        """Tell all."""
+        """Call all."""
         for one in self._all:
             one.calls_hidden()
 
     def function_begins(self, frame: FrameType) -> None:
-        """Tell all."""
+        """Call all."""
         for one in self._all:
             one.function_begins(frame)
 
     def line_ended(self, error: Any, value: Any) -> None:
-        """Tell all; the first writes the step."""
+        """Call all; the first writes the step."""
         for one in self._all:
             one.line_ended(error, value)
 
     def step_ends(self, unnamed: Any = None) -> None:
-        """Have all write down their events."""
+        """Let all write their events."""
         for one in self._all:
             one.step_ends(unnamed)
 
     def failed(self, error: BaseException) -> None:
-        """Tell all."""
+        """Call all."""
         for one in self._all:
             one.failed(error)
 
     def stopped(self) -> None:
-        """Have all forget, whatever one of them raises."""
+        """Let all drop what they keep, also if one of them raises."""
         for one in self._all:
             try:
                 one.stopped()

@@ -171,7 +171,7 @@ class Operations:
         if name is None and on_it:
             name = on_it[0][0].name
         if way == ".data" and not any(t is tensor for _, t in on_it):
-            # It has a counter of its own; that of the tensors on this memory stands still.
+            # It has its own version counter; that of the tensors on this memory does not change.
             untouched = next((autograd.version_of(t) for _, t in on_it), None)
             before = after = untouched if untouched is not None else after
         elif not way and autograd.is_view(tensor):
@@ -215,7 +215,7 @@ def _reason(call: TorchCall, results: list[torch.Tensor]) -> NotRecorded:
 
 
 def _text(value: Any) -> str:
-    """A short text for an argument, without running code of others."""
+    """A short text for an argument, without running the user's code."""
     if isinstance(value, bool) or value is None:
         return str(value)
     if type(value) in (int, float, complex, str):

@@ -1,4 +1,4 @@
-"""``optimizer.step()``, ``zero_grad()`` and clipping: who was updated, who was passed over."""
+"""``optimizer.step()``, ``zero_grad()`` and clipping: which tensors were updated or skipped."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OptimizerEvents(Observer):
 
     @property
     def is_running(self) -> bool:
-        """Whether an optimizer runs: what it calls is told as one event."""
+        """Whether an optimizer runs: what it calls is one event."""
         return bool(self._running)
 
     def watches(self, code: CodeType) -> bool:
@@ -119,7 +119,7 @@ class OptimizerEvents(Observer):
         self._writer.add(ZeroedGrad(name, to_none, tensors))
 
     def _clipped(self, frame: FrameType) -> None:
-        """Gradients were clipped; the list of parameters stands in the frame, once it is made."""
+        """Gradients were clipped; the frame has the list of parameters once it is made."""
         variables = dict(naming.local_variables(frame))
         given = variables.get("parameters")
         grads = {id(grad) for grad in variables.get("grads") or ()}

@@ -17,7 +17,7 @@ class TensorNames(Observer):
     Args:
         namespaces: Those in sight.
         registry: The known tensors.
-        graph_reading: Is told that a name has changed.
+        graph_reading: Notified when a name has changed.
     """
 
     def __init__(
