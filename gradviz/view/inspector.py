@@ -40,7 +40,7 @@ def node_sections(node: Node, graph_index: GraphIndex, tags: bool = True) -> tup
     Examples:
         >>> from gradviz.model import Graph, Node
         >>> graph = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
-        >>> for section in node_sections(graph["n0"], Context.of(graph)):
+        >>> for section in node_sections(graph["n0"], GraphIndex.of(graph)):
         ...     print(section.heading, section.rows[0])
         SinBackward0 ('id', 'n0')
         next_functions ('0', 'None: no gradient needed')

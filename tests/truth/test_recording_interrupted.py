@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -149,6 +150,42 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(delay: float) -> None:
     assert_clean(before, loss)
     cause = error.__cause__ if isinstance(error, RecordingError) else error
     assert cause is None or isinstance(cause, KeyboardInterrupt)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="a trace function cannot raise")
+def test_a_handler_that_recorded_code_sets_does_not_interrupt_the_recorder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[str] = []
+    original = step_writer.StepWriter.step
+
+    def step(*args: Any, **kwargs: Any) -> None:
+        signal.raise_signal(signal.SIGALRM)
+        original(*args, **kwargs)
+        ends.append("a step")
+
+    def stop(*_: Any) -> None:
+        ends.append("the handler")
+        raise KeyboardInterrupt
+
+    handler = signal.getsignal(signal.SIGALRM)
+    x, loss = work()
+    before = world()
+
+    def interrupted() -> None:
+        with gradviz.record():
+            signal.signal(signal.SIGALRM, stop)
+            monkeypatch.setattr(step_writer.StepWriter, "step", step)
+            x.exp()
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGALRM, handler)
+    assert ends[:2] == ["a step", "the handler"]
+    assert_clean(before, loss)
 
 
 def test_the_engine_goes_on_after_an_interruption_in_a_hook() -> None:

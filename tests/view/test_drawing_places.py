@@ -11,7 +11,7 @@ import pytest
 
 from gradviz.view.graph.drawing import draw
 from gradviz.view.graph.layout import Direction
-from gradviz.view.options import DrawOptions
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.style import SIZES
 from gradviz.view.text import width_of
 from tests.view.graphs import every_mark, product_and_sum

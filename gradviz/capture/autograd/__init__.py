@@ -43,6 +43,7 @@ from gradviz.capture.autograd.nodes import (
     variable_of,
 )
 from gradviz.capture.autograd.refs import (
+    NumberedRef,
     StorageRef,
     TensorRef,
     backward_is_running,
@@ -82,6 +83,7 @@ __all__ = [
     "NO_SEQUENCE_NR",
     "WRAPPERS_LIVE_AS_LONG_AS_NODES",
     "BackwardCall",
+    "NumberedRef",
     "Plan",
     "Slot",
     "StorageRef",

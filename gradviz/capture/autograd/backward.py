@@ -76,10 +76,10 @@ def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any
     me, inside = threading.get_ident(), torch._C._current_graph_task_id()
     if _let_go.get(me) == inside:  # somebody has put another function over ours, and we over it
         return engine(t_outputs, *args, **kwargs)
-    with _reading:
-        outer = _let_go.get(me)
-        _let_go[me] = inside
+    outer = _let_go.get(me)
     try:
+        with _reading:
+            _let_go[me] = inside
         observer = _observers.get(me)
         if observer is None:
             try:
@@ -91,7 +91,7 @@ def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any
         return observer(partial(engine, t_outputs, *args, **kwargs), call)
     finally:
         if outer is None:
-            del _let_go[me]
+            _let_go.pop(me, None)  # a signal may have come while it waited
         else:
             _let_go[me] = outer
 

@@ -10,8 +10,6 @@ from typing import Any, Final
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from gradviz.capture.autograd.code_objects import do_nothing, never_compiled
-
 MARK: Final = "gradviz_recording"
 
 sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
@@ -21,16 +19,24 @@ sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 class NodeTag:
     """Kept in a node's dictionary: has the node's number, reports when it is freed (F1.04)."""
 
-    __slots__ = ("__weakref__", "died", "number", "owner")
+    __slots__ = ("__weakref__", "number", "owner")
 
-    def __init__(self, owner: object, number: int, died: Callable[[int], None]) -> None:
+    def __init__(self, owner: object, number: int) -> None:
         self.owner = owner
         self.number = number
-        self.died = died
 
-    @never_compiled
-    def __del__(self) -> None:
-        self.died(self.number)
+
+class NumberedRef(weakref.ref[Any]):
+    """A weak reference with the number of what it refers to, which may be gone.
+
+    Its callback is to be a method of a list or a set: one written in Python would run in the
+    middle of the user's code, where a Ctrl-C that it receives would be lost, and where the
+    compiler would follow it.
+    """
+
+    __slots__ = ("number",)
+
+    number: int
 
 
 def tag_of(node: Any, owner: object) -> int | None:
@@ -39,19 +45,36 @@ def tag_of(node: Any, owner: object) -> int | None:
     return tag.number if type(tag) is NodeTag and tag.owner is owner else None
 
 
-def tag(node: Any, owner: object, number: int, died: Callable[[int], None]) -> weakref.ref[NodeTag]:
-    """Give a node a number. Changes ``node.metadata``, torch's place for such things."""
-    made = node.metadata[MARK] = NodeTag(owner, number, died)
-    return weakref.ref(made)
+def tag(
+    node: Any,
+    owner: object,
+    number: int,
+    tags: list[NumberedRef],
+    died: Callable[[NumberedRef], object],
+) -> None:
+    """Give a node a number. Changes ``node.metadata``, torch's place for such things.
+
+    Args:
+        node: Any node.
+        owner: Who gives the number.
+        number: The number.
+        tags: Where a reference to the tag is kept, from before the node has it.
+        died: Is called with this reference when the node is gone; see :class:`NumberedRef`.
+    """
+    made = NodeTag(owner, number)
+    reference = NumberedRef(made, died)
+    reference.number = number
+    tags.append(reference)
+    node.metadata[MARK] = made
 
 
 def untag(node: Any, owner: object) -> None:
     """Take the number away again."""
     if tag_of(node, owner) is not None:
-        node.metadata.pop(MARK).died = do_nothing
+        del node.metadata[MARK]
 
 
-def untag_lost(references: Iterable[weakref.ref[NodeTag]]) -> None:
+def untag_lost(references: Iterable[NumberedRef]) -> None:
     """Remove the numbers of nodes that no known tensor leads to any more.
 
     Such nodes cannot be referred to weakly, so their dictionaries are found by the collector,
@@ -61,7 +84,7 @@ def untag_lost(references: Iterable[weakref.ref[NodeTag]]) -> None:
     lost = set(map(id, marks))
     for holder in gc.get_referrers(*marks) if marks else ():
         if type(holder) is dict and id(holder.get(MARK)) in lost:
-            holder.pop(MARK).died = do_nothing
+            del holder[MARK]
 
 
 class TensorRef:
@@ -69,8 +92,14 @@ class TensorRef:
 
     __slots__ = ("_ref",)
 
-    def __init__(self, tensor: torch.Tensor, on_death: Callable[[Any], None] | None = None) -> None:
-        self._ref = weakref.ref(tensor, on_death)
+    def __init__(
+        self,
+        tensor: torch.Tensor,
+        number: int = -1,
+        died: Callable[[NumberedRef], object] | None = None,
+    ) -> None:
+        self._ref = NumberedRef(tensor, died)
+        self._ref.number = number
 
     def __call__(self) -> torch.Tensor | None:
         """The tensor, ``None`` once it is dead."""

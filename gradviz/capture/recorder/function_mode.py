@@ -11,6 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder.frames import BorrowedFrame, caller_of
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
+from gradviz.capture.recorder.signals import held_signals
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.user_code import runs_user_code
@@ -39,7 +40,8 @@ class CallMode(TorchFunctionMode):
         try:
             kwargs = kwargs or {}
             frame: FrameType = caller_of(func)
-            call = self._before(frame, func, args, kwargs)
+            with held_signals:
+                call = self._before(frame, func, args, kwargs)
         finally:
             tracer.resume()
         try:
@@ -48,14 +50,16 @@ class CallMode(TorchFunctionMode):
             except Exception as error:
                 tracer.pause()
                 try:
-                    self._raised(func, args, kwargs, frame, error)
+                    with held_signals:
+                        self._raised(func, args, kwargs, frame, error)
                 finally:
                     tracer.resume()
                 raise
             if call is not None:
                 tracer.pause()
                 try:
-                    self._after(call, frame, result)
+                    with held_signals:
+                        self._after(call, frame, result)
                 finally:
                     tracer.resume()
             return result

@@ -355,8 +355,9 @@ class LiveGraph:
 
     def bury(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove the rows of what no longer exists; returns ids of tensors and of nodes."""
-        tensors = [f"t{number}" for number in _drained(self.registry.dead_tensors)]
-        nodes = [f"n{number}" for number in _drained(self.registry.dead_nodes)]
+        dead_tensors, dead_nodes = self.registry.died()
+        tensors = [f"t{number}" for number in dead_tensors]
+        nodes = [f"n{number}" for number in dead_nodes]
         gone_tensors = tuple(key for key in tensors if key in self.tensors)
         if any(self.tensors[key].hooks for key in gone_tensors):
             self.lose_sight_of_hooks()  # they stay with the node, and nothing lists them
@@ -442,11 +443,3 @@ def _hook_differences(before: TensorInfo, info: TensorInfo) -> list[Event]:
         *(HookChanged(hook, True, info.id, info.node) for hook in (new - old).elements()),
         *(HookChanged(hook, False, info.id, info.node) for hook in gone.elements()),
     ]
-
-
-def _drained(numbers: list[int]) -> list[int]:
-    # Deaths may be reported while this runs.
-    found = []
-    while numbers:
-        found.append(numbers.pop())
-    return sorted(found)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gradviz.capture.recorder.followed_code import codes_to_follow
 from gradviz.capture.recorder.run import Run, RunOptions
-from gradviz.capture.recorder.signals import DeferredSignals
+from gradviz.capture.recorder.signals import DeferredSignals, held_signals
 from gradviz.model import Recording, RecordingError
 
 _active: Final = threading.Lock()
@@ -63,6 +63,10 @@ class Recorder:
         Raises:
             RecordingError: If another recording runs, or code of this kind cannot be recorded.
         """
+        with held_signals:
+            self._start(frame, file, text)
+
+    def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
         self._signals.start()
         try:
             if not _active.acquire(blocking=False):
@@ -88,6 +92,10 @@ class Recorder:
             RecordingError: If the recorder itself failed; the recorded code ran as it would
                 have without it. Or if it was not started.
         """
+        with held_signals:
+            return self._stop(error)
+
+    def _stop(self, error: BaseException | None) -> Recording:
         if self._run is None:
             raise RecordingError("the recorder was not started, or was stopped before")
         run, self._run = self._run, None

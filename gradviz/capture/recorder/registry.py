@@ -52,15 +52,18 @@ class Registry:
     """
 
     def __init__(self, existing: Iterable[tuple[str, torch.Tensor]] = ()) -> None:
-        self.entries: dict[int, RegistryEntry] = {}
+        self._entries: dict[int, RegistryEntry] = {}
         """By ``id()`` of the tensor, which is valid while the tensor exists."""
         self._existing: dict[int, tuple[str, autograd.TensorRef]] = {}
         for name, tensor in existing:
             self._existing.setdefault(id(tensor), (name, autograd.TensorRef(tensor)))
-        self.dead_tensors: list[int] = []
-        self.dead_nodes: list[int] = []
+        self._dead_tensors: list[int] = []
+        self._gone_tensors: list[autograd.NumberedRef] = []
+        self._gone_nodes: list[autograd.NumberedRef] = []
+        self._places: dict[int, int] = {}
+        """Keys of :attr:`entries`, by number."""
         self._nodes = 0
-        self._marks: list[Any] = []
+        self._marks: list[autograd.NumberedRef] = []
         self._tensors = 0
         self._leaf_nodes: dict[int, int] = {}
         self._storages: dict[int, tuple[int, autograd.StorageRef]] = {}
@@ -70,6 +73,28 @@ class Registry:
         self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
 
     # ---------------------------------------------------------------- tensors
+
+    @property
+    def entries(self) -> dict[int, RegistryEntry]:
+        """Tensors that are alive, by ``id()``."""
+        while self._gone_tensors:
+            number = self._gone_tensors.pop(0).number
+            del self._entries[self._places.pop(number)]
+            self._dead_tensors.append(number)
+        return self._entries
+
+    def died(self) -> tuple[list[int], list[int]]:
+        """Numbers of the tensors and of the nodes that died since asked last, sorted."""
+        if self._gone_tensors:
+            self.entries  # noqa: B018  which takes them out
+        tensors, self._dead_tensors = self._dead_tensors, []
+        nodes = [self._gone_nodes.pop().number for _ in range(len(self._gone_nodes))]
+        return sorted(tensors), sorted(nodes)
+
+    @property
+    def has_dead(self) -> bool:
+        """Whether any have died."""
+        return bool(self._gone_tensors or self._dead_tensors or self._gone_nodes)
 
     def existed(self, tensor: torch.Tensor) -> str | None:
         """Name a tensor had before the recording began, if it has not been used yet."""
@@ -83,19 +108,11 @@ class Registry:
             return entry
         before = self.existed(tensor)
         self._existing.pop(id(tensor), None)
-        key, number = id(tensor), self._tensors
+        number = self._tensors
         self._tensors += 1
-
-        @autograd.never_compiled
-        def died(_: object) -> None:
-            found = self.entries.get(key)
-            if found is not None and found.number == number:
-                del self.entries[key]
-            self.dead_tensors.append(number)
-
-        ref = autograd.TensorRef(tensor, died)
+        ref = autograd.TensorRef(tensor, number, self._gone_tensors.append)
         entry = RegistryEntry(number, ref, name or before, before is not None, self.storage(tensor))
-        self.entries[key] = entry
+        self._entries[id(tensor)], self._places[number] = entry, id(tensor)
         return entry
 
     def find(self, tensor: torch.Tensor) -> RegistryEntry | None:
@@ -181,7 +198,7 @@ class Registry:
         number = autograd.tag_of(node, self)
         if number is None:
             number = self._new_node()
-            self._marks.append(autograd.tag(node, self, number, self.dead_nodes.append))
+            autograd.tag(node, self, number, self._marks, self._gone_nodes.append)
         return number
 
     def known_node(self, node: Any) -> str | None:
@@ -250,7 +267,10 @@ class Registry:
         """Drop all references, and take the numbers out of nodes that still have one."""
         autograd.untag_lost(self._marks)
         self._marks.clear()
-        self.entries.clear()
+        self._gone_tensors.clear()
+        self._gone_nodes.clear()
+        self._places.clear()
+        self._entries.clear()
         self._existing.clear()
         self._fresh.clear()
         self._storages.clear()

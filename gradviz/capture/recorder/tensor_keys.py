@@ -26,7 +26,7 @@ class TensorKeys:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._unknown: dict[int, tuple[autograd.TensorRef, str]] = {}
-        """By ``id()``, which is valid while the tensor exists."""
+        """By ``id()``, which is valid while the tensor exists; others stay until the step ends."""
         self._count = 0
         self._became: dict[str, str] = {}
 
@@ -42,23 +42,19 @@ class TensorKeys:
         if ref is None or ref() is not tensor:
             key = f"u{self._count}"
             self._count += 1
-            place = id(tensor)
-
-            @autograd.never_compiled
-            def died(_: object) -> None:
-                if self._unknown.get(place, (None, ""))[1] == key:
-                    del self._unknown[place]
-
-            self._unknown[place] = autograd.TensorRef(tensor, died), key
+            self._unknown[id(tensor)] = autograd.TensorRef(tensor), key
         return key
 
     def learn(self) -> None:
         """Some tensors have become part of the recording: their keys are their ids from now."""
         for place, (ref, key) in list(self._unknown.items()):
+            tensor = ref()
             entry = self._registry.entries.get(place)
-            if entry is not None and entry.ref() is ref():
+            if tensor is None:
+                del self._unknown[place]
+            elif entry is not None and entry.ref() is tensor:
                 self._became[key] = entry.id
-                self._unknown.pop(place, None)
+                del self._unknown[place]
 
     def forget(self) -> None:
         """Drop all references."""

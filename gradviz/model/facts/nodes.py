@@ -65,9 +65,9 @@ def node_facts(node: Node, around: Surroundings, tensors: Sequence[TensorInfo]) 
 
     Examples:
         >>> from gradviz.model import Graph, Node
-        >>> from gradviz.view.graph_index import Context
+        >>> from gradviz.view.graph_index import GraphIndex
         >>> node = Node("n0", "SinBackward0", (None,))
-        >>> found = node_facts(node, Context.of(Graph.of([node], [("n0", 0)])), ())
+        >>> found = node_facts(node, GraphIndex.of(Graph.of([node], [("n0", 0)])), ())
         >>> found["state"].words, found["root"].words, found["next_functions"].parts[0].words
         ('saves nothing', 'output 0', 'None: no gradient needed')
     """

@@ -59,10 +59,10 @@ def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
 
     Examples:
         >>> from gradviz.model import Graph, Node, TensorInfo
-        >>> from gradviz.view.graph_index import Context
+        >>> from gradviz.view.graph_index import GraphIndex
         >>> info = TensorInfo("t0", "w", (2,), "float32", "cpu", True, True, False, 1, None, (),
         ...                   None, 0, None, False, False)
-        >>> found = tensor_facts(info, Context.of(Graph.of([], [], [info])))
+        >>> found = tensor_facts(info, GraphIndex.of(Graph.of([], [], [info])))
         >>> found["version"].words, found.short("shape", "version"), found.long(*FLAGS)
         ('1', ['(2,)', 'v1'], ['leaf', 'requires grad'])
     """

@@ -48,8 +48,8 @@ def plain(value: Any) -> Any:
         TypeError: If there is something without a JSON form.
 
     Examples:
-        >>> from gradviz.model.highlights import Mark
-        >>> plain([Mark("n0", "cut"), {1: float("nan")}, frozenset("ba")])
+        >>> from gradviz.model.highlights import Highlight
+        >>> plain([Highlight("n0", "cut"), {1: float("nan")}, frozenset("ba")])
         [{'id': 'n0', 'kind': 'cut', 'words': ''}, {'1': 'nan'}, ['a', 'b']]
     """
     if isinstance(value, Graph):

@@ -81,7 +81,8 @@ def lay_out(
         GraphvizNotFoundError: If no engine is installed.
 
     Examples:
-        >>> layout = lay_out([Box("a", 80, 30), Box("b", 80, 30)], [Link("a", 0, "b", 0)])
+        >>> boxes = [LayoutBox("a", 80, 30), LayoutBox("b", 80, 30)]
+        >>> layout = lay_out(boxes, [Link("a", 0, "b", 0)])
         >>> layout.places["a"][1] < layout.places["b"][1]
         True
     """

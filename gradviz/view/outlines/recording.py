@@ -54,8 +54,8 @@ def recording_outline(recording: Recording) -> str:
     saved tensors with their versions, and flags, versions and ``.grad`` of tensors.
 
     Examples:
-        >>> from gradviz.model.recording import Changes, Recording, StepFacts
-        >>> start = StepFacts("start", 0, None, 0, None, (), Changes(), 0, None)
+        >>> from gradviz.model.recording import Recording, RowChanges, StepRecord
+        >>> start = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
         >>> print(recording_outline(Recording([start], label="cell")))
         recording of cell: 1 step, 0 nodes, 0 leaves
           0  before the first line

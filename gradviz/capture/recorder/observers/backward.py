@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
+from gradviz.capture.recorder.signals import held_signals
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.traversal import walk
@@ -125,51 +127,58 @@ class BackwardEvents(Observer):
     @runs_user_code
     def run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
         """Run a backward under observation; its hooks are part of the line that called it."""
-        with autograd.mode_on(self._mode):
-            return self._run(run, call)
-
-    @runs_user_code
-    def _run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
-        handles: list[Any] = []
-        outer_live, outer_ran = self._live, self._ran
         self._count += 1
         number = self._count
+        outer = self._live, self._ran
+        laid = ExitStack()
         raised = True
         try:
-            self._tracer.pause()
-            try:
-                self._tracer.called_from(sys._getframe())
-                handles = self._begin(call, number)
-            except GraphBusyError:
-                self._writer.add(
-                    Note(
-                        "other thread",
-                        "another thread runs backward() on this graph at the same time",
-                    )
-                )
-            except Exception as error:
-                self._observer.failed(error)
-            finally:
-                self._tracer.resume()
-            self._numbers.append(number)
-            self._lines.pause()
-            try:
-                result = run()
-            finally:
-                self._lines.resume()
+            with held_signals:
+                laid.enter_context(autograd.mode_on(self._mode))
+                self._prepare(call, number, laid)
+            result = run()
             raised = False
             return result
         finally:
-            _take_away(handles)
-            if number in self._numbers:
-                self._numbers.remove(number)
+            try:
+                with held_signals:
+                    self._clean_up(number, laid, raised)
+            except BaseException:  # a signal came before it was held
+                self._clean_up(number, laid, raised)
+                raise
+            finally:
+                self._live, self._ran = outer
+
+    def _prepare(self, call: BackwardCall, number: int, laid: ExitStack) -> None:
+        self._tracer.pause()
+        try:
+            self._tracer.called_from(sys._getframe())
+            self._begin(call, number, laid)
+        except GraphBusyError:
+            self._writer.add(
+                Note("other thread", "another thread runs backward() on this graph at the same time")
+            )
+        except Exception as error:
+            self._observer.failed(error)
+        finally:
+            self._tracer.resume()
+        self._numbers.append(number)
+        self._lines.pause()
+
+    def _clean_up(self, number: int, laid: ExitStack, raised: bool) -> None:
+        """Take hooks and mode away and write down how a backward has ended, once."""
+        is_running = number in self._numbers
+        if is_running:
+            self._lines.resume()
+            self._numbers.remove(number)
+        laid.close()
+        if is_running:
             try:
                 self._end(number, raised)
             except Exception as error:
                 self._observer.failed(error)
-            self._live, self._ran = outer_live, outer_ran
 
-    def _begin(self, call: BackwardCall, number: int) -> list[Any]:
+    def _begin(self, call: BackwardCall, number: int, laid: ExitStack) -> None:
         inside = autograd.current_node()
         outer = None if inside is None else self._live_graph.registry.known_node(inside)
         self._flush()
@@ -200,6 +209,7 @@ class BackwardEvents(Observer):
             )
             self._live = {}
             handles: list[Any] = []
+            laid.callback(_take_away, handles)
             if len(nodes) > MOST_NODES:
                 text = f"this backward has {len(nodes)} nodes; its steps are not recorded"
                 self._writer.add(Note("backward not followed", text, (len(nodes),)))
@@ -211,7 +221,6 @@ class BackwardEvents(Observer):
                     self._live[key] = node
                     handles += self._hooks(node, key, number)
         self._step("backward", 1, number=number)
-        return handles
 
     def _hooks(self, node: Any, key: str, number: int) -> list[Any]:
         def before(gradients: Any) -> None:
@@ -227,14 +236,15 @@ class BackwardEvents(Observer):
         return [node.register_prehook(before), node.register_hook(after)]
 
     def _guard(self, look: Callable[[], None]) -> None:
-        self._tracer.pause()
-        try:
-            with autograd.unseen():
-                look()
-        except Exception as error:
-            self._observer.failed(error)
-        finally:
-            self._tracer.resume()
+        with held_signals:
+            self._tracer.pause()
+            try:
+                with autograd.unseen():
+                    look()
+            except Exception as error:
+                self._observer.failed(error)
+            finally:
+                self._tracer.resume()
 
     def _end(self, number: int, raised: bool) -> None:
         self._flush()

@@ -106,7 +106,7 @@ class GraphReading(Observer):
         """Read what is alive, and what tensors without a name lead to."""
         if threading.active_count() != self._threads:
             self._is_dirty = True
-        if self._is_dirty or self._world.dead_nodes or self._world.dead_tensors:
+        if self._is_dirty or self._world.has_dead:
             self._is_dirty = False
             tensors, nodes = self._live_graph.bury()
             try:

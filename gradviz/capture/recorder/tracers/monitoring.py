@@ -12,6 +12,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
+from gradviz.capture.recorder.signals import held_signals
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer
 
 monitoring: Final[Any] = getattr(sys, "monitoring", None)
@@ -27,6 +28,8 @@ class MonitoringTracer(BaseTracer):
         super().__init__(lines, observers, first)
         self._tool = -1
         self._codes: set[CodeType] = set()
+        self._returned_from: FrameType | None = None
+        """Frame whose return has been told, and that may yet raise instead: a signal came."""
 
     @classmethod
     def has_room(cls) -> bool:
@@ -62,7 +65,7 @@ class MonitoringTracer(BaseTracer):
         for event in self._callbacks():
             monitoring.register_callback(self._tool, event, None)
         monitoring.free_tool_id(self._tool)
-        self._tool, self.first = -1, None
+        self._tool, self.first, self._returned_from = -1, None, None
 
     def pause(self) -> None:
         """Code that is of no interest costs nothing here."""
@@ -92,11 +95,12 @@ class MonitoringTracer(BaseTracer):
     def _guarded(self, tell: Callable[[], None]) -> None:
         if threading.get_ident() != self.thread:
             return
-        try:
-            with autograd.unseen():
-                tell()
-        except BaseException as error:
-            self.observers.failed(error)
+        with held_signals:
+            try:
+                with autograd.unseen():
+                    tell()
+            except BaseException as error:
+                self.observers.failed(error)
 
     @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
@@ -105,14 +109,15 @@ class MonitoringTracer(BaseTracer):
         role = self.role(code)
         if role == NO_ROLE:
             return monitoring.DISABLE
-        if code not in self._codes:
-            self._add(code, role.has_lines)
-        watcher = role.watcher
-        if watcher is not None:
-            frame = sys._getframe(1)
-            self._guarded(lambda: watcher.entered(frame))
-            if watcher.rests:
-                self.resting = frame
+        frame = sys._getframe(1)
+        with held_signals:
+            if code not in self._codes:
+                self._add(code, role.has_lines)
+            watcher = role.watcher
+            if watcher is not None:
+                self._guarded(lambda: watcher.entered(frame))
+                if watcher.rests:
+                    self.resting = frame
         return None
 
     @autograd.never_compiled
@@ -120,15 +125,24 @@ class MonitoringTracer(BaseTracer):
         if self.resting is not None:
             return
         frame = sys._getframe(1)
-        if self.is_line_frame(frame):
+        if not self.is_line_frame(frame):
+            return
+        try:
             self._guarded(lambda: self.lines.line_event(frame, line))
+        except BaseException as error:  # of a handler of a signal
+            if frame is self.first and not self.lines.sources[0].covers(line):
+                self.left_open(error)  # so the block's __exit__ is not run
+            raise
 
     @autograd.never_compiled
     def _returned(self, code: CodeType, offset: int, value: Any) -> None:
         frame = sys._getframe(1)
         if self._rests(frame):
             return
-        self._guarded(lambda: self._left(frame, value, True))
+        with held_signals:
+            self._guarded(lambda: self._left(frame, value, True))
+            self._returned_from = frame
+        self._returned_from = None
         if frame is self.first:
             self.left_open(None)
 
@@ -136,9 +150,13 @@ class MonitoringTracer(BaseTracer):
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
         frame = sys._getframe(1)
         if code in self._codes and not self._rests(frame):
-            self._guarded(lambda: self._left(frame, None, False))
+            if frame is not self._returned_from:
+                self._guarded(lambda: self._left(frame, None, False))
+            self._returned_from = None
             if frame is self.first:
                 self.left_open(error)
+        elif _opens_or_closes(code) and frame.f_back is self.first and self.first is not None:
+            self.left_open(error)  # a signal came in its first instruction
 
     @autograd.never_compiled
     def _rests(self, frame: FrameType) -> bool:
@@ -166,3 +184,8 @@ class MonitoringTracer(BaseTracer):
         frames.clean(traceback)
         if self.is_line_frame(frame) and traceback is not None:
             self.lines.raised(frame, error, traceback.tb_lineno)
+
+
+def _opens_or_closes(code: CodeType) -> bool:
+    """Whether a function of the recorder's begins or ends the recorded block."""
+    return code.co_name in ("__enter__", "__exit__") and frames.is_own(code)
