@@ -281,7 +281,7 @@ def test_packages_are_loaded_when_they_are_needed_first() -> None:
 
 def test_names_of_the_package_are_there_before_their_modules_are_imported() -> None:
     shown, unknown = told_by(NAMES)
-    assert shown.startswith("Picture | Player - Show the autograd graph")
+    assert shown.startswith("Picture | Player - Show the current autograd graph")
     assert unknown == "module 'gradviz' has no attribute 'shwo'"
 
 

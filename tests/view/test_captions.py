@@ -64,12 +64,13 @@ def test_a_line_tells_what_it_made_and_what_that_saved() -> None:
 
 def test_a_node_tells_what_it_used_and_what_goes_where() -> None:
     assert told(product())[14] == (
-        "MulBackward0 used saved other = b @v0 and self = a @v0: from gradient 1.0 "
-        "it computed 1.0 × 3.0 = 3.0 for a and 1.0 × 2.0 = 2.0 for b; its saved tensors are freed"
+        "MulBackward0 used saved other = b @v0 and self = a @v0: gradient 1.0 "
+        "arrived, 1.0 × 3.0 = 3.0 goes to a and 1.0 × 2.0 = 2.0 goes to b; its saved tensors are "
+        "freed"
     )
     assert told(product())[8] == (
-        "AddBackward0 saved nothing: from gradient 1.0 it computed "
-        "1.0 for MulBackward0 and 1.0 for c"
+        "AddBackward0 saved nothing: gradient 1.0 arrived, "
+        "1.0 goes to MulBackward0 and 1.0 goes to c"
     )
 
 
@@ -79,7 +80,7 @@ def test_a_product_is_only_written_where_it_is_one() -> None:
     ran = facts[14].events[0]
     facts[14] = replace(facts[14], events=(replace(ran, grad_inputs=(number(5.0),)),))  # type: ignore[call-arg]
     changed = Recording(facts, recording.codes, recording.device)
-    assert "from gradient 1.0 it computed 5.0 for a" in told(changed)[14]
+    assert "gradient 1.0 arrived, 5.0 goes to a" in told(changed)[14]
 
 
 def test_a_leaf_tells_how_its_grad_changed() -> None:

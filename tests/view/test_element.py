@@ -56,7 +56,7 @@ def test_changes_make_another_element() -> None:
 
 
 OF_OTHER_TEXT = {
-    "export/report_json.py": "surrogates in JSON",
+    "documents/report_json.py": "surrogates in JSON",
     "documents/graph.py": "surrogates in JSON",
 }
 """Modules of the view with a regular expression, and what it is for."""

@@ -127,7 +127,7 @@ def test_a_second_run_gives_the_same_outline_and_document(
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (product, "1.0 × 3.0 = 3.0 for a"),
+        (product, "1.0 × 3.0 = 3.0 goes to a"),
         (hooked, "changed the gradient to [0.5, 0.5]"),
         (hooked, "retain_grad set y.grad to [0.5, 0.5]"),
         (second, "raised RuntimeError while MulBackward0 ran: backward 1 in"),

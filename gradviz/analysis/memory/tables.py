@@ -110,7 +110,7 @@ def _storages(memory: Memory) -> Table:
         Column("kind"),
         Column("bytes", "bytes", "Bytes of the whole storage; a view keeps all of it."),
         Column("owner", "text", "The first node, in visiting order, that saves it."),
-        Column("slot"),
+        Column("saved as"),
         Column("also saved by"),
     )
     found = sorted(memory.storages, key=lambda one: -one.nbytes)
@@ -132,5 +132,5 @@ def _storages(memory: Memory) -> Table:
 def _not_known(memory: Memory) -> Table:
     names = {one.id: one.name for one in memory.nodes}
     rows = [(one.node, names[one.node], one.slot, one.why) for one in memory.unknown]
-    columns = (Column("node"), Column("name"), Column("slot"), Column("why"))
+    columns = (Column("node"), Column("name"), Column("saved as"), Column("why"))
     return Table("Not counted", columns, tuple(rows), tuple(one.node for one in memory.unknown))

@@ -34,8 +34,8 @@ def checked(optimizer: Any) -> torch.optim.Optimizer | None:
     if isinstance(inner, torch.optim.Optimizer):
         hint = "the optimizer inside it is its attribute .optimizer: pass that"
     raise OptionError(
-        f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. Which tensors "
-        f"are updated, and how, stands in the groups of an optimizer: {hint}"
+        f"optimizer= is a {type(optimizer).__name__}, not an optimizer of torch. The "
+        f"param_groups of an optimizer say which tensors it updates: {hint}"
     )
 
 

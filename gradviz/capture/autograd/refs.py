@@ -106,7 +106,7 @@ class TensorRef:
         tensor = self._ref()
         if tensor is not None:
             # The object may be one that torch has kept for a tensor which C++ owns.
-            tensor._fix_weakref()  # type: ignore[attr-defined]
+            tensor._fix_weakref()
         return tensor
 
 

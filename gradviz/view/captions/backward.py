@@ -146,13 +146,12 @@ def _computed(ran: NodeRan, state: CaptionState) -> Sentence:
     arrived = [gradient(one) for one in ran.grad_outputs]
     came = ("gradient " if len(arrived) == 1 else "gradients ") + " and ".join(arrived[:4])
     if not parts:
-        return say("{}: {}", words, f"it received {came}" if arrived else "it ran")
-    source = f"from {came} it computed " if arrived else "it computed "
-    return Sentence(words, lead, source, listed(parts, MOST))
+        return say("{}: {}", words, f"{came} arrived" if arrived else "it ran")
+    return Sentence(words, lead, f"{came} arrived, " if arrived else "", listed(parts, MOST))
 
 
 def _passed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> Iterator[Sentence]:
-    """The gradient for each entry of ``next_functions``."""
+    """Which gradient goes to each entry of ``next_functions``."""
     node = state.node_row(ran.node)
     if node is None:
         return
@@ -160,7 +159,7 @@ def _passed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> I
         if entry is None:
             continue
         value = "no gradient" if result is None else _product(node, ran, result, slots, state)
-        yield say("{} for {}", value or gradient(result), state.node(entry[0]))
+        yield say("{} goes to {}", value or gradient(result), state.node(entry[0]))
 
 
 def _product(

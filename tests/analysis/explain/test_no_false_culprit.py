@@ -102,8 +102,9 @@ def test_the_culprit_is_the_line_that_was_planted_and_no_other(count: int) -> No
     print("\n" + table(matrix))
     assert not wrong, "\n".join((table(matrix), *wrong[:3]))
     assert sum(matrix.values()) >= count
-    assert sum(n for (row, _), n in matrix.items() if "wrong" in row) > count // 10
-    assert sum(n for (row, _), n in matrix.items() if "raised" in row) > count // 20
+    # Hypothesis draws other programs when this file changes; so many of each kind are there always.
+    for kind in ("wrong", "raised", "right"):
+        assert sum(n for (row, _), n in matrix.items() if kind in row) > count // 20, kind
 
 
 if __name__ == "__main__":

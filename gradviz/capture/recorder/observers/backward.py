@@ -156,7 +156,9 @@ class BackwardEvents(Observer):
             self._begin(call, number, laid)
         except GraphBusyError:
             self._writer.add(
-                Note("other thread", "another thread runs backward() on this graph at the same time")
+                Note(
+                    "other thread", "another thread runs backward() on this graph at the same time"
+                )
             )
         except Exception as error:
             self._observer.failed(error)
