@@ -123,7 +123,7 @@ class Dataflow:
     def __init__(self, history: History, python: Python, until: int | None = None) -> None:
         self.history = history
         self._python = python
-        self._until = len(history.recording.facts) - 1 if until is None else until
+        self._until = len(history.recording.records) - 1 if until is None else until
         self.calls = [
             call for call in history.calls if call.step <= self._until and not call.is_recomputed
         ]

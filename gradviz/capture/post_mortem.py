@@ -15,14 +15,14 @@ import torch
 
 from gradviz.capture import autograd, naming
 from gradviz.capture.anomaly_source import is_users
-from gradviz.capture.recorder import source
+from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import variable_of
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.recording_builder import build_recording
 from gradviz.capture.recorder.registry import Registry
-from gradviz.capture.recorder.source import Source
+from gradviz.capture.recorder.source_text import Source
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.model import GraphBusyError, Recording
@@ -56,7 +56,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
     inner = [one.tb_frame for one in entries[place + 1 :]]
     del entries
-    piece = None if entry is None else source.of_code(entry.tb_frame.f_code)
+    piece = None if entry is None else source_text.of_code(entry.tb_frame.f_code)
     line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))

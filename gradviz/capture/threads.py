@@ -1,6 +1,6 @@
 """Read saved tensors only while no other thread runs backward on them.
 
-See NOTE [Backward in another thread] in :mod:`gradviz.capture.autograd.backward`.
+See NOTE [Backward in another thread] in :mod:`gradviz.capture.autograd.engine_patch`.
 """
 
 from __future__ import annotations

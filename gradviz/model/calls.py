@@ -69,7 +69,7 @@ def result_of(operation: Operation, key: str) -> Operand | None:
 
 def calls_of(history: History) -> Iterator[RecordedCall]:
     """All calls of a recording."""
-    for step, facts in enumerate(history.recording.facts):
+    for step, facts in enumerate(history.recording.records):
         for at, event in enumerate(facts.events):
             place = step, at
             if isinstance(event, Operation):

@@ -48,14 +48,14 @@ REASONS: Final[Mapping[str, Reason]] = {
     "detach": Reason(
         "detached",
         "{call} cut {off}{after}",
-        "detach() returns the same values outside of the graph",
+        "detach() returns the same values outside the graph",
         "the graph ends here",
         "detach()",
     ),
     ".data": Reason(
         "detached",
         "{call} cut {off}{after}",
-        ".data has the same values outside of the graph",
+        ".data has the same values outside the graph",
         "the graph ends here",
         ".data",
     ),
@@ -75,7 +75,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "not differentiable": Reason(
         "integer",
-        "{call}{of} returned {dtype} numbers, which have no gradient{left}",
+        "{call}{of} returned {dtype} values, which have no gradient{left}",
         "an operation without a derivative ends the graph",
         "it has no derivative",
         where=", no derivative",

@@ -32,7 +32,7 @@ def freed_by(node: str, history: History, until: int) -> EarlierBackward | None:
         until: The last step that counts.
     """
     freed = [step for step, event in history.events(Freed, until) if event.node == node]
-    number = None if not freed else history.recording.facts[freed[-1]].backward
+    number = None if not freed else history.recording.records[freed[-1]].backward
     if number is None:
         number = _would_have_freed(node, history, until)
     started = [(s, e) for s, e in history.events(BackwardStarted, until) if e.number == number]

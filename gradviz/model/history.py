@@ -107,7 +107,7 @@ class History(Rows):
     @cached_property
     def _placed(self) -> dict[type[Event], list[tuple[EventPlace, Event]]]:
         found: dict[type[Event], list[tuple[EventPlace, Event]]] = defaultdict(list)
-        for step, facts in enumerate(self.recording.facts):
+        for step, facts in enumerate(self.recording.records):
             for at, event in enumerate(facts.events):
                 found[type(event)].append(((step, at), event))
         return found
@@ -129,8 +129,8 @@ class History(Rows):
     @cached_property
     def _told_until(self) -> int:
         """Step from which on only some events are recorded."""
-        left_out = (s for s in range(len(self.recording.facts)) if self.is_summed_up(s))
-        return next(left_out, len(self.recording.facts))
+        left_out = (s for s in range(len(self.recording.records)) if self.is_summed_up(s))
+        return next(left_out, len(self.recording.records))
 
     def in_order(self, *kinds: type[Event]) -> list[tuple[int, Event]]:
         """All events of several kinds in the order in which they happened, with their steps."""
@@ -146,7 +146,7 @@ class History(Rows):
 
     def notes(self, step: int) -> Iterator[NoteKind]:
         """What the notes of a step are about."""
-        events = self.recording.facts[step].events
+        events = self.recording.records[step].events
         return (event.about for event in events if isinstance(event, Note))
 
     def is_summed_up(self, step: int) -> bool:
@@ -164,7 +164,7 @@ class History(Rows):
         if when is None:
             return None
         step = when if isinstance(when, int) else when[0]
-        facts, codes = self.recording.facts[step], self.recording.codes
+        facts, codes = self.recording.records[step], self.recording.codes
         if facts.line is None:
             return None
         if not 0 <= facts.code < len(codes):
@@ -196,11 +196,11 @@ class History(Rows):
     @cached_property
     def lines(self) -> tuple[int, ...]:
         """The steps that are no part of a backward's: lines, the start and the end."""
-        return tuple(i for i, facts in enumerate(self.recording.facts) if facts.level == 0)
+        return tuple(i for i, facts in enumerate(self.recording.records) if facts.level == 0)
 
     def next_line(self, step: int) -> int | None:
         """Number of the line that runs after a step, if it is in the same code."""
-        place, facts = bisect_right(self.lines, step), self.recording.facts
+        place, facts = bisect_right(self.lines, step), self.recording.records
         if place == len(self.lines):
             return None
         following = facts[self.lines[place]]
@@ -212,8 +212,8 @@ class History(Rows):
         recording = self.recording
         if line is None or line.line is None:
             return None
-        if line.step is not None and 0 <= line.step < len(recording.facts):
-            facts = recording.facts[line.step]
+        if line.step is not None and 0 <= line.step < len(recording.records):
+            facts = recording.records[line.step]
             if facts.line == line.line and 0 <= facts.code < len(recording.codes):
                 return facts.code
         for place, code in enumerate(recording.codes):
@@ -234,7 +234,7 @@ class History(Rows):
 
     def call_of(self, place: EventPlace, write: Write) -> Operation | None:
         """The operation that a write was part of; its event follows that of the write."""
-        for event in self.recording.facts[place[0]].events[place[1] + 1 :]:
+        for event in self.recording.records[place[0]].events[place[1] + 1 :]:
             if isinstance(event, Operation):
                 return event if event.name == write.by and write.reads == event.reads else None
             if not isinstance(event, Write):
@@ -329,7 +329,7 @@ class History(Rows):
     @cached_property
     def _raised(self) -> frozenset[int]:
         """Numbers of the backwards that raised."""
-        steps = self.recording.facts[: self._told_until + 1]
+        steps = self.recording.records[: self._told_until + 1]
         ended = (e for facts in steps for e in facts.events if isinstance(e, BackwardEnded))
         return frozenset(event.number for event in ended if event.raised)
 

@@ -24,7 +24,7 @@ class Presentation:
 
     def caption(self, recording: Recording, index: int) -> str:
         """What happened at a step of a recording, and why."""
-        return recording.facts[index].kind
+        return recording.records[index].kind
 
     def explanations(self, _recording: Recording) -> tuple[Explanation, ...]:
         """Errors that were raised, and gradients that are wrong in silence."""

@@ -93,55 +93,55 @@ class Step:
         ('a', 'freed')
     """
 
-    __slots__ = ("_recording", "facts", "index")
+    __slots__ = ("_recording", "index", "record")
 
     def __init__(self, recording: Recording, index: int) -> None:
         self._recording = recording
         self.index: int = index
         """Place in ``recording.steps``, from 0."""
-        self.facts: StepRecord = recording.facts[index]
+        self.record: StepRecord = recording.records[index]
         """The step as it is stored."""
 
     @property
     def kind(self) -> StepKind:
         """``"line"``, ``"node"``, …: what happened."""
-        return self.facts.kind
+        return self.record.kind
 
     @property
     def level(self) -> int:
         """0 for lines, 1 for nodes inside backward, 2 for what happens inside a node."""
-        return self.facts.level
+        return self.record.level
 
     @property
     def line(self) -> int | None:
         """Number of the line that has just run (or, inside backward, runs)."""
-        return self.facts.line
+        return self.record.line
 
     @property
     def code(self) -> Code | None:
         """Source that ``line`` belongs to."""
         codes = self._recording.codes
-        return codes[self.facts.code] if 0 <= self.facts.code < len(codes) else None
+        return codes[self.record.code] if 0 <= self.record.code < len(codes) else None
 
     @property
     def node(self) -> str | None:
         """Id of the node that has just run, inside backward."""
-        return self.facts.node
+        return self.record.node
 
     @property
     def events(self) -> tuple[Event, ...]:
         """What happened since the step before."""
-        return self.facts.events
+        return self.record.events
 
     @property
     def saved_bytes(self) -> int:
         """Bytes kept alive by saved tensors, each storage counted once."""
-        return self.facts.saved_bytes
+        return self.record.saved_bytes
 
     @property
     def memory(self) -> int | None:
         """CUDA: ``memory_allocated()``; CPU: bytes of live storages the recording knows."""
-        return self.facts.memory
+        return self.record.memory
 
     @property
     def explanation(self) -> Explanation | None:
@@ -178,7 +178,7 @@ class Steps(Sequence[Step]):
         self._recording = recording
 
     def __len__(self) -> int:
-        return len(self._recording.facts)
+        return len(self._recording.records)
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
@@ -202,7 +202,7 @@ class Steps(Sequence[Step]):
 class _Recorded:
     """What a recording holds."""
 
-    facts: tuple[StepRecord, ...]
+    records: tuple[StepRecord, ...]
     codes: tuple[Code, ...] = ()
     device: str | None = None
     label: str = ""
@@ -232,7 +232,7 @@ class Recording(Printed):
 
     def __init__(
         self,
-        facts: Sequence[StepRecord],
+        records: Sequence[StepRecord],
         codes: Sequence[Code] = (),
         device: str | None = None,
         label: str = "",
@@ -241,12 +241,12 @@ class Recording(Printed):
         self._made: dict[str, Any] = {}
         """Results that are computed at their first use."""
         self._recorded = Once(_NOTHING)
-        self._recorded.put(_Recorded(tuple(facts), tuple(codes), device, label, kind))
+        self._recorded.put(_Recorded(tuple(records), tuple(codes), device, label, kind))
 
     @classmethod
     def empty(cls) -> Recording:
         """A recording of nothing: one step, before any code has run."""
-        return cls(_NOTHING.facts)
+        return cls(_NOTHING.records)
 
     @classmethod
     def pending(cls) -> tuple[Recording, Callable[[Recording], None]]:
@@ -260,9 +260,9 @@ class Recording(Printed):
         return recording, lambda found: once.put(found._recorded.value)
 
     @property
-    def facts(self) -> tuple[StepRecord, ...]:
+    def records(self) -> tuple[StepRecord, ...]:
         """The steps as they are stored."""
-        return self._recorded.value.facts
+        return self._recorded.value.records
 
     @property
     def codes(self) -> tuple[Code, ...]:
@@ -292,9 +292,9 @@ class Recording(Printed):
     @property
     def at_error(self) -> Step | None:
         """The step at which an exception left the code, ``None`` if none did."""
-        last = len(self.facts) - 1
+        last = len(self.records) - 1
         return next(
-            (self.steps[i] for i in range(last, -1, -1) if self.facts[i].kind == "error"), None
+            (self.steps[i] for i in range(last, -1, -1) if self.records[i].kind == "error"), None
         )
 
     @property
@@ -333,13 +333,16 @@ class Recording(Printed):
     def backward_order(self) -> tuple[str, ...]:
         """Ids of nodes in the order in which the engine ran them, over all backwards."""
         return tuple(
-            event.node for step in self.facts for event in step.events if isinstance(event, NodeRan)
+            event.node
+            for step in self.records
+            for event in step.events
+            if isinstance(event, NodeRan)
         )
 
     def graph_at(self, index: int) -> Graph:
         """The graph as of step ``index``; the last graphs that were used are kept."""
         graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
-        return graphs(range(len(self.facts))[index])
+        return graphs(range(len(self.records))[index])
 
     def _graph_at(self, index: int) -> Graph:
         history = self.history
@@ -357,7 +360,7 @@ class Recording(Printed):
         return self._kept("graph", self._union)
 
     def _union(self) -> Graph:
-        history, last = self.history, len(self.facts)
+        history, last = self.history, len(self.records)
         nodes = tuple(history.nodes(last))
         return Graph.of(nodes, _within(history.all_roots, nodes), tuple(history.tensors(last)))
 
@@ -366,7 +369,7 @@ class Recording(Printed):
         return in_use().caption(self, index)
 
     def __len__(self) -> int:
-        return len(self.facts)
+        return len(self.records)
 
     def __getitem__(self, index: int) -> Step:
         """The step with this number.
@@ -386,7 +389,7 @@ class Recording(Printed):
         return self._recorded.value == other._recorded.value
 
     def __hash__(self) -> int:
-        return hash((self.codes, len(self.facts), self.backward_order))
+        return hash((self.codes, len(self.records), self.backward_order))
 
     def __repr__(self) -> str:
         return f"<Recording of {self.label or 'code'}: {len(self)} steps>"

@@ -59,7 +59,7 @@ class Rows:
         self._nodes: dict[str, RowHistory[Node]] = {}
         self._tensors: dict[str, RowHistory[TensorInfo]] = {}
         self._roots: RowHistory[tuple[tuple[str, int], ...]] = RowHistory()
-        for index, step in enumerate(recording.facts):
+        for index, step in enumerate(recording.records):
             for key, node in step.changes.nodes:
                 self._nodes.setdefault(key, RowHistory()).add(index, node)
             for key, info in step.changes.tensors:
@@ -154,7 +154,7 @@ class Rows:
 
     def changed(self, step: int) -> list[str]:
         """Nodes and tensors that a step changed or that began to exist at it, nodes first."""
-        changes = self.recording.facts[step].changes
+        changes = self.recording.records[step].changes
         return [key for key, row in (*changes.nodes, *changes.tensors) if row is not None]
 
     def begun(self, step: int) -> list[str]:

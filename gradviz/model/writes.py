@@ -61,7 +61,7 @@ def _timeline(slot: SavedTensor, node: Node, history: History, until: int) -> It
     for step in range(since, until + 1):
         version = _version(slot, node, tensors, step - 1, history)
         after_it = _version(slot, node, tensors, step, history)
-        events = () if history.is_summed_up(step) else history.recording.facts[step].events
+        events = () if history.is_summed_up(step) else history.recording.records[step].events
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):

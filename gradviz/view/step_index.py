@@ -33,7 +33,7 @@ class StepIndex(GraphIndex):
         """Go on to a step; returns the ids whose description may have changed."""
         self._node_facts.clear()
         self._tensor_facts.clear()
-        changes = step.facts.changes
+        changes = step.record.changes
         touched: set[str] = set()
         for key, node in changes.nodes:
             touched |= self._node_changes(key, node)

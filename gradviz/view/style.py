@@ -49,8 +49,8 @@ MARKS: Final = {
         LegendEntry("gv-root", "root", "root: backward can start here"),
         LegendEntry("gv-leaf", "leaf", "leaf: backward adds to its .grad (Σ AccumulateGrad)"),
         LegendEntry("gv-node", "node", "node of the graph, what torch calls grad_fn"),
-        LegendEntry("gv-freed", "freed", "freed: its saved tensors are freed"),
-        LegendEntry("gv-packed", "packed", "packed: a saved-tensors hook packed what was saved"),
+        LegendEntry("gv-freed", "freed", "freed: backward freed its saved tensors"),
+        LegendEntry("gv-packed", "packed", "packed: a pack hook replaced its saved tensor"),
         LegendEntry("gv-opaque", "opaque", "opaque: torch does not show what it saves"),
         LegendEntry("gv-held", "held", "saved tensor, kept for backward"),
         LegendEntry("gv-modified", "modified", "⚠ modified in place since it was saved"),
@@ -59,7 +59,7 @@ MARKS: Final = {
         LegendEntry("gv-stub", "no grad", "no grad needed: None in next_functions"),
         LegendEntry("gv-uses", "saved only", "saved tensor from outside the graph"),
         LegendEntry("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
-        LegendEntry("gv-shared", "shares memory", "tensors that share memory", drawn="gv-bar"),
+        LegendEntry("gv-shared", "shares storage", "tensors that share a storage", drawn="gv-bar"),
         LegendEntry("gv-edge", "edge", "edge: data flows along it, backward against it"),
         LegendEntry(
             "gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph at this step"
@@ -67,7 +67,7 @@ MARKS: Final = {
         LegendEntry("gv-cut", "cut", "cut: the graph ends at this call"),
         LegendEntry("gv-now", "now", "now: the node that backward runs"),
         LegendEntry("gv-next", "next", "next: the node that runs after it"),
-        LegendEntry("gv-raised", "raised", "raised: the error came from this node"),
+        LegendEntry("gv-raised", "raised", "raised: this node raised the error"),
         LegendEntry("gv-done", "done", "done: ran in this backward"),
         LegendEntry("gv-flow", "gradient", "gradient that is passed along the edge"),
         LegendEntry("gv-flowed", "passed on", "gradient that has arrived", drawn="gv-flowed"),

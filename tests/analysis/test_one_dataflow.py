@@ -233,7 +233,7 @@ SAYS = {
     "detached": r"{} cut (it )?off",
     "no_grad": r"{} ran( on \S+)? under no_grad and was not recorded",
     "inference mode": r"{} ran( on \S+)? in inference mode and was not recorded",
-    "integer": r"{}( of .+)? returned (int64|bool) numbers, which have no gradient",
+    "integer": r"{}( of .+)? returned (int64|bool) values, which have no gradient",
     "left torch": r"{} (took|copied) .*(out of torch|without the graph)",
     "frozen": r"(model.fc.weight.)?requires_grad was set to False",
     "create_graph": r"{} computed (it|a gradient) without create_graph=True",

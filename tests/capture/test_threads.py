@@ -14,7 +14,7 @@ import torch
 
 import gradviz
 from gradviz.capture import autograd
-from gradviz.capture.autograd import backward
+from gradviz.capture.autograd import engine_patch
 from gradviz.model.events import BackwardStarted
 
 
@@ -29,7 +29,7 @@ class Pause(torch.autograd.Function):
         return x.clone()
 
     @staticmethod
-    def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
+    def engine_patch(ctx: object, grad: torch.Tensor) -> torch.Tensor:
         Pause.reached.set()
         assert Pause.go_on.wait(30)
         return grad
@@ -83,7 +83,7 @@ def test_a_hook_of_the_same_backward_may_look() -> None:
 
 def engines() -> list[Any]:
     """What torch's modules call to run the engine."""
-    return [getattr(module, backward._NAME) for module in backward._HOLDERS]
+    return [getattr(module, engine_patch._NAME) for module in engine_patch._HOLDERS]
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_every_module_of_torch_that_calls_the_engine_is_covered() -> None:
     names = {".".join(file.relative_to(folder.parent).with_suffix("").parts) for file in files}
     # torch.compiler only exchanges the name, in the two that are left.
     assert {name.removesuffix(".__init__") for name in names} - {"torch.compiler"} == {
-        module.__name__ for module in backward._HOLDERS
+        module.__name__ for module in engine_patch._HOLDERS
     }
 
 
@@ -203,7 +203,11 @@ def test_a_thread_between_the_look_up_and_the_call_counts_as_running_backward() 
 
     def lines(frame: FrameType, event: str, _: object) -> Any:
         last = frame.f_lasti
-        if event == "opcode" and last > backward._look_up(frame.f_code) and not reached.is_set():
+        if (
+            event == "opcode"
+            and last > engine_patch._look_up(frame.f_code)
+            and not reached.is_set()
+        ):
             reached.set()
             assert go_on.wait(30)
         return lines

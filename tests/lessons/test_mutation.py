@@ -97,7 +97,7 @@ def with_rows(recording: Recording, wrong: Callable[[Row], Row]) -> Recording:
         tensors = tuple((key, wrong(row)) for key, row in changes.tensors)
         return replace(facts, changes=replace(changes, nodes=nodes, tensors=tensors))
 
-    return with_steps(recording, [step(facts) for facts in recording.facts])
+    return with_steps(recording, [step(facts) for facts in recording.records])
 
 
 def with_steps(recording: Recording, steps: list[StepRecord]) -> Recording:
@@ -109,7 +109,7 @@ def with_steps(recording: Recording, steps: list[StepRecord]) -> Recording:
 
 def steps_swapped(recording: Recording) -> Recording:
     """The first node that runs and the one after it, each with all that belongs to it."""
-    steps = list(recording.facts)
+    steps = list(recording.records)
     ran = [i for i, facts in enumerate(steps) if any(isinstance(e, NodeRan) for e in facts.events)]
     first, second = ran[0] + 1, ran[1] + 1
     begin = next(i for i, facts in enumerate(steps) if facts.kind == "backward") + 1
@@ -128,7 +128,7 @@ def freed_forgotten(recording: Recording) -> Recording:
     wrong = with_rows(recording, still_held)
     steps = [
         replace(facts, events=tuple(e for e in facts.events if not isinstance(e, Freed)))
-        for facts in wrong.facts
+        for facts in wrong.records
         if facts.kind != "freed"
     ]
     return with_steps(recording, steps)

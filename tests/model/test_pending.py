@@ -39,7 +39,7 @@ def test_a_complete_recording_cannot_be_completed_again() -> None:
     assert recording == WHOLE
 
 
-@pytest.mark.parametrize("name", ["facts", "codes", "device", "label", "kind"])
+@pytest.mark.parametrize("name", ["records", "codes", "device", "label", "kind"])
 def test_what_a_recording_holds_cannot_be_assigned(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(WHOLE, name, getattr(WHOLE, name))

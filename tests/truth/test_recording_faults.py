@@ -154,7 +154,7 @@ def with_events(
 ) -> gradviz.Recording:
     facts_ = [
         replace(step, events=tuple(new for event in step.events for new in change(event)))
-        for step in recording.facts
+        for step in recording.records
     ]
     return gradviz.Recording(facts_, recording.codes, recording.device, recording.label)
 
@@ -206,8 +206,8 @@ def test_a_wrong_event_is_seen(
 
 def test_two_nodes_in_the_other_order_are_seen(run: tuple[gradviz.Recording, Hooked]) -> None:
     recording, hooked = run
-    places = [i for i, step in enumerate(recording.facts) if step.kind == "node"]
-    swapped = list(recording.facts)
+    places = [i for i, step in enumerate(recording.records) if step.kind == "node"]
+    swapped = list(recording.records)
     one, other = places[1], places[2]
     swapped[one], swapped[other] = swapped[other], swapped[one]
     wrong = gradviz.Recording(swapped, recording.codes, recording.device, recording.label)

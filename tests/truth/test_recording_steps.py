@@ -331,20 +331,20 @@ retains is told before its node runs."""
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_happens_inside_of_backward_has_a_step_of_its_own(name: str) -> None:
-    for facts in recorded(name).facts:
+    for facts in recorded(name).records:
         told = [event for event in facts.events if type(event) in STEP_OF]
         assert len(told) < 2
         assert all(facts.kind in STEP_OF[type(event)] for event in told)
 
 
 def test_hooks_are_told_when_they_come_and_when_they_go() -> None:
-    events = [event for facts in recorded("flags and hooks").facts for event in facts.events]
+    events = [event for facts in recorded("flags and hooks").records for event in facts.events]
     told = [(e.hook.name, e.registered) for e in events if isinstance(e, HookChanged)]
     assert told == [("print", True), ("abs", True), ("abs", False)]
 
 
 def hooks_told(recording: gradviz.Recording) -> list[tuple[str, str]]:
-    events = [event for facts in recording.facts for event in facts.events]
+    events = [event for facts in recording.records for event in facts.events]
     return [(e.hook.kind, e.hook.name) for e in events if isinstance(e, HookChanged)]
 
 

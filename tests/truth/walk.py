@@ -86,6 +86,8 @@ def list_slots(node: Any, name: str, raws: Sequence[Any]) -> Iterator[Slot]:
             yield Slot(at, "packed")
         elif raw.data is None:
             yield Slot(at, "none")
+        elif not hasattr(raw, "unpack"):  # came with torch 2.12; a list is not read item by item
+            yield Slot(at, "held or modified", raw.data)
         else:
             state, tensor, version = reading(raw.data, raw.unpack)
             yield Slot(at, state, tensor, version)

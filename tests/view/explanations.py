@@ -84,7 +84,7 @@ def explained(*explanations: Explanation) -> Recording:
 def post_mortem(*explanations: Explanation) -> Recording:
     """The same as if only the moment after the error were known."""
     whole = explained(*explanations)
-    recording = Recording(whole.facts, whole.codes, whole.device, whole.label, "post-mortem")
+    recording = Recording(whole.records, whole.codes, whole.device, whole.label, "post-mortem")
     recording._made["explanations"] = tuple(
         replace(one, recording=recording) for one in explanations
     )

@@ -46,7 +46,7 @@ def classes(svg: str, key: str) -> set[str]:
 
 def step_where(recording: Recording, kind: str, node: str | None = None) -> int:
     return next(
-        i for i, f in enumerate(recording.facts) if f.kind == kind and node in (None, f.node)
+        i for i, f in enumerate(recording.records) if f.kind == kind and node in (None, f.node)
     )
 
 

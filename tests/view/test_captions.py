@@ -65,22 +65,22 @@ def test_a_line_tells_what_it_made_and_what_that_saved() -> None:
 def test_a_node_tells_what_it_used_and_what_goes_where() -> None:
     assert told(product())[14] == (
         "MulBackward0 used saved other = b @v0 and self = a @v0: gradient 1.0 "
-        "arrived, 1.0 × 3.0 = 3.0 goes to a and 1.0 × 2.0 = 2.0 goes to b; its saved tensors are "
-        "freed"
+        "arrived, 1.0 × 3.0 = 3.0 went to a and 1.0 × 2.0 = 2.0 went to b; the node freed its "
+        "saved tensors"
     )
     assert told(product())[8] == (
         "AddBackward0 saved nothing: gradient 1.0 arrived, "
-        "1.0 goes to MulBackward0 and 1.0 goes to c"
+        "1.0 went to MulBackward0 and 1.0 went to c"
     )
 
 
 def test_a_product_is_only_written_where_it_is_one() -> None:
     recording = product()
-    facts = list(recording.facts)
+    facts = list(recording.records)
     ran = facts[14].events[0]
     facts[14] = replace(facts[14], events=(replace(ran, grad_inputs=(number(5.0),)),))  # type: ignore[call-arg]
     changed = Recording(facts, recording.codes, recording.device)
-    assert "gradient 1.0 arrived, 5.0 goes to a" in told(changed)[14]
+    assert "gradient 1.0 arrived, 5.0 went to a" in told(changed)[14]
 
 
 def test_a_leaf_tells_how_its_grad_changed() -> None:
@@ -90,10 +90,10 @@ def test_a_leaf_tells_how_its_grad_changed() -> None:
 
 def test_hooks_and_retained_gradients_are_told() -> None:
     sentences = told(ALL["hooked"])
-    assert sentences[14] == "hook halve of out1 changed the gradient to 0.5"
+    assert sentences[14] == "hook halve of out1 replaced the gradient with 0.5"
     assert sentences[15] == "retain_grad set out1.grad to 0.5"
     assert sentences[17].startswith(
-        "hook halve of out1 changed the gradient to 0.5; MulBackward0 used saved"
+        "hook halve of out1 replaced the gradient with 0.5; MulBackward0 used saved"
     )
     assert sentences[5].endswith("out1.retains_grad is now True; hook halve is registered on out1")
 
@@ -108,7 +108,10 @@ def test_backward_tells_where_it_starts_and_what_becomes_of_the_graph() -> None:
     ("options", "said_too"),
     [
         ({"retain_graph": True}, "; nodes keep their saved tensors (retain_graph)"),
-        ({"create_graph": True}, "; its own operations are recorded (create_graph)"),
+        (
+            {"create_graph": True},
+            "; its operations are recorded (create_graph), nodes free their saved tensors",
+        ),
         ({"accumulates": False}, "; it returns the gradients and changes no .grad"),
         ({"inputs": ("t0",)}, ", only for a"),
         ({"inside": "n0"}, ", called inside MulBackward0"),
@@ -117,7 +120,7 @@ def test_backward_tells_where_it_starts_and_what_becomes_of_the_graph() -> None:
 )
 def test_the_options_of_backward_are_told(options: dict[str, object], said_too: str) -> None:
     recording = product()
-    facts = list(recording.facts)
+    facts = list(recording.records)
     event = facts[6].events[0]
     assert isinstance(event, BackwardStarted)
     facts[6] = replace(facts[6], events=(replace(event, **options),))  # type: ignore[arg-type]
@@ -152,11 +155,11 @@ def test_an_error_names_who_wrote_what_was_saved() -> None:
     sentences = told(script.end())
     assert sentences[2] == (
         "line 2 ran: w.mul_(2) · mul_ wrote w in place: version 0 became 1; "
-        "MulBackward0 saved it @v0"
+        "MulBackward0 had saved it @v0"
     )
     assert sentences[3] == (
-        "line 3 raised RuntimeError while MulBackward0 ran: it saved self = w @v0; "
-        "mul_ in line 2 wrote it, and it is @v1 now"
+        "line 3 raised RuntimeError while MulBackward0 ran: it had saved "
+        "self = w @v0, now @v1: mul_ in line 2 wrote it"
     )
 
 
@@ -168,10 +171,10 @@ def test_an_error_outside_backward_is_told_without_a_node() -> None:
     ("line", "words"),
     [
         (3, "detach() of y is not recorded: the graph ends here"),
-        (4, "y shares its memory and version"),
+        (4, "y shares its storage and version"),
         (5, "add of y is not recorded: no_grad is on"),
         (6, "item() of y is not recorded: the value left torch"),
-        (7, "y was garbage-collected; MulBackward0 was garbage-collected too"),
+        (7, "y no longer exists; MulBackward0 no longer exists"),
     ],
 )
 def test_cuts_and_deaths_are_told(line: int, words: str) -> None:
@@ -182,14 +185,14 @@ def test_a_write_that_other_names_of_the_memory_do_not_notice_is_told() -> None:
     write = Write("add_", ("t0", "t9"), "d", "s0", 0, 1, ".data")
     assert after(write) == (
         "line 1 ran: run() · add_ wrote d in place through .data: version 0 became 1; "
-        "w shares its memory but keeps its own version: backward cannot notice the write"
+        "w shares its storage but has its own version: backward cannot detect the write"
     )
 
 
 def test_a_write_without_a_trace_is_told() -> None:
     write = Write("numpy", ("t0",), "w", "s0", 0, 0)
     assert after(write).endswith(
-        "numpy wrote w in place; the version stays 0: backward cannot notice the write"
+        "numpy wrote w in place; the version stays 0: backward cannot detect the write"
     )
 
 
@@ -202,9 +205,9 @@ def test_a_write_without_a_trace_is_told() -> None:
         (ZeroedGrad("SGD", True, ("t0",)), "SGD.zero_grad() set w.grad to None"),
         (ZeroedGrad("SGD", False, ("t0",)), "SGD.zero_grad() filled w.grad with 0"),
         (ZeroedGrad("SGD"), "SGD.zero_grad() changed no .grad"),
-        (Clipped("clip_grad_norm_", ("t0",)), "clip_grad_norm_ read w.grad"),
+        (Clipped("clip_grad_norm_", ("t0",)), "clip_grad_norm_ ran on w.grad"),
         (Clipped("clip_grad_norm_", ("t0", "t1"), ("t1",)),
-         "clip_grad_norm_ read w.grad; b.grad is None"),
+         "clip_grad_norm_ ran on w.grad; b.grad is None"),
         (Clipped("clip_grad_value_", ("t0", "t1"), ("t0", "t1")),
          "clip_grad_value_ clipped nothing: w.grad and b.grad are None"),
         (Clipped("clip_grad_norm_"), "clip_grad_norm_ clipped nothing"),
@@ -224,7 +227,7 @@ def test_events_of_a_line_are_told(event: Event, words: str) -> None:
 def test_how_clipping_writes_the_gradients_is_left_out() -> None:
     inner = Write("_foreach_mul_", (), "float32 (2,)", "s7", 0, 1)
     clipped = Clipped("clip_grad_norm_", ("t0",))
-    assert after(inner, clipped) == "line 1 ran: run() · clip_grad_norm_ read w.grad"
+    assert after(inner, clipped) == "line 1 ran: run() · clip_grad_norm_ ran on w.grad"
     assert "add_ wrote w" in after(Write("add_", ("t0",), "w", "s0", 0, 1), clipped)
 
 
@@ -282,7 +285,7 @@ def test_steps_tell_their_caption() -> None:
 
 def test_a_grad_that_a_hook_took_away_is_not_told_as_being_there() -> None:
     recording = loop()
-    facts = list(recording.facts)
+    facts = list(recording.records)
     gone = replace(recording.graph_at(4).tensors[0], grad=None)
     facts[5] = replace(facts[5], changes=RowChanges((), (("t0", gone),)))
     assert told(Recording(facts, recording.codes))[5].endswith(
@@ -337,7 +340,7 @@ def test_a_name_with_a_colon_is_no_reason() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("y", "an earlier y was garbage-collected"), ("z", "y was garbage-collected")],
+    [("y", "an earlier y no longer exists"), ("z", "y no longer exists")],
 )
 def test_an_earlier_tensor_is_one_whose_name_another_has(name: str, words: str) -> None:
     script = Script("del y")
@@ -368,7 +371,7 @@ def test_a_caption_of_a_line_reads_no_other_line(monkeypatch: pytest.MonkeyPatch
         script.step("line", place + 1, tensor(0, "w", version=place + 1))
     recording = script.end()
     caption(recording, 250)
-    monkeypatch.setattr(Recording, "facts", Counted(recording.facts))
+    monkeypatch.setattr(Recording, "records", Counted(recording.records))
     Counted.reads = 0
     caption(recording, 250)
     assert 0 < Counted.reads < 20

@@ -96,7 +96,7 @@ def test_kind_and_state_are_classes(data_id: str, classes: str) -> None:
         ("n4", "leaf"),
         ("n4", "Σ AccumulateGrad"),
         ("n4", "hook clip"),
-        ("n4", "shares memory with row"),
+        ("n4", "shares storage with row"),
         ("n0.saved.1", "⚠ saved v0, now v1"),
         ("n2.saved.0", "self  freed"),
         ("n3.saved.0", "result  packed by unpack"),

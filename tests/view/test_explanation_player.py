@@ -167,15 +167,15 @@ def test_captions_say_what_went_wrong_once() -> None:
 
 def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
     recording = explained(FREED)
-    last = recording.facts[-1]
+    last = recording.records[-1]
     [raised] = last.events
     assert isinstance(raised, Raised)
     raised = replace(raised, node=None)
-    outside = Recording([*recording.facts[:-1], replace(last, events=(raised,))], recording.codes)
+    outside = Recording([*recording.records[:-1], replace(last, events=(raised,))], recording.codes)
     outside._made["explanations"] = recording.explanations
     reason = FREED.what.removesuffix(".")
     assert caption(outside, LAST) == f"line 7 raised RuntimeError: {reason}"
-    other = Recording(list(outside.facts), recording.codes)
+    other = Recording(list(outside.records), recording.codes)
     other._made["explanations"] = (
         replace(FREED, kind="other", what=Sentence("RuntimeError was raised")),
     )

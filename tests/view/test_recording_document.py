@@ -183,7 +183,7 @@ def test_leaves_have_the_tensors_of_their_cards(name: str) -> None:
 
 
 def test_code_travels_as_lines() -> None:
-    facts = product().facts
+    facts = product().records
     wire = recording_document(Recording(facts, [Code("a\tb", 7, "if x:\n\ty = 1\n")], "cpu"))
     assert wire["codes"] == [{"name": "a\\tb", "first": 7, "lines": ["if x:", "    y = 1"]}]
 
@@ -225,7 +225,7 @@ def test_details_follow_the_step() -> None:
 
 
 def test_a_recording_of_nothing_is_a_document_too() -> None:
-    start: StepRecord = cuts().facts[0]
+    start: StepRecord = cuts().records[0]
     wire = recording_document(Recording([start]))
     assert wire["open"] == 0
     assert wire["elements"] == {}

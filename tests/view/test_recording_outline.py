@@ -25,20 +25,20 @@ def test_lines_are_short_enough_to_read(name: str) -> None:
 
 def changed(step: int, **facts: Any) -> Recording:
     recording = product()
-    steps = list(recording.facts)
+    steps = list(recording.records)
     steps[step] = replace(steps[step], **facts)
     return Recording(steps, recording.codes, recording.device, recording.label)
 
 
 def without(step: int) -> Recording:
     recording = product()
-    steps = [facts for i, facts in enumerate(recording.facts) if i != step]
+    steps = [facts for i, facts in enumerate(recording.records) if i != step]
     return Recording(steps, recording.codes, recording.device, recording.label)
 
 
 def swapped(one: int, other: int) -> Recording:
     recording = product()
-    steps = list(recording.facts)
+    steps = list(recording.records)
     steps[one], steps[other] = steps[other], steps[one]
     return Recording(steps, recording.codes, recording.device, recording.label)
 
@@ -46,7 +46,7 @@ def swapped(one: int, other: int) -> Recording:
 def row(step: int, key: str, **facts: Any) -> Recording:
     """The recording with one row of one step seeded with a fault."""
     recording = product()
-    changes = recording.facts[step].changes
+    changes = recording.records[step].changes
     fault = RowChanges(
         tuple((k, replace(n, **facts) if k == key and n else n) for k, n in changes.nodes),
         tuple((k, replace(t, **facts) if k == key and t else t) for k, t in changes.tensors),
@@ -72,7 +72,7 @@ FAULTS = {
     "the wrong line": changed(4, line=5),
     "the gradient handed on is wrong": changed(
         14,
-        events=(replace(product().facts[14].events[0], grad_inputs=()),),  # type: ignore[call-arg]
+        events=(replace(product().records[14].events[0], grad_inputs=()),),  # type: ignore[call-arg]
     ),
 }
 
@@ -84,7 +84,7 @@ def test_a_fault_changes_the_outline(fault: str) -> None:
 
 def test_the_device_stands_in_the_first_line_only() -> None:
     recording = product()
-    on_cuda = Recording(recording.facts, recording.codes, "cuda:0", recording.label)
+    on_cuda = Recording(recording.records, recording.codes, "cuda:0", recording.label)
     here, there = (recording_outline(r).split("\n") for r in (recording, on_cuda))
     assert here[1:] == there[1:]
     assert (here[0].split("; on ")[1], there[0].split("; on ")[1]) == ("cpu", "cuda:0")
@@ -96,9 +96,9 @@ def test_memory_which_differs_between_devices_is_left_out() -> None:
 
 def test_on_several_devices_nodes_stand_in_an_order_that_does_not_depend_on_their_threads() -> None:
     recording = product()
-    steps = list(recording.facts)
+    steps = list(recording.records)
     steps[15:18], steps[18:21] = steps[18:21], steps[15:18]
-    one = Recording(recording.facts, recording.codes, None, "code")
+    one = Recording(recording.records, recording.codes, None, "code")
     other = Recording(steps, recording.codes, None, "code")
     first, second = recording_outline(one), recording_outline(other)
     # What the line sums up is told in the order in which it happened.
@@ -110,14 +110,14 @@ def test_printing_a_recording_gives_the_outline() -> None:
 
 
 def test_a_very_long_recording_says_how_much_is_left_out() -> None:
-    facts = product().facts
+    facts = product().records
     long = Recording([facts[0], *[facts[1]] * 2100], product().codes, "cpu", "code")
     assert recording_outline(long).endswith("… 101 more steps not listed")
 
 
 def test_bytes_are_those_before_and_after_the_step_in_whatever_order_steps_are_listed() -> None:
     recording = product()
-    steps = [replace(facts, saved_bytes=8 * index) for index, facts in enumerate(recording.facts)]
+    steps = [replace(facts, saved_bytes=8 * index) for index, facts in enumerate(recording.records)]
     text = recording_outline(Recording(steps, recording.codes, None, "code"))
     found = re.findall(r"saved tensors keep (\d+) B, before (\d+) B", text)
     assert {int(now) - int(before) for now, before in found} == {8}

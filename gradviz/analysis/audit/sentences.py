@@ -92,8 +92,8 @@ def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState)
         yield from _freed(rows)
     elif state == "partly freed":
         yield (
-            "Part of the graph is freed: a backward from another root ran over it, or a backward "
-            "had inputs= or raised an error. Another backward over that part raises an error."
+            "Part of the graph is freed: a backward from another root, with inputs= or with an "
+            "error ran part of its nodes. Another backward over that part raises an error."
         )
     elif state == "saves nothing" and len(facts.graph) > 1:
         yield "The nodes of this graph save no tensors, so whether backward has run is not known."
@@ -165,10 +165,10 @@ def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[st
     updated = sum(row.updated is True for row in rows)
     unknown = sum(row.updated is None for row in rows)
     more = f"; of {unknown} it is not known" if unknown else ""
-    yield f"{optimizer.name}.step() changes {updated} of {plural(len(rows), 'parameter')}{more}."
+    yield f"{optimizer.name}.step() updates {updated} of {plural(len(rows), 'parameter')}{more}."
     for row in rows:
         if not row.requires_grad and row.updated:
-            yield f"{row.name} is frozen, but {optimizer.name}.step() still changes it."
+            yield f"{row.name} is frozen, but {optimizer.name}.step() still updates it."
     replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
     outside = [r.name for r in rows if r.group is None and not set(r.names) & set(replaced)]
     if outside and optimizer.groups:
@@ -176,8 +176,8 @@ def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[st
         yield f"{listed(outside, FEW)} {verb} in no group of the optimizer."
     if replaced:
         yield (
-            f"{listed(replaced, FEW)}: rebound after the optimizer was created, which still has "
-            "the old tensor."
+            f"{listed(replaced, FEW)}: rebound after the optimizer was created; the optimizer "
+            f"still has the old {'tensor' if len(replaced) == 1 else 'tensors'}."
         )
     others = sum(stranger.stands_for is None for stranger in optimizer.strangers)
     if others:

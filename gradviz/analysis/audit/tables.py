@@ -51,8 +51,8 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
         ]
     if has_optimizer:
         columns += [
-            Column("updated", "flag", help="whether optimizer.step() changes it"),
-            Column("from", help="the gradient that step() uses, or why it does not change it"),
+            Column("updated", "flag", help="whether optimizer.step() updates it"),
+            Column("from", help="the gradient that step() uses, or why it does not update it"),
         ]
     cells = []
     for row in rows:

@@ -39,7 +39,7 @@ class PythonValues:
         making = [one for one in own if _makes_tensor(one)] or own
         needed = {name for one in making for name in names_read(_value_of(one))}
         for earlier in range(step - 1, 0, -1):
-            if self._history.recording.facts[earlier].kind != "line":
+            if self._history.recording.records[earlier].kind != "line":
                 continue
             is_changed = False
             for other in reversed(statements_at(self._history, earlier)):

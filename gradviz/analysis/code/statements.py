@@ -135,7 +135,7 @@ def code_of(recording: Recording, line: CodeLine | None) -> Code | None:
     if line is None or line.line is None:
         return None
     if line.step is not None:
-        place = recording.facts[line.step].code
+        place = recording.records[line.step].code
         if 0 <= place < len(recording.codes) and recording.codes[place].name == line.code:
             return recording.codes[place]
     return next((c for c in recording.codes if c.name == line.code and c.has(line.line)), None)

@@ -124,7 +124,7 @@ def _tensors(pairs: NodePairs, storages: SlotStorages) -> Iterator[Difference]:
     for new_id, old_id in pairs.tensors.items():
         facts = facts_of_tensor(pairs.old.tensors[old_id], pairs.new.tensors[new_id], pairs)
         for side, shared in zip(facts, storages.of_tensor(new_id)):
-            side["shares memory with"] = shared
+            side["shares storage with"] = shared
         yield from _changed("tensor", pairs.new.name(new_id), (old_id, new_id), facts)
 
 

@@ -141,7 +141,7 @@ def _read(recording: Recording) -> list[_Line]:
     lines, first = recording.history.lines, 0
     found: list[_Line] = []
     for last in lines:
-        steps = recording.facts[first : last + 1]
+        steps = recording.records[first : last + 1]
         if steps[-1].kind != "start":
             found.append(_Line(_text(recording, last), steps))
         first = last + 1
@@ -151,7 +151,7 @@ def _read(recording: Recording) -> list[_Line]:
 def _text(recording: Recording, step: int) -> str:
     line = recording.history.line(step)
     if line is None:
-        return recording.facts[step].kind
+        return recording.records[step].kind
     return line.text or f"line {line.line}"
 
 

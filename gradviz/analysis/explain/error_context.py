@@ -157,7 +157,7 @@ class ErrorContext:
     @cached_property
     def refused(self) -> Refused | None:
         """The innermost call of torch that raised."""
-        events = self.recording.facts[self.step].events
+        events = self.recording.records[self.step].events
         return next((e for e in events if isinstance(e, Refused)), None)
 
     @property

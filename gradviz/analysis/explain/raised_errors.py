@@ -10,7 +10,7 @@ from typing import Any
 from gradviz.analysis.code.statements import expression_of, is_expression
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Fault, Finding
-from gradviz.analysis.explain.faults import faults_of
+from gradviz.analysis.explain.fault_table import faults_of
 from gradviz.analysis.explain.fixes.inplace_modules import is_activation
 from gradviz.analysis.explain.not_followed import (
     function_name,
@@ -26,7 +26,7 @@ from gradviz.model.sentence import Sentence, say
 def errors_in(recording: Recording) -> Iterator[Explanation]:
     """One explanation per error that a line raised, caught or not."""
     history = recording.history
-    raised = list(history.events(Raised, len(recording.facts)))
+    raised = list(history.events(Raised, len(recording.records)))
     for place, (step, event) in enumerate(raised):
         later = raised[place + 1] if place + 1 < len(raised) else None
         if later is not None and _is_same(event, *later, recording):
@@ -40,7 +40,7 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
 
 def _is_same(earlier: Raised, step: int, event: Raised, recording: Recording) -> bool:
     """Whether an error is the same that an inner line has raised before."""
-    facts = recording.facts[step]
+    facts = recording.records[step]
     is_new = any(isinstance(e, (Refused, BackwardEnded)) for e in facts.events)
     same = (earlier.type, earlier.message) == (event.type, event.message)
     return facts.kind == "error" and same and not is_new

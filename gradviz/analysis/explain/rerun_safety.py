@@ -64,7 +64,7 @@ def _bound_since(step: int, context: ErrorContext) -> set[str]:
     """Variables that lines have bound from a step on, its own line included."""
     found: set[str] = set()
     for later in range(step, context.step):
-        facts = context.recording.facts[later]
+        facts = context.recording.records[later]
         statement = context.statement_at(context.history.line(later))
         if facts.kind != "line" or statement is None:
             continue

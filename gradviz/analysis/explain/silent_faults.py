@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradviz.analysis.explain.fault import Fault, Finding
-from gradviz.analysis.explain.faults import SILENT
+from gradviz.analysis.explain.fault_table import SILENT
 from gradviz.analysis.explain.not_followed import (
     function_name,
     not_followed_words,

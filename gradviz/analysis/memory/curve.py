@@ -15,7 +15,7 @@ def curve_of(recording: Recording) -> Curve:
 
 def _point(step: Step) -> CurvePoint:
     code = step.code
-    is_first = code is None or step.facts.code == 0
+    is_first = code is None or step.record.code == 0
     return CurvePoint(
         step=step.index,
         level=step.level,

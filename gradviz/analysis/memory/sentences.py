@@ -35,7 +35,7 @@ def title_of(memory: Memory, label: str) -> str:
     if memory.storages or not memory.unknown:
         amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
     if memory.unknown:
-        amounts.append(f"{plural(len(memory.unknown), 'save')} of unknown size")
+        amounts.append(f"{plural(len(memory.unknown), 'saved tensor')} of unknown size")
     return f"memory of {what}: {' and '.join(amounts)} kept for backward"
 
 
@@ -98,13 +98,13 @@ def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
     if peak.line is not None:
         at += f", {'after' if peak.level == 0 else 'in'} {line_words(peak)}"
     end = f"{size(last.held)} are" if last.held else "nothing is"
-    yield f"Most is kept {at}: {size(peak.held)}. At the end {end} kept."
+    yield f"The peak is {size(peak.held)} {at}; at the end {end} kept."
 
 
 def _kinds(memory: Memory) -> Iterator[str]:
     amounts = (memory.parameters, memory.buffers, memory.inputs, memory.activations)
     parts = [f"{size(n)} {words}" for n, words in zip(amounts, _KINDS) if n]
-    yield f"Kept are {listed(parts)}."
+    yield f"This is {listed(parts)}."
 
 
 def _largest(memory: Memory) -> Iterator[str]:
@@ -176,8 +176,8 @@ def _why_nothing(memory: Memory) -> str:
         return "Nothing is kept: what nodes have saved has no elements."
     freed = 0 if graph is None else graph.counts.get("nodes freed", 0)
     if freed:
-        were = "node that saved tensors has" if freed == 1 else "nodes that saved tensors have"
-        return f"Nothing is kept: {freed} {were} been freed."
+        nodes = "node has freed its" if freed == 1 else "nodes have freed their"
+        return f"Nothing is kept: {freed} {nodes} saved tensors."
     return "Nothing is kept: no node of the graph has saved a tensor."
 
 
@@ -187,5 +187,5 @@ def _not_counted(memory: Memory) -> str:
     more = ", …" if len(why) > 3 else ""
     return (
         f"Not counted, since its size is not known: "
-        f"{plural(len(memory.unknown), 'save')} ({reasons}{more})."
+        f"{plural(len(memory.unknown), 'saved tensor')} ({reasons}{more})."
     )

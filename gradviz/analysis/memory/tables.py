@@ -22,7 +22,7 @@ _AMOUNTS: Final = (
     Column("shared", "bytes", "Of the bytes, those that other rows of this table keep too."),
     Column("counted", "bytes", "Bytes of storages that it owns; they add up to the total."),
 )
-_UNKNOWN: Final = Column("unknown", "number", "Saves whose size is not known.")
+_UNKNOWN: Final = Column("unknown", "number", "Saved tensors whose size is not known.")
 _MODULE_HELP: Final = "Path of the module that made the node, where it is known."
 
 

@@ -7,13 +7,6 @@ reads, except two whose docstrings say what they do: :func:`accumulator_of` and
 """
 
 from gradviz.capture.autograd.attributes import as_number, as_text, attributes_of
-from gradviz.capture.autograd.backward import (
-    BackwardCall,
-    backwards_observed,
-    backwards_wait,
-    other_frames,
-    roots_of_running_backwards,
-)
 from gradviz.capture.autograd.code_objects import (
     code_of,
     code_of_hook_removal,
@@ -25,6 +18,13 @@ from gradviz.capture.autograd.code_objects import (
     is_compiled_call,
     module_hooks_in,
     never_compiled,
+)
+from gradviz.capture.autograd.engine_patch import (
+    BackwardCall,
+    backwards_observed,
+    backwards_wait,
+    other_frames,
+    roots_of_running_backwards,
 )
 from gradviz.capture.autograd.function_modes import mode_on, put_mode_on, take_mode_off
 from gradviz.capture.autograd.guards import arithmetic, unseen

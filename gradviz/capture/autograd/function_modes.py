@@ -15,7 +15,14 @@ from torch.overrides import (
 
 @contextmanager
 def mode_on(mode: TorchFunctionMode) -> Iterator[None]:
-    """Keep a mode on for the block, and take it off wherever in the stack it then is."""
+    """Keep a mode on for the block, and take it off wherever in the stack it then is.
+
+    One that is on already stays: in torch 2.10 ``torch.autograd.backward`` asks no mode, so
+    that it is not off in there.
+    """
+    if any(other is mode for other in _get_current_function_mode_stack()):
+        yield
+        return
     _push_mode(mode)
     try:
         yield

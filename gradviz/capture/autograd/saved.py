@@ -142,10 +142,12 @@ def _settle(node: Any, slot: Slot, rows: list[SavedRow], doubtful: list[int]) ->
         getattr(node, name)
     except RuntimeError as error:
         versions = _VERSIONS.search(str(error))
-        others_fine = all(row[1] != "modified" for row in rows)
-        if versions and others_fine and len(doubtful) == 1:
-            at = doubtful[0]
-            rows[at] = (rows[at][0], "modified", rows[at][2], int(versions[2]))
+        if versions and all(row[1] != "modified" for row in rows):
+            # Items are saved at one time: those of one tensor expect the same version.
+            suspects = [at for at in doubtful if version_of(rows[at][2]) == int(versions[1])]
+            if len({id(rows[at][2]) for at in suspects}) == 1:
+                for at in suspects:
+                    rows[at] = (rows[at][0], "modified", rows[at][2], int(versions[2]))
         return
     for at in doubtful:
         rows[at] = (rows[at][0], "held", rows[at][2], version_of(rows[at][2]))

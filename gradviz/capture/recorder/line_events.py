@@ -8,9 +8,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder import source
+from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.observers.observer import Observer
-from gradviz.capture.recorder.source import Source, Spans
+from gradviz.capture.recorder.source_text import Source, Spans
 from gradviz.model.events import Position
 from gradviz.model.source_line import SourceLine
 
@@ -237,7 +237,7 @@ class LineEvents:
             return 0
         if code not in self._places:
             self._places[code] = len(self.sources)
-            self.sources.append(source.of_code(code))
+            self.sources.append(source_text.of_code(code))
         return self._places[code]
 
     def _end(self, level: _Level, value: Any = None) -> None:

@@ -12,14 +12,13 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.recorder import source
+from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.backward import BackwardEvents
 from gradviz.capture.recorder.observers.call_events import CallEvents
-from gradviz.capture.recorder.observers.checksums import UntrackedWrites
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.hooks import HookEvents
@@ -30,6 +29,7 @@ from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
+from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.recording_builder import build_recording
 from gradviz.capture.recorder.registry import Registry
@@ -187,12 +187,12 @@ class Run:
 
 def _source(
     options: RunOptions, frame: FrameType | None, file: str, text: str | None
-) -> source.Source:
+) -> source_text.Source:
     if frame is not None:
-        return source.of_block(frame)
+        return source_text.of_block(frame)
     if text is None:
         text = "".join(linecache.getlines(file))
-    return source.of_cell(text, options.label or "cell")
+    return source_text.of_cell(text, options.label or "cell")
 
 
 class _Origins:

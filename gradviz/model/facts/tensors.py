@@ -161,7 +161,7 @@ def _place(info: TensorInfo, around: Surroundings) -> Fact:
 
 def _sharing(info: TensorInfo, around: Surroundings) -> Fact:
     words = ", ".join(around.sharing.get(info.id, ()))
-    label = "shares memory with"
+    label = "shares storage with"
     return (
         Fact(label, words, words, f"{label} {words}", f"{label} {words}") if words else Fact(label)
     )

@@ -38,7 +38,7 @@ def write(recording: Recording) -> str:
         **({} if recording.kind == "whole" else {"kind": recording.kind}),
         "device": device,
         "codes": [sparse(code) for code in recording.codes],
-        "steps": [_step(step, device) for step in recording.facts],
+        "steps": [_step(step, device) for step in recording.records],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 

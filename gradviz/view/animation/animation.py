@@ -16,8 +16,14 @@ from gradviz.model.recording import Recording
 from gradviz.view.animation import step_svg
 from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
 from gradviz.view.animation.shared_places import share_nodes, share_tensors
+from gradviz.view.animation.step_drawings import (
+    LinkKey,
+    LinkLook,
+    UnplacedDrawing,
+    Variants,
+    lives_of,
+)
 from gradviz.view.animation.step_items import StepItems
-from gradviz.view.animation.unplaced import LinkKey, LinkLook, UnplacedDrawing, Variants, lives_of
 from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
@@ -47,7 +53,7 @@ class Animation:
     def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
         self.direction: Direction = options.direction
         self._unplaced = UnplacedDrawing(recording, options.parts)
-        self._steps = len(recording.facts)
+        self._steps = len(recording.records)
         self._cards = {
             key: variants for key, variants in self._unplaced.cards.items() if variants.looks
         }

@@ -42,7 +42,7 @@ def backward_progress(recording: Recording, index: int) -> BackwardProgress:
 
     What runs next is what the recording saw run next.
     """
-    step = recording.facts[index]
+    step = recording.records[index]
     broken = _broken(step)
     number = step.backward if broken is None else broken.backward or step.backward
     if number is None:

@@ -60,7 +60,7 @@ class StepItemsWriter:
         """
         tags = (tag.id for node_id in touched for tag in step_index.tags.get(node_id, ()))
         keys = _sorted({*touched, *tags} - {""})
-        changed = [key for key, _ in step.facts.changes.tensors]
+        changed = [key for key, _ in step.record.changes.tensors]
         return StepItems(
             _put(self._items, keys, lambda key: _item(key, step_index)),
             _put(self._tensors, changed, lambda key: _cells(key, step_index)),

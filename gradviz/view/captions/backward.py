@@ -44,7 +44,8 @@ def started(event: BackwardStarted, state: CaptionState) -> Sentence:
 
 def _kept(event: BackwardStarted) -> str:
     if event.create_graph:
-        return "its own operations are recorded (create_graph)"
+        kept = "keep" if event.retain_graph else "free"
+        return f"its operations are recorded (create_graph), nodes {kept} their saved tensors"
     if event.retain_graph:
         return "nodes keep their saved tensors (retain_graph)"
     return "each node that runs frees its saved tensors"
@@ -73,7 +74,7 @@ def node_ran(events: list[Event], state: CaptionState) -> Sentence:
     parts = [*(fired(e, state, short=True) for e in first), *words]
     parts += [fired(e, state, short=True) for e in after]
     if any(isinstance(event, Freed) and event.node == key for event in events):
-        parts.append(Sentence("its saved tensors are freed"))
+        parts.append(Sentence("the node freed its saved tensors"))
     return joined(parts, "; ")
 
 
@@ -89,8 +90,8 @@ def about_to_run(state: CaptionState) -> Sentence:
         return Sentence(words, "saved nothing")
     if any(slot.state == "freed" for slot in slots):
         names = listed([clean(slot.name) for slot in slots], 3)
-        they = "it is" if len(slots) == 1 else "they are"
-        return say("{}needs saved {}, but {} already freed", words, names, they)
+        are = "is" if len(slots) == 1 else "are"
+        return say("{}needs its saved {}, which {} already freed", words, names, are)
     return say("{}reads saved {}", words, listed([state.slot(slot) for slot in slots], 3))
 
 
@@ -98,7 +99,10 @@ def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
     """How ``.grad`` changed."""
     name, now = state.tensor(event.tensor), gradient(event.after)
     if event.retained:
-        return say("retain_grad set {}.grad to {}", name, now)
+        if event.before is None:
+            return say("retain_grad set {}.grad to {}", name, now)
+        before = gradient(event.before)
+        return say("retain_grad added to {}.grad: {} became {}", name, before, now)
     if event.before is None:
         return say("{}.grad was None and became {}", name, now)
     before = gradient(event.before)
@@ -120,7 +124,7 @@ def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentenc
     if event.hook.kind == "post_accumulate_grad":
         return Sentence(words, " ran")
     if event.returned is not None:
-        return say("{} changed the gradient to {}", words, gradient(event.returned))
+        return say("{} replaced the gradient with {}", words, gradient(event.returned))
     return Sentence(words, " ran" if short else " ran and did not change the gradient")
 
 
@@ -159,7 +163,7 @@ def _passed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> I
         if entry is None:
             continue
         value = "no gradient" if result is None else _product(node, ran, result, slots, state)
-        yield say("{} goes to {}", value or gradient(result), state.node(entry[0]))
+        yield say("{} went to {}", value or gradient(result), state.node(entry[0]))
 
 
 def _product(

@@ -73,7 +73,7 @@ def _what(explanation: Explanation) -> Sentence:
 
 def _events(state: CaptionState, is_before: Callable[[StepRecord], bool]) -> list[Event]:
     """The events up to a step, since the last earlier step for which ``is_before`` is true."""
-    steps, index = state.history.recording.facts, state.step.index
+    steps, index = state.history.recording.records, state.step.index
     first = index
     while first and not is_before(steps[first - 1]):
         first -= 1

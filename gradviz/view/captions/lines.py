@@ -141,13 +141,13 @@ def why_raised(event: Raised, state: CaptionState) -> Sentence:
     if modified is not None:
         by = state.writer(modified, node)
         more = (modified.current_version or 0) - (modified.saved_version or 0) > 1
-        writer = say("{} wrote it{}, and ", by, " first" if more else "") if by else by
+        writer = say(": {} wrote it{}", by, " first" if more else "") if by else by
         now = formatting.at_version(modified.current_version)
-        return say("it saved {}; {}it is {} now", state.slot(modified), writer, now)
+        return say("it had saved {}, now {}{}", state.slot(modified), now, writer)
     if node.state == "freed" or any(slot.state == "freed" for slot in node.saved):
         freed_by = state.freed_by(node.id, event)
         if not freed_by:
-            return Sentence("its saved tensors are freed")
+            return Sentence("its saved tensors were freed")
         return say("{} freed its saved tensors", freed_by)
     return Sentence()
 
@@ -210,7 +210,9 @@ def _savers(event: Write, state: CaptionState) -> Sentence:
             if slot.state == "modified" and known in event.tensors:
                 found.append(
                     say(
-                        "{} saved it {}", state.node(key), formatting.at_version(slot.saved_version)
+                        "{} had saved it {}",
+                        state.node(key),
+                        formatting.at_version(slot.saved_version),
                     )
                 )
                 break
@@ -227,15 +229,15 @@ def _written(event: Write, state: CaptionState) -> Sentence:
     same_version = [state.tensor(info.id) for info in others if not _same_version(info, state)]
     if same_version:
         verb = "shares" if len(same_version) == 1 else "share"
-        words.append(say("; {} {} its memory and version", listed(same_version, MOST), verb))
+        words.append(say("; {} {} its storage and version", listed(same_version, MOST), verb))
     if own_version:
-        verb = "shares its memory but keeps its own version" if len(own_version) == 1 else (
-            "share its memory but keep their own versions")  # fmt: skip
+        verb = "shares its storage but has its own version" if len(own_version) == 1 else (
+            "share its storage but have their own versions")  # fmt: skip
         words.append(
-            say("; {} {}: backward cannot notice the write", listed(own_version, MOST), verb)
+            say("; {} {}: backward cannot detect the write", listed(own_version, MOST), verb)
         )
     elif event.before is not None and event.before == event.after:
-        words.append(f"; the version stays {event.after}: backward cannot notice the write")
+        words.append(f"; the version stays {event.after}: backward cannot detect the write")
     return Sentence(*words, _savers(event, state))
 
 
@@ -275,7 +277,7 @@ def _clipped(event: Clipped, state: CaptionState) -> Sentence:
     verb = "is" if len(event.without) == 1 else "are"
     empty = say("{} {} None", _grads(event.without, state), verb) if event.without else ""
     if found:
-        return Sentence(f"{name} read ", found, "; " if empty else "", empty)
+        return Sentence(f"{name} ran on ", found, "; " if empty else "", empty)
     return Sentence(f"{name} clipped nothing", ": " if empty else "", empty)
 
 
@@ -287,15 +289,14 @@ def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     inner = [state.node(node.id) for node in nodes if node.variable is None]
     if named:
         old = "an earlier " if _is_bound_again(tensors, state) else ""
-        verb = "was" if len(named) == 1 else "were"
-        yield say("{}{} {} garbage-collected", old, listed(named, MOST), verb)
+        verb = "exists" if len(named) == 1 else "exist"
+        yield say("{}{} no longer {}", old, listed(named, MOST), verb)
     if inner:
-        verb = "was" if len(inner) == 1 else "were"
-        too = " too" if named else ""
-        yield say("{} {} garbage-collected{}", listed(inner, FEW, "other node"), verb, too)
+        verb = "exists" if len(inner) == 1 else "exist"
+        yield say("{} no longer {}", listed(inner, FEW, "node"), verb)
 
 
 def _is_bound_again(tensors: list[TensorInfo], state: CaptionState) -> bool:
-    """Whether the name of a garbage-collected tensor belongs to another tensor now."""
+    """Whether the name of a tensor that no longer exists belongs to another tensor now."""
     names = filter(None, (info.name for info in tensors))
     return any(state.history.named(name, state.step.index) for name in names)

@@ -100,7 +100,7 @@ def line(step: Step) -> Sentence:
     """``line 4``, with the name of the code unless it is the recorded code itself."""
     if step.line is None:
         return Sentence("the code")
-    place = step.facts.code
+    place = step.record.code
     where = f" of {clean(step.code.name)}" if place and step.code is not None else ""
     return Sentence(Term(f"line:{place}:{step.line}", f"line {step.line}"), where)
 

@@ -98,7 +98,7 @@ def opening_step(recording: Recording, step: int | None) -> int:
     error = recording.at_error
     if error is not None:
         return error.index
-    visible = (i for i, facts in enumerate(recording.facts) if i and facts.level < 2)
+    visible = (i for i, facts in enumerate(recording.records) if i and facts.level < 2)
     return next(visible, 0)
 
 
@@ -129,7 +129,7 @@ def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any
             "kind": step.kind,
             "level": step.level,
             "line": step.line,
-            "code": step.facts.code,
+            "code": step.record.code,
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
             "caption": segments(sentence),
@@ -138,7 +138,7 @@ def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any
             "at": animation.changes[step.index],
             "saved": step.saved_bytes,
             "memory": step.memory,
-            "backward": step.facts.backward,
+            "backward": step.record.backward,
             "items": shown,
             "tensors": step_items.tensors,
             "rows": step_items.rows,
@@ -152,7 +152,7 @@ def _made_at(recording: Recording) -> dict[str, list[str]]:
     history = recording.history
     found: dict[str, list[str]] = {}
     for key in sorted((*history.node_ids, *history.tensor_ids), key=lambda k: history.born(k) or 0):
-        step = recording.facts[history.born(key) or 0]
+        step = recording.records[history.born(key) or 0]
         if step.line is not None and step.kind != "start":
             found.setdefault(f"{step.code}:{step.line}", []).append(key)
     return found

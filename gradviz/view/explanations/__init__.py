@@ -1,1 +1,1 @@
-"""An explanation with its fields, links and card."""
+"""The labelled fields of an explanation, and what their words link to."""

@@ -10,8 +10,10 @@ from gradviz.view.style import LegendEntry, coloured, for_media
 
 OVERLAYS: Final[dict[HighlightKind, LegendEntry]] = {
     "culprit": LegendEntry("gv-culprit", "! culprit", "! culprit: the cause"),
-    "written": LegendEntry("gv-written", "≠ written", "≠ written: its memory was changed"),
-    "refused": LegendEntry("gv-refused", "× refused", "× refused: the error was raised here"),
+    "written": LegendEntry("gv-written", "≠ written", "≠ written: its values were changed"),
+    "refused": LegendEntry(
+        "gv-refused", "× refused", "× refused: torch refused it and raised the error"
+    ),
     "cut": LegendEntry("gv-cut-here", "// cut", "// cut: the graph ends here"),
     "unreached": LegendEntry("gv-unreached", "∅ unreached", "∅ unreached: it gets no gradient"),
     "new": LegendEntry("gv-new", "+ new", "+ new: only in the graph after"),

@@ -87,7 +87,7 @@ def summary(recording: Recording) -> str:
         formatting.plural(len(graph), "node"),
         formatting.plural(len(graph.leaves), "leaf"),
     ]
-    backwards = len({s.backward for s in recording.facts if s.backward is not None})
+    backwards = len({s.backward for s in recording.records if s.backward is not None})
     if backwards:
         parts.append(formatting.plural(backwards, "backward"))
     if recording.at_error is not None:
@@ -198,13 +198,13 @@ class _Changes:
             )
 
     def _found(self) -> Iterator[str]:
-        changes, before = self._step.facts.changes, self._step.index - 1
+        changes, before = self._step.record.changes, self._step.index - 1
         for key, node in changes.nodes:
             yield from self._node(self._history.node_at(key, before), node)
         for key, info in changes.tensors:
             yield from self._tensor(self._history.tensor_at(key, before), info)
         now = self._step.saved_bytes
-        was = self._recording.facts[before].saved_bytes if before >= 0 else 0
+        was = self._recording.records[before].saved_bytes if before >= 0 else 0
         if now != was:
             yield f"saved tensors keep {formatting.size(now)}, before {formatting.size(was)}"
 

@@ -210,4 +210,4 @@ def _listed(stops: Iterable[int] | None) -> list[int]:
 def _telling(recording: Recording) -> list[int]:
     """The steps of lines, nodes and errors."""
     kinds = ("line", "node", "error")
-    return [i for i, facts in enumerate(recording.facts) if facts.kind in kinds]
+    return [i for i, facts in enumerate(recording.records) if facts.kind in kinds]

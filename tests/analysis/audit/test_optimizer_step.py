@@ -118,7 +118,7 @@ def test_from_which_gradient_a_step_comes_is_told() -> None:
         "empty": "it has no elements",
         "outside": "not in the optimizer",
     }
-    assert "frozen_with_grad is frozen, but SGD.step() still changes it." in (
+    assert "frozen_with_grad is frozen, but SGD.step() still updates it." in (
         after.findings.sentences
     )
 

@@ -516,8 +516,8 @@ def test_calls_that_a_recording_does_not_tell_leave_the_reason_open() -> None:
     row = gradviz.audit(loss, model, recording=recording)["layer.linear1.weight"]
     assert (row.gets_gradient, row.reason) == (False, "unknown")
     assert row.unknown == (
-        "The recording does not contain all calls: what a compiled or fused module calls inside is "
-        "not recorded.",
+        "The recording does not contain all calls: calls inside a compiled or fused module are not "
+        "recorded.",
     )
 
 

@@ -44,7 +44,7 @@ audit of loss: 4 of 6 parameters get no gradient
 The graph still has its saved tensors. No parameter of this graph has a .grad yet.
 fc.weight, fc.bias and spare.weight get no gradient: not in the graph of the loss.
 spare.bias gets no gradient: requires_grad is False.
-SGD.step() changes 2 of 6 parameters.
+SGD.step() updates 2 of 6 parameters.
 Not known: whether it was used, whether it required grad then, and where it was cut off. \
 Run the forward in gradviz.record() and pass recording=.
 

@@ -228,7 +228,7 @@ def test_what_formulas_of_second_derivatives_leave_out_is_not_called_sure() -> N
     (slope,) = torch.autograd.grad(norm(x).sum(), norm.weight, create_graph=True)
     report = gradviz.audit(slope.pow(2).sum(), {"x": x, "w": norm.weight})
     assert (report["w"].reached, report["w"].gets_gradient) == (True, None)
-    assert "it is up to that node" in report["w"].why
+    assert "which may return no gradient" in report["w"].why
     slope.pow(2).sum().backward()
     assert (x.grad is None, norm.weight.grad is None) == (False, True)
 
@@ -237,7 +237,7 @@ def test_a_reentrant_checkpoint_reaches_what_its_graph_does_not() -> None:
     model, loss = made("reentrant checkpoint")
     row = gradviz.audit(loss, model)["first.weight"]
     assert (row.reached, row.gets_gradient) == (False, None)
-    assert "CheckpointFunctionBackward (n3) runs code and backward anew" in row.why
+    assert "CheckpointFunctionBackward (n3) runs code and backward again" in row.why
     loss.backward()
     assert isinstance(model.first, nn.Linear)
     assert model.first.weight.grad is not None

@@ -13,7 +13,7 @@ from gradviz.analysis.diff.graphs import differences_between
 from gradviz.model import Graph
 from tests.analysis.explain import version_program
 
-VERSIONS = Path(__file__).parents[1] / "golden" / "versions"
+VERSIONS = Path(__file__).parents[2] / "golden" / "versions"
 
 
 def told(before: Graph, after: Graph) -> list[str]:

@@ -144,7 +144,7 @@ def test_shared_memory_is_a_difference_of_both(random: Random) -> None:
     one, other = random.sample(graph.tensors, 2)
     changed = replaced(graph, one, replace(one, storage=other.storage))
     found = {d.before_id: d.fact for d in differences_between(graph, changed)}
-    assert found == dict.fromkeys((one.id, other.id), "shares memory with")
+    assert found == dict.fromkeys((one.id, other.id), "shares storage with")
 
 
 def with_entries(graph: Graph, node: Node, entries: list[tuple[str, int] | None]) -> Graph:

@@ -1382,7 +1382,7 @@ y.backward()
     variables=("w",),
     node="AccumulateGrad",
     fixes=1,
-    words=("after the backward that runs MulBackward0",),
+    words=("writes it after backward has run MulBackward0",),
 )
 add(
     "rows of a tensor that is used later",

@@ -118,7 +118,7 @@ def writer_in_caption(found: Explanation) -> tuple[str, int] | None:
     assert found.recording is not None
     assert found.step is not None
     caption = found.recording.caption(found.step)
-    said = re.search(r"; ([^;]+) in line (\d+)[^;]*? wrote it", caption)
+    said = re.search(r"now @v\d+: ([^;]+) in line (\d+)[^;]*? wrote it", caption)
     return None if said is None else (said[1], int(said[2]))
 
 
@@ -445,7 +445,7 @@ def test_the_node_is_found_where_the_recorder_could_not_tell_it(
                 replace(e, node=None) if isinstance(e, Raised) else e for e in step.events
             ),
         )
-        for step in found.recording.facts
+        for step in found.recording.records
     ]
     (again,) = errors_in(Recording(step_writer, found.recording.codes))
     assert again == found

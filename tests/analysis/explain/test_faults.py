@@ -8,7 +8,7 @@ import pytest
 
 import gradviz
 from gradviz.analysis.explain.fault import Fault
-from gradviz.analysis.explain.faults import LOUD, OTHER, SILENT
+from gradviz.analysis.explain.fault_table import LOUD, OTHER, SILENT
 from gradviz.model.explanation import SILENT as SILENT_KINDS
 from gradviz.model.explanation import ErrorKind
 from tests.analysis.explain import scenarios, silent_scenarios

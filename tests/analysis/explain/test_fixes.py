@@ -105,7 +105,7 @@ def silent_fix(program: str, line: str) -> Fix | None:
     fixes = [
         fix
         for act in acts(history)
-        if recording.facts[act.place[0]].line == last
+        if recording.records[act.place[0]].line == last
         for fix in untracked_writes.recorded_write(act, "h", history)
     ]
     return fixes[0] if fixes else None

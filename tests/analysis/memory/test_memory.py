@@ -142,7 +142,7 @@ def test_after_backward_nothing_is_kept() -> None:
     loss.backward()
     found = memory(loss, model)
     assert (found.total, found.nodes, found.storages) == (0, (), ())
-    assert found.sentences == ("Nothing is kept: 16 nodes that saved tensors have been freed.",)
+    assert found.sentences == ("Nothing is kept: 16 nodes have freed their saved tensors.",)
 
 
 def test_a_graph_that_saves_nothing_says_so() -> None:
@@ -185,7 +185,9 @@ def test_what_a_custom_function_keeps_on_ctx_is_not_counted_and_said() -> None:
         assert (found.total, found.storages) == (0, ())
         assert [save.slot for save in found.unknown] == ["ctx.noise", "ctx.pair"]
         assert [node.name for node in found.nodes] == ["KeepsOnCtxBackward"]
-        assert found.sentences[0].startswith("Not counted, since its size is not known: 2 saves")
+        assert found.sentences[0].startswith(
+            "Not counted, since its size is not known: 2 saved tensors"
+        )
         y.backward()
     assert y.grad_fn.next_functions[0][0].noise.shape == (50,)
 
@@ -195,7 +197,7 @@ def test_checkpointed_saves_are_unknown_and_not_in_the_numbers() -> None:
     found = memory(checkpoint(model, x, use_reentrant=False).sum(), model)
     assert (found.total, len(found.unknown)) == (0, 23)
     assert "packed by _checkpoint_hook" in found.unknown[0].why
-    assert "23 saves of unknown size" in found.title
+    assert "23 saved tensors of unknown size" in found.title
     assert all(row["bytes"] is None for row in found)
 
 
@@ -304,7 +306,7 @@ def test_the_text() -> None:
     loss = w.exp().sum()
     assert str(gradviz.memory(loss)) == (
         "memory of loss: 4000 B in 1 storage kept for backward\n"
-        "Kept are 4000 B of activations.\n"
+        "This is 4000 B of activations.\n"
         "The node that keeps most is ExpBackward0 (n1) with 4000 B.\n"
         "\n"
         "By node\n"
@@ -312,7 +314,7 @@ def test_the_text() -> None:
         "n1    ExpBackward0  4000 B       4000 B     0 B   4000 B\n"
         "\n"
         "By storage\n"
-        "storage  tensor  kind         bytes  owner  slot    also saved by\n"
+        "storage  tensor  kind         bytes  owner  saved as  also saved by\n"
         "s0               activation  4000 B  n1     result"
     )
 
@@ -336,7 +338,7 @@ def test_a_detached_tensor_is_no_input_but_not_computed_by_the_graph() -> None:
     (kept,) = report.findings.storages
     assert (kept.name, kept.nbytes) == ("z", 40)
     assert report.findings.sentences[0] == (
-        "Kept are 40 B of tensors that this graph did not compute."
+        "This is 40 B of tensors that this graph did not compute."
     )
     assert "input" not in str(report)
     assert next(iter(report))["not computed"] == 40

@@ -134,7 +134,7 @@ def test_a_step_can_be_chosen_and_the_peak_is_still_told() -> None:
         4000,
         ["ExpBackward0"],
     )
-    assert found.sentences[0].startswith("Most is kept at step 2")
+    assert found.sentences[0].startswith("The peak is ")
     assert gradviz.memory(recording, step=-1).findings.total == 0
     assert [caption for caption, _ in report._figures] == [
         "Bytes kept for backward after every step",
@@ -182,7 +182,7 @@ def on_cuda() -> Recording:
     script.step("start")
     slot = saved("result", storage="s1", storage_nbytes=400, device="cuda:0")
     script.step("line", 1, Node("n0", "ExpBackward0", (None,), (slot,), state="holds"))
-    facts = script.end().facts
+    facts = script.end().records
     memory = [1024, 4096]
     steps = [replace(step, memory=n) for step, n in zip(facts, memory)]
     return Recording(steps, script.codes, "cuda:0", "cell")

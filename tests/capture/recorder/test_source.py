@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradviz.capture.recorder.source import Spans, of_cell
+from gradviz.capture.recorder.source_text import Spans, of_cell
 
 
 def test_the_magic_line_is_shown_as_typed_and_is_no_step() -> None:

@@ -106,7 +106,7 @@ class CalledRoot:
 
 def called_root(context: ErrorContext) -> CalledRoot | None:
     """The call of backward or grad that raised; ``None`` if the line does not show it."""
-    events = context.recording.facts[context.step].events
+    events = context.recording.records[context.step].events
     found = (e for e in events if isinstance(e, Refused) and e.name in ("backward", "grad"))
     site = site_of(context.history, context.step, next(found, None))
     call = None if site is None else site.call_of("backward", "grad")

@@ -179,12 +179,12 @@ def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
 
 
 def without_flag(found: OperandRefused) -> Iterator[Fix]:
-    """A tensor outside of the graph in place of the flag."""
+    """A tensor outside the graph in place of the flag."""
     yield from refused_calls.of_flag(found.operand.name, found.context)
 
 
 def cloned(found: OperandRefused) -> Iterator[Fix]:
-    """``clone``, inside or outside of the graph."""
+    """``clone``, inside or outside the graph."""
     yield from refused_calls.of_deepcopy(found.operand.name, found.context)
 
 

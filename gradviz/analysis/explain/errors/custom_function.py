@@ -102,11 +102,11 @@ def fixes(found: WrongNumber) -> Iterator[Fix]:
             return
         end = end_of(value)
         rest = ", None" * (owed - given)
-        does = say("None for arguments of forward that need no gradient")
+        does = say("returns None for arguments of forward that need no gradient")
         if is_tuple and returned.segment(value).startswith("("):
             end = end[0], end[1] - 1
         yield Fix(does, returned.edited([(end, rest)]), "instead", returned.line)
     elif isinstance(value, ast.Tuple) and len(value.elts) == given:
         kept = ", ".join(returned.segment(one) for one in value.elts[:owed])
-        does = say("one gradient per argument of forward")
+        does = say("returns one gradient per argument of forward")
         yield Fix(does, returned.edited([(value, kept)]), "instead", returned.line)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from gradviz.analysis.code.statements import Statement, is_expression, names_bound
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.errors.freeing_backward import (
+from gradviz.analysis.explain.errors.freed_sentences import (
+    backward_that_freed,
     by_words,
     call_of,
-    freed_by,
     targets_of,
     unknown_of,
 )
@@ -52,7 +52,7 @@ def saved_read(context: ErrorContext) -> Iterator[SavedRead]:
     slot = reading.attr.removeprefix("_saved_")
     owner, when = _tensor_read(reading, context.statement, context)
     node = context.history.node(_node_of(owner, when, context), context.step)
-    earlier = None if node is None else freed_by(node, context)
+    earlier = None if node is None else backward_that_freed(node, context)
     where = "" if earlier is None else say(
         " in backward {}, {}", earlier.number, context.at(earlier.at)
     )  # fmt: skip

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from gradviz.analysis.code.statements import Statement
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
-from gradviz.analysis.explain.errors.freeing_backward import (
+from gradviz.analysis.explain.errors.freed_sentences import (
+    backward_that_freed,
     by_words,
     call_of,
-    freed_by,
     targets_of,
     unknown_of,
 )
@@ -43,7 +43,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     if node is None:
         yield _unknown_node(context)
         return
-    earlier = freed_by(node, context)
+    earlier = backward_that_freed(node, context)
     shared = _shared(node, earlier, context)
     is_same = _is_same_root(earlier, context)
     roots, through = _roots(context), [name for key in shared if (name := context.name(key))]

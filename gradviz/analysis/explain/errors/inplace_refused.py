@@ -188,7 +188,7 @@ def _by(context: ErrorContext) -> str:
 def _registered(context: ErrorContext) -> Iterator[Cause]:
     """The line that registered a full backward hook, if there is one only."""
     lines = {}
-    for step, facts in enumerate(context.recording.facts[: context.step]):
+    for step, facts in enumerate(context.recording.records[: context.step]):
         statement = (
             context.statement_at(context.history.line(step)) if facts.kind == "line" else None
         )
@@ -215,7 +215,7 @@ def without_record(found: WriteRefused) -> Iterator[Fix]:
     code = grad_modes.without_record(statement)
     keeper = _keeper(base, context)
     if keeper is not None:
-        does = say("after the backward that runs {}, which needs the old values", keeper)
+        does = say("writes it after backward has run {}, which needs the old values", keeper)
         yield Fix(does, code, "elsewhere", statement.line)
         return
     does = say("changes the values without recording; the tensor stays a leaf")

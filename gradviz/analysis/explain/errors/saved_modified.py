@@ -9,7 +9,7 @@ from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modified_slots_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes.saved_modified import fixes_of
+from gradviz.analysis.explain.fixes.after_saved_modified import fixes_of
 from gradviz.analysis.explain.torch_messages import versions_in
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.explanation import Cause, Fix

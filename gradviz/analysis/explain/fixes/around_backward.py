@@ -121,7 +121,7 @@ def _clears_between(statement: Statement, context: ErrorContext) -> bool:
     """Whether gradients are cleared between a statement and the error."""
     steps = [
         i
-        for i, step in enumerate(context.recording.facts[: context.step])
+        for i, step in enumerate(context.recording.records[: context.step])
         if step.line == statement.line and step.kind == "line"
     ]
     since = steps[-1] if steps else 0

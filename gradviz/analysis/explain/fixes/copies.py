@@ -58,7 +58,7 @@ def saved_copy(
 def made_by(node: Node, history: History) -> Statement | None:
     """The statement that made a node."""
     place = history.birth(node.id)
-    events = history.recording.facts[place[0]].events
+    events = history.recording.records[place[0]].events
     event = events[place[1]] if place[1] < len(events) else None
     if isinstance(event, Operation) and history.is_made_then(node):
         site = site_of(history, place, event)

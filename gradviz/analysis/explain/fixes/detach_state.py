@@ -75,7 +75,7 @@ def _bound_after(base: str, carried: Carried, context: ErrorContext) -> Statemen
 
 def _last_binding(name: str, until: int, context: ErrorContext) -> Statement | None:
     for step in range(until - 1, 0, -1):
-        if context.recording.facts[step].kind == "line":
+        if context.recording.records[step].kind == "line":
             statement = context.statement_at(context.history.line(step))
             if statement is not None and name in names_bound(statement):
                 return statement

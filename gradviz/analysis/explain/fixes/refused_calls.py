@@ -93,7 +93,7 @@ def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
 
 
 def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
-    """A tensor outside of the graph in place of the flag."""
+    """A tensor outside the graph in place of the flag."""
     site = context.site
     if site is None or name is None or not is_expression(name):
         return
@@ -123,7 +123,7 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
     )
     method = "detach().cpu()" if is_on_device else "detach()"
     if is_on_device:
-        does = say("makes a copy in host memory, outside of the graph")
+        does = say("makes a copy in host memory, outside the graph")
     call = site.call_of("numpy")
     if call is not None and isinstance(call.func, ast.Attribute):
         yield Fix(does, statement.edited(called_before(call, method)), "instead", line)
@@ -145,14 +145,14 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
 
 
 def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
-    """``clone``, inside or outside of the graph."""
+    """``clone``, inside or outside the graph."""
     site = context.site
     if site is None or name is None or not is_expression(name):
         return
     statement, call = site.statement, site.call_of("deepcopy")
     if call is not None and call.args and is_named(call.args[0], name):
         for method, does in (
-            ("detach().clone()", say("copies the values, outside of the graph")),
+            ("detach().clone()", say("copies the values, outside the graph")),
             ("clone()", say("makes a copy that stays in the graph")),
         ):
             yield Rewriting(statement, ((call, f"{name}.{method}"),)).fix(does)

@@ -45,7 +45,9 @@ def of_hidden(
         does = say("{} saves a copy", Term(node.id, node.name))
         found += [] if rewriting is None else [rewriting.fix(does)]
     if len(found) < 2:
-        found += line_moved(act.place, place, "after", "backward has used it by then", history)
+        found += line_moved(
+            act.place, place, "after", "backward has used the saved tensor by then", history
+        )
     return tuple(found[:2])
 
 
@@ -69,7 +71,7 @@ def recorded_write(act: WriteEvent, name: str, history: History, price: str = ""
         return
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:
-        yield found.fix(say("makes a new tensor by a recorded operation{}", price))
+        yield found.fix(say("makes a new tensor with a recorded operation{}", price))
 
 
 def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Fix]:

@@ -84,7 +84,7 @@ def _is_recorded(event: Operation, place: EventPlace, history: History) -> bool:
     if event.reason != "no input requires grad":
         return False
     root = (event.module or "").split(".")[0]
-    events = history.recording.facts[place[0]].events
+    events = history.recording.records[place[0]].events
     if any(isinstance(e, Operation) and e.recorded and (e.module or "").split(".")[0] == root
            for e in events if root):  # fmt: skip
         return True

@@ -110,7 +110,17 @@ def _finding(one: TrainingStep, swaps: list[Replacement], history: History) -> R
             "label": one.label,
         },
         variables=tuple(swap.name for swap in swaps),
-        causes=(Cause("other", say("bound {} to a new parameter", names), line),),
+        causes=(
+            Cause(
+                "other",
+                say(
+                    "bound {} to {}",
+                    names,
+                    "new parameters" if len(swaps) > 1 else "a new parameter",
+                ),
+                line,
+            ),
+        ),
         targets={"new": [swap.new for swap in swaps], "old": [swap.old for swap in swaps]},
         target_words={swap.new: swap.name for swap in swaps},
         one=one,

@@ -67,7 +67,7 @@ def write_words(act: WriteEvent, name: str, key: str | None, history: History) -
     if act.is_assignment:
         return say("an assignment to {}.data replaced its storage", thing)
     if act.is_exact:
-        by = "an assignment to a part" if act.event.by == "__setitem__" else act.event.by
+        by = "an indexed assignment" if act.event.by == "__setitem__" else act.event.by
         return say("{} wrote {}{}", by, thing, through)
     if act.event.agent == "optimizer":
         return say("{} wrote {}", act.event.by, thing)

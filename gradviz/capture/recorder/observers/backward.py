@@ -337,7 +337,7 @@ class BackwardEvents(Observer):
             return None
         with autograd.unseen():
             found = autograd.saved_of(node, autograd.plan_of(type(node)))
-        now = tuple(_slot(name, live_graph, row) for name, live_graph, _, _ in found)
+        now = tuple(_slot(name, state, row) for name, state, _, _ in found)
         gone = [s.name for s in now if s.state == "freed"]
         if not gone or row.state == "freed":
             return None

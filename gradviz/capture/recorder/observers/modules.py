@@ -11,7 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.observer import Observer
-from gradviz.capture.recorder.source import Spans
+from gradviz.capture.recorder.source_text import Spans
 
 
 class ModuleCalls(Observer):

@@ -12,7 +12,7 @@ from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, say
 
 
-def freed_by(node: Node, context: ErrorContext) -> EarlierBackward | None:
+def backward_that_freed(node: Node, context: ErrorContext) -> EarlierBackward | None:
     """The backward that freed the saved tensors of a node, before the one that raised."""
     until = context.step if context.backward is None else context.backward[0] - 1
     return freed.freed_by(node.id, context.history, until)

@@ -116,7 +116,7 @@ def _around_step(
         yield from () if cut is None else (cut,)
         return
     updated = {suspect.tensor for suspect in suspects}
-    for event in context.recording.facts[first.step].events:
+    for event in context.recording.records[first.step].events:
         if isinstance(event, OptimizerStepped):
             updated |= set(event.updated)
     leaves = [n.id for n in context.history.nodes(context.step) if n.variable in updated]
@@ -203,7 +203,7 @@ def _is_made_there(suspect: ModifiedSlot, statement: Statement, context: ErrorCo
 def _saving_there(suspect: ModifiedSlot, site: Site, context: ErrorContext) -> Site | None:
     """What saved in the line that writes: a copy made before it would be both."""
     place = context.history.birth(suspect.node.id)
-    events = context.recording.facts[place[0]].events
+    events = context.recording.records[place[0]].events
     event = events[place[1]] if place[1] < len(events) else None
     saving = site_of(context.history, place, event) if isinstance(event, Operation) else None
     return saving if saving is not None and saving.statement.node is site.statement.node else None
@@ -268,7 +268,7 @@ def _view_of_copy(
 def _bound_at(name: str, until: int, context: ErrorContext) -> Statement | None:
     """The statement that bound a variable last."""
     for step in range(until, 0, -1):
-        if context.recording.facts[step].kind == "line":
+        if context.recording.records[step].kind == "line":
             statement = context.statement_at(context.history.line(step))
             if statement is not None and name in names_bound(statement):
                 return statement if isinstance(statement.node, ast.Assign) else None

@@ -30,8 +30,8 @@ from gradviz.analysis.explain.silent import (
     lost_gradient,
     replaced_parameter,
     stale_gradient,
-    unrecorded_write,
-    untracked_write,
+    write_without_node,
+    write_without_version,
 )
 from gradviz.model.sentence import say
 
@@ -40,8 +40,8 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     says=(("RuntimeError", r"^a leaf Variable that requires grad"),),
     find=inplace_refused.leaf,
     what="{by} would write {it}, a leaf that requires grad, in place",
-    why="backward accumulates gradients in leaves; a recorded write would make it the result of an "
-    "operation, and no longer a leaf",
+    why="backward accumulates gradients in leaves; a recorded write would make this tensor the "
+    "result of an operation, no longer a leaf",
     highlights={"it": ("written", "{by} would write it")},
     fixes=(inplace_refused.without_record,),
 )
@@ -251,7 +251,10 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             "": "{root} does not depend on {it}: no path in the graph leads to it",
             "frozen": "{it} does not require grad, so it has no gradient",
         },
-        why="grad() must find a gradient for every tensor in inputs, unless allow_unused=True",
+        why={
+            "": "every tensor in inputs must be in the graph, unless allow_unused=True",
+            "frozen": "grad() accepts only inputs that require grad",
+        },
         highlights={"it": ("unreached", "no path leads here")},
         fixes=(bad_call.asked_for,),
     ),
@@ -277,24 +280,23 @@ releases share."""
 SILENT: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="hidden write",
-        find=untracked_write.untracked_writes,
+        find=write_without_version.untracked_writes,
         what="{wrote} after {node} had saved it; {stood}, so backward did not detect it",
         why="{node} saved {it} without copying it. Backward used the values that {line} wrote, "
-        "so the gradient is not that of what forward computed",
+        "so the gradient is wrong for the values of forward",
         highlights={
             "slot": ("written", "{wrote} after it was saved"),
             "it": ("written", "{wrote}"),
         },
-        fixes=(untracked_write.fixes,),
+        fixes=(write_without_version.fixes,),
     ),
     Fault(
         kind="write without a node",
-        find=unrecorded_write.unrecorded_writes,
+        find=write_without_node.unrecorded_writes,
         what="{wrote}{mode} and was not recorded, so the gradient ignores it",
-        why="backward treated {it} as the unmodified result of {node}: {came} and continued to "
-        "{node}; no node represents what {line} did",
+        why="backward {came} {node}, as if {line} had not changed {it}",
         highlights={"edge": ("culprit", "{by} is missing here"), "it": ("written", "{wrote}")},
-        fixes=(unrecorded_write.fixes,),
+        fixes=(write_without_node.fixes,),
     ),
     Fault(
         kind="broadcast",
@@ -310,7 +312,7 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
         kind="parameter rebound",
         find=replaced_parameter.replaced_parameters,
         what="{names} {are_others} since {line}: backward fills the .grad of the new {tensors}, "
-        "{label} updates the old {ones}",
+        "but {label} still has the old {ones}",
         why="an optimizer keeps the tensors it was created with, not their names. A name that is "
         "bound again refers to a new tensor, which this optimizer never updates",
         highlights={

@@ -116,7 +116,7 @@ def _misses(
     act: WriteEvent, info: TensorInfo, ran: _Ran, history: History
 ) -> Iterator[UnseenWrite]:
     node = info.node or ""
-    own = {row.node for row in history.tensor_rows(info.id, len(history.recording.facts))}
+    own = {row.node for row in history.tensor_rows(info.id, len(history.recording.records))}
     # A write that is recorded makes a node of the tensor's own.
     readers = [r for r in history.readers(node) if r.id in ran and r.id not in own]
     after = [r for r in readers if act.is_before(history.birth(r.id)) and history.is_made_then(r)]
@@ -201,7 +201,7 @@ def _finding(miss: UnseenWrite, history: History) -> UnrecordedWrite:
     cause = write_cause(act, name, None if known is None else info.id, history)
     node = history.node(miss.node, step)
     reader = history.node(miss.reader, step)
-    came = say("it came from {}", Term(reader.id, reader.name)) if reader else "it started there"
+    came = say("went from {} straight to", Term(reader.id, reader.name)) if reader else "started at"
     return UnrecordedWrite(
         history=history,
         step=step,
