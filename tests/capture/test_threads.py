@@ -29,7 +29,7 @@ class Pause(torch.autograd.Function):
         return x.clone()
 
     @staticmethod
-    def engine_patch(ctx: object, grad: torch.Tensor) -> torch.Tensor:
+    def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
         Pause.reached.set()
         assert Pause.go_on.wait(30)
         return grad
