@@ -21,15 +21,15 @@ def build_recording(
 ) -> Recording:
     """The recording; its first step has what existed before it began."""
     devices = live_graph.devices
-    writer = written.made
+    steps = written.made
     if any(device.startswith("cuda") for device in devices):
-        pairs = zip(writer, written.allocated, strict=True)
-        writer = [replace(step, memory=allocated) for step, allocated in pairs]
+        pairs = zip(steps, written.allocated, strict=True)
+        steps = [replace(step, memory=allocated) for step, allocated in pairs]
     device = next(iter(devices)) if len(devices) == 1 else None
     nodes = sorted(live_graph.first_nodes.items(), key=_number)
     tensors = sorted(live_graph.first_tensors.items(), key=_number)
-    first = replace(writer[0], changes=RowChanges(tuple(nodes), tuple(tensors), _heads(nodes)))
-    return Recording(_with_bytes([first, *writer[1:]]), codes, device, label, kind)
+    first = replace(steps[0], changes=RowChanges(tuple(nodes), tuple(tensors), _heads(nodes)))
+    return Recording(_with_bytes([first, *steps[1:]]), codes, device, label, kind)
 
 
 def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:
@@ -37,12 +37,12 @@ def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:
     return tuple((key, 0) for key, _ in nodes if key not in used)
 
 
-def _with_bytes(writer: Sequence[StepRecord]) -> list[StepRecord]:
+def _with_bytes(steps: Sequence[StepRecord]) -> list[StepRecord]:
     """Steps with the bytes that saved tensors keep, those of older graphs among them."""
     held = HeldBytes()
     rows: dict[str, Node] = {}
     made = []
-    for step in writer:
+    for step in steps:
         for key, row in step.changes.nodes:
             held.replace(rows.get(key), row)
             if row is None:

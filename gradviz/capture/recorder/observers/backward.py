@@ -455,10 +455,10 @@ def _reachable(roots: list[Any]) -> tuple[list[Any], Any]:
     return nodes, entries
 
 
-def _slot(name: str, live_graph: str, row: Node) -> SavedTensor:
-    if live_graph in ("freed", "none"):
-        return SavedTensor(name, live_graph)  # type: ignore[arg-type]
-    return next((s for s in row.saved if s.name == name), SavedTensor(name, live_graph))  # type: ignore[arg-type]
+def _slot(name: str, state: str, row: Node) -> SavedTensor:
+    if state in ("freed", "none"):
+        return SavedTensor(name, state)  # type: ignore[arg-type]
+    return next((s for s in row.saved if s.name == name), SavedTensor(name, state))  # type: ignore[arg-type]
 
 
 def _state(slots: tuple[SavedTensor, ...]) -> NodeState:
