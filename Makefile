@@ -78,6 +78,10 @@ test-lessons: env
 test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
 	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" tests/truth tests/capture tests/analysis tests/lessons
 
+.PHONY: test-accelerator
+test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a stand-in that g++ compiles (minutes)
+	$(RUN) tests.accelerator -n $(WORKERS)
+
 .PHONY: test-versions
 test-versions: env  ## facts, capture and recorder on every Python, oldest and newest torch (nightly)
 	$(RUN) tests.versions $(PYTHONS)

@@ -87,6 +87,7 @@ def show(
     Returns:
         A widget with the traits ``selected`` and ``engine_arrows``, ``.graph`` and ``.save()``;
         for a recording the trait ``step``, ``.recording``, ``.save()`` and ``.filmstrip()``.
+        ``.close()`` removes it from the page and frees its memory.
 
     Raises:
         OptionError: If an option does not exist or has a wrong value; the message lists the
@@ -176,7 +177,8 @@ def audit(
         OptionError: If ``optimizer`` or ``recording`` has the wrong type.
         NamesError: If ``names`` does not map names to tensors.
         NoGraphError: If the loss has been freed, or is a view that autograd can no longer follow.
-        GraphBusyError: If another thread is running backward on this graph.
+        GraphBusyError: If another thread is running backward on this graph, or is busy setting a
+            ``.grad``.
 
     Examples:
         >>> import torch, gradviz

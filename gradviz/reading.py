@@ -21,7 +21,17 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
     tensor, and changes no version, gradient or lifetime. Names of tensors are those of the
     caller's variables, also inside containers and modules.
 
-    Values of ``.grad`` and of small tensors are read; on a GPU this waits for pending work.
+    Values of ``.grad`` and of small tensors are read; on a GPU this waits for pending work. Other
+    threads may use the same tensors: a ``backward()`` that they begin waits until saved tensors
+    and ``.grad`` have been read, and a ``.grad`` that they are setting, as ``zero_grad()`` does, is
+    waited for. Two things are not noticed: a ``.grad`` that is set with ``setattr()``, which could
+    crash Python, and numbers that another thread writes while they are read, which may be shown
+    partly old and partly new.
+
+    A trace that ``torch.jit.trace`` makes, and the events of a profiler, are those of the code
+    alone; but ``profile_memory=True`` also counts what a recording allocates, and
+    ``with_stack=True`` also lists Python functions of gradviz.
+
     Two changes remain until the graph is freed; autograd uses neither. Since torch 2.13 every node
     that Python has accessed keeps its Python wrapper (about 50 bytes). In graphs of more than 1,000
     nodes, some nodes get an entry in ``node.metadata``, so that freeing them cannot overflow the C
@@ -42,7 +52,8 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
         NoGraphError: If an output has no graph: it does not require grad, has neither a floating
             point nor a complex dtype, or its graph has been freed.
         NamesError: If ``names`` does not map names to tensors.
-        GraphBusyError: If another thread is running backward on this graph.
+        GraphBusyError: If another thread is running backward on this graph, or is busy setting a
+            ``.grad``.
 
     Examples:
         >>> import torch, gradviz

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.statistics import readable, statistics_of, unless_out_of_memory
 from gradviz.model.audit_input import Gradient
 
 
@@ -16,23 +17,21 @@ def gradient_of(grad: torch.Tensor) -> Gradient:
     shape, dtype = autograd.shape_of(grad), autograd.dtype_of(grad)
     layout = str(grad.layout).removeprefix("torch.")
     numbers = grad.numel()
-    own = readable(grad)
-    if own is None:
+    own = _numbers(grad)
+    if own is not None and not own.numel():
+        return Gradient(shape, dtype, layout, numbers, numbers, 0, 0, 0.0)
+    found = None if own is None else statistics_of(own)
+    if own is None or found is None:
         return Gradient(shape, dtype, layout, numbers)
-    counts = torch.stack([(own == 0).sum(), own.isnan().sum(), own.isinf().sum()])
-    zeros, nan, inf = map(int, counts.tolist())
-    wide = torch.float32 if own.device.type == "mps" else torch.float64
-    magnitudes = own.abs() if own.is_complex() else own.to(wide)
-    norm = float(torch.linalg.vector_norm(magnitudes)) if own.numel() else 0.0
     return Gradient(
         shape,
         dtype,
         layout,
         numbers,
-        zeros + numbers - own.numel(),  # those that a sparse gradient leaves out are 0
-        nan,
-        inf,
-        autograd.as_number(float(f"{norm:.6g}")),
+        found.zeros + numbers - own.numel(),  # those that a sparse gradient leaves out are 0
+        found.nan,
+        found.inf,
+        autograd.as_number(float(f"{found.norm:.6g}")),
     )
 
 
@@ -41,16 +40,24 @@ def is_any_not_zero(tensor: torch.Tensor) -> bool | None:
 
     To be called within ``autograd.arithmetic()``.
     """
-    own = readable(tensor)
-    return None if own is None else bool((own != 0).any())
+    zeros = gradient_of(tensor).zeros
+    return None if zeros is None else zeros < tensor.numel()
 
 
-def readable(tensor: torch.Tensor) -> torch.Tensor | None:
+def one_number(tensor: torch.Tensor) -> bool | int | float | complex | None:
+    """The number of a tensor that has one; ``None`` if it has more, or cannot be read.
+
+    To be called within ``autograd.arithmetic()``.
+    """
+    own = _numbers(tensor)
+    return None if own is None or own.numel() != 1 else own.item()
+
+
+@unless_out_of_memory
+def _numbers(tensor: torch.Tensor) -> torch.Tensor | None:
     """The numbers of a tensor as a plain tensor, those of a sparse one added up."""
-    if tensor.device.type == "meta" or not autograd.may_copy_to_host(tensor):
-        return None
-    if autograd.is_plain(tensor):
-        return tensor.detach()
     if type(tensor) is torch.Tensor and tensor.layout is torch.sparse_coo:
-        return tensor.detach().coalesce().values()
-    return None
+        if tensor.device.type == "meta" or not autograd.wait_until_written(tensor):
+            return None
+        tensor = tensor.detach().coalesce().values()
+    return readable(tensor)

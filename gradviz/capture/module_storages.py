@@ -9,9 +9,11 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd, naming
+from gradviz.capture.cuda_memory import allocated_bytes
 from gradviz.capture.tensors import Storages
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph
+from gradviz.model.devices import devices_of
 from gradviz.model.memory import Belongs
 
 
@@ -85,7 +87,4 @@ def _own(module: torch.nn.Module) -> Iterator[tuple[torch.Tensor, bool]]:
 
 
 def _allocated(graph: Graph) -> int | None:
-    devices = {info.device for info in graph.tensors}
-    devices.update(s.device for node in graph.nodes for s in node.saved if s.device is not None)
-    on_cuda = sorted(device for device in devices if device.startswith("cuda"))
-    return sum(torch.cuda.memory_allocated(d) for d in on_cuda) if on_cuda else None
+    return allocated_bytes(devices_of(graph.tensors, graph.nodes))

@@ -82,8 +82,7 @@ def text_keys(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def _references_to_own_locals() -> int:
     """Reference count of a frame's locals when nobody but the frame holds them."""
-    frame = sys._getframe()
-    variables = frame.f_locals
+    variables = sys._getframe().f_locals  # of a frame in no variable, or it would be a cycle
     return sys.getrefcount(variables)
 
 

@@ -153,10 +153,14 @@ class Tensors:
 
     def read_grads(self) -> None:
         """Take hold of all ``.grad``; to be called while no other thread runs backward."""
-        for one in self._candidates:
+        with_grad = [
+            one
+            for one in self._candidates
             # F2.04: reading .grad of any other tensor would warn.
-            if (one.belongs or one.is_asked_for) and (one.is_leaf or one.tensor.retains_grad):
-                one.grad = one.tensor.grad
+            if (one.belongs or one.is_asked_for) and (one.is_leaf or one.tensor.retains_grad)
+        ]
+        for one, grad in zip(with_grad, autograd.grads_of([one.tensor for one in with_grad])):
+            one.grad = grad
 
     def choose(self) -> None:
         """Decide which tensors are shown, and number them.

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.statistics import readable, statistics_of
 from gradviz.model import ValueSummary
 from gradviz.model.records import Number
 
@@ -20,9 +21,8 @@ def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
     """
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.numel() > MOST_VALUES:
         return None
-    if not autograd.is_plain(tensor) or not autograd.may_copy_to_host(tensor):
-        return None
-    return tuple([autograd.as_number(v) for v in tensor.detach().reshape(-1).tolist()])
+    own = readable(tensor)
+    return None if own is None else _values(own)
 
 
 def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
@@ -32,29 +32,25 @@ def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
     called within ``autograd.arithmetic()``.
     """
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
-    if not values or not autograd.is_plain(tensor):
+    own = readable(tensor) if values else None
+    found = statistics_of(own) if own is not None and own.numel() else None
+    if own is None or found is None:
         return ValueSummary(shape, dtype)
-    if not autograd.may_copy_to_host(tensor) or not tensor.numel():
-        return ValueSummary(shape, dtype)
-    # In double precision, so that a mean or a norm of large numbers does not overflow.
-    wide = torch.float32 if tensor.device.type == "mps" else torch.float64
-    own = tensor.detach()
-    numbers = own.to(torch.complex128).abs() if own.is_complex() else own.to(wide)
-    seen = own if own.is_complex() else numbers
-    low, high = torch.aminmax(numbers)
-    statistics = torch.stack([low, numbers.mean(), high, torch.linalg.vector_norm(numbers)])
-    minimum, mean, maximum, norm = (_rounded(v) for v in statistics.tolist())
     return ValueSummary(
         shape,
         dtype,
-        few_values(tensor),
-        minimum,
-        mean,
-        maximum,
-        norm,
-        bool(seen.isnan().any()),
-        bool(seen.isinf().any()),
+        _values(own) if own.numel() <= MOST_VALUES else None,
+        _rounded(found.minimum),
+        _rounded(found.mean),
+        _rounded(found.maximum),
+        _rounded(found.norm),
+        found.nan > 0,
+        found.inf > 0,
     )
+
+
+def _values(own: torch.Tensor) -> tuple[Number, ...]:
+    return tuple([autograd.as_number(v) for v in own.reshape(-1).tolist()])
 
 
 def _rounded(value: float) -> Number:

@@ -24,10 +24,10 @@ def size(nbytes: int) -> str:
 
 
 def plural(count: int, thing: str) -> str:
-    """``1 node``, ``2 nodes``, ``2 leaves``."""
+    """``1 node``, ``2 nodes``, ``1,000 leaves``."""
     if count != 1:
         thing = thing[:-1] + "ves" if thing.endswith("f") else thing + "s"
-    return f"{count} {thing}"
+    return f"{count:,} {thing}"
 
 
 def number(value: Number, digits: int = 4) -> str:

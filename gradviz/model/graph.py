@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
+from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.presentation import Printed
 from gradviz.model.records import Edge, Node, TensorInfo
@@ -115,6 +116,13 @@ class Graph(Printed):
             object.__setattr__(self, "_edges", made)
         assert self._edges is not None
         return self._edges
+
+    def uses_after(self, place: int) -> Counter[tuple[str, int]]:
+        """How many entries of the nodes from ``place`` on point to each output of the nodes before
+        it, by node id and output number."""
+        entries = (e for row in self._columns.next_functions[place:] for e in row if e is not None)
+        found = Counter(entry for entry in entries if entry[0] < place)
+        return Counter({(f"n{self._numbers[i]}", nr): n for (i, nr), n in sorted(found.items())})
 
     @property
     def roots(self) -> tuple[tuple[str, int], ...]:
@@ -228,10 +236,13 @@ class Graph(Printed):
 
     @property
     def device(self) -> str | None:
-        """The one device all known tensors are on, or ``None`` if they are on several."""
-        found = {t.device for t in self._tensors}
-        found.update(s.device for row in self._columns.saved for s in row if s.device is not None)
-        return found.pop() if len(found) == 1 else None
+        """The one device all known tensors are on, or ``None`` if they are on several.
+
+        Numbers on the CPU, tensors there without dimensions, do not count beside another.
+        """
+        saved = (place_of(slot) for row in self._columns.saved for slot in row)
+        found = devices_at([*map(place_of, self._tensors), *saved])
+        return found[0] if len(found) == 1 else None
 
     def to_json(self) -> str:
         """The graph as JSON text, the same bytes for the same graph.
@@ -246,10 +257,11 @@ class Graph(Printed):
         """Read what :meth:`to_json` wrote.
 
         Raises:
-            ValueError: If the text is not JSON or not a gradviz graph of this format.
+            ValueError: If the text is not JSON, not a gradviz graph of this format, or damaged;
+                the message says where: ``nodes[3].saved[0].state: …``.
         """
-        nodes, roots, tensors = graph.read(text)
-        return cls.of(nodes, roots, tensors)
+        found = graph.read(text)
+        return cls.of(found.nodes, found.roots, found.tensors)
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)

@@ -405,7 +405,8 @@ class Recording(Printed):
         """Read what :meth:`to_json` wrote.
 
         Raises:
-            ValueError: If the text is not JSON or not a gradviz recording of this format.
+            ValueError: If the text is not JSON, not a gradviz recording of this format, or
+                damaged; the message says where: ``steps[3].events[0].node: …``.
         """
         from gradviz.model.serialization.recording import read
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _WRITTEN: Final = re.compile(
-    r"(?:(?P<file>[^:]*?)(?: line |:))?(?:line )?(?P<line>\d+)(?:: (?P<code>.*))?$"
+    r"(?:(?P<file>[^:]*?)(?: line |:))?(?:line )?(?P<line>\d{1,18})(?:: (?P<code>.*))?$"
 )
 
 

@@ -50,7 +50,7 @@ class Control:
     @property
     def words(self) -> str:
         """Name and value for the outline."""
-        return f"{self.name} = {clean(repr(self.argument()))}"
+        return f"{clean(self.name)} = {clean(repr(self.argument()))}"
 
     def code(self) -> str:
         """A line of Python that makes the argument under the name of the parameter."""
@@ -95,7 +95,7 @@ class Switch(Control):
     @property
     def words(self) -> str:
         """The name with a box that is ticked or not."""
-        return f"[{'x' if self.argument() else ' '}] {self.name}"
+        return f"[{'x' if self.argument() else ' '}] {clean(self.name)}"
 
 
 class Choice(Control):
@@ -192,7 +192,7 @@ class Leaf(Control):
     def words(self) -> str:
         """Name, value and whether it requires grad."""
         value = f"= {self._data()}" if self._fields else f"{self._shape}, fixed"
-        return f"{self.name} {value}{' · requires_grad' if self.requires_grad else ''}"
+        return f"{clean(self.name)} {value}{' · requires_grad' if self.requires_grad else ''}"
 
     @property
     def _shape(self) -> str:
@@ -237,7 +237,7 @@ class Fixed(Control):
     @property
     def words(self) -> str:
         """Name and kind of the value."""
-        return f"{self.name}: {type(self._value).__name__}, fixed"
+        return f"{clean(self.name)}: {type(self._value).__name__}, fixed"
 
     def code(self) -> str:
         """A remark, for what cannot be written down."""

@@ -15,8 +15,12 @@ from gradviz.teach.function_run import Outcome, random_state, run
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.text import clean, shorten
+from gradviz.view.widgets.base import widgets_in
 from gradviz.view.widgets.picture import Picture
 
+ROOM: Final = 120
+"""Characters of a function's name, and of the names of its inputs, in the title."""
 _VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
@@ -78,6 +82,7 @@ class MarkedPicture(Picture):
 
     def display_changed(self, graph: Graph, changes: RunDiff) -> None:
         """Show another graph in the same place, with ``changes`` marked."""
+        self.check_open()
         self.wire = graph_document(graph, self._options, marks=changes.marks, legends=LEGENDS)
         self._graph = graph
 
@@ -138,7 +143,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def _title(self) -> str:
-        return f"{name_of(self._function)}({', '.join(self.controls)})"
+        name, inputs = clean(name_of(self._function)), ", ".join(map(clean, self.controls))
+        return f"{shorten(name, ROOM)}({shorten(inputs, ROOM)})"
 
     @property
     def graph(self) -> Graph:
@@ -154,6 +160,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Run the function with the current inputs, and show the result."""
         if self._is_resetting:
             return
+        self.picture.check_open()
         arguments = {name: control.argument() for name, control in self.controls.items()}
         self.outcome = run(
             self._function,
@@ -178,6 +185,14 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._is_resetting = False
         self.run()
 
+    def close(self) -> None:
+        """Remove it and its controls from the page and free their memory, as of a picture."""
+        for widget in list(widgets_in(self)):
+            widget.close()
+        super().close()
+        self.controls, self.outcome, self.changes = {}, Outcome(), RunDiff()
+        self._function = _closed
+
     def _show_graph(self, graph: Graph) -> None:
         if self._is_compared:
             self.changes = run_diff(self.graph, graph)
@@ -199,6 +214,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._source.layout.display = None if change["new"] else "none"
 
     def __str__(self) -> str:
+        if self.comm is None:
+            return f"{type(self).__name__} (closed)"
         lines = [self._title, *(f"  {control.words}" for control in self.controls.values())]
         lines += messages.outcome_text(self.outcome, self._shown)
         lines += [str(self.graph)] if self._shown else []
@@ -223,6 +240,10 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._shown and not self.outcome.error:  # alone it would not say that it is old
             data["image/svg+xml"] = still["image/svg+xml"]
         return data
+
+
+def _closed() -> None:
+    """The function of a widget that was closed."""
 
 
 def _is_switch(control: Control) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+from gradviz.model.devices import devices_of
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number
@@ -193,12 +194,18 @@ class GraphIndex:
     def used_outputs(self) -> dict[str, tuple[int, ...]]:
         """Output numbers of each node that an edge or a root of the graph uses."""
         found: dict[str, set[int]] = {}
-        for target, output_nr in self.graph.roots:
+        for target, output_nr in (*self.graph.roots, *self.hidden_uses):
             found.setdefault(target, set()).add(output_nr)
         for node in self.nodes:
             for target, output_nr in filter(None, node.next_functions):
                 found.setdefault(target, set()).add(output_nr)
         return {target: tuple(sorted(used)) for target, used in found.items()}
+
+    @cached_property
+    def hidden_uses(self) -> Mapping[tuple[str, int], int]:
+        """How many entries of nodes that are not described point to each output of those that
+        are, by node id and output number."""
+        return self.graph.uses_after(len(self.nodes))
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -240,9 +247,7 @@ class GraphIndex:
         """All devices, for the header line."""
         if self._device is not None:
             return clean(self._device)
-        found = {info.device for info in self.graph.tensors}
-        found.update(s.device for n in self.nodes for s in n.saved if s.device is not None)
-        return ", ".join(map(clean, sorted(found)))
+        return ", ".join(map(clean, devices_of(self.graph.tensors, self.nodes)))
 
     @property
     def subject(self) -> str:

@@ -27,6 +27,7 @@ class StepIndex(GraphIndex):
         super().__init__(recording.graph, LIMIT, recording.device)
         self._variables = {node: variable for variable, node in self.leaf_node.items()}
         self._counts = Counter[str]()
+        self._hidden_uses_now = Counter[tuple[str, int]]()
         self._saved_bytes = 0
 
     def advance(self, step: Step) -> set[str]:
@@ -58,6 +59,11 @@ class StepIndex(GraphIndex):
         """Whether it has a card of its own: no node made it, and it is no leaf of a graph."""
         return super().is_outside(tensor_id) and tensor_id not in self.leaf_node
 
+    @property
+    def hidden_uses_now(self) -> tuple[int, ...]:
+        """Those of :attr:`hidden_uses` at this step, in the same order."""
+        return tuple(map(self._hidden_uses_now.__getitem__, self.hidden_uses))
+
     def waiting(self, node_id: str) -> TensorInfo | None:
         """The leaf of an ``AccumulateGrad`` that does not exist now."""
         info = self.tensors.get(self._variables.get(node_id, ""))
@@ -73,6 +79,9 @@ class StepIndex(GraphIndex):
         old = self._put_node(key, node)
         self._counts.subtract(_count(old))
         self._counts.update(_count(node))
+        if not self.is_drawn(key):
+            self._hidden_uses_now.subtract(_entries(old))
+            self._hidden_uses_now.update(_entries(node))
         ends = targets_of(node) | targets_of(old)
         return {key, *ends, *slots_of(node), *slots_of(old)}
 
@@ -105,6 +114,10 @@ def step_indexes(recording: Recording) -> Iterator[tuple[Step, StepIndex, set[st
     step_index = StepIndex(recording)
     for step in recording.steps:
         yield step, step_index, step_index.advance(step)
+
+
+def _entries(node: Node | None) -> list[tuple[str, int]]:
+    return [] if node is None else [entry for entry in node.next_functions if entry is not None]
 
 
 def _count(node: Node | None) -> Counter[str]:

@@ -441,12 +441,14 @@ print(f"forward under no_grad {storages:1} storages, {mib:4.1f} MiB")
 # ## When is it most?
 #
 # One step of training, with three layers this time, one operation in a line. **Predict.** At which
-# moment is the most memory kept for backward?
+# moment is the most memory kept for backward? (On the CPU: on a GPU you would read what torch's
+# allocator has given out.)
 
 # %% peak-program
 torch.manual_seed(0)
-first, second, last = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 1)
-images, targets = torch.ones(256, 64), torch.zeros(256, 1)
+with torch.device("cpu"):
+    first, second, last = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 1)
+    images, targets = torch.ones(256, 64), torch.zeros(256, 1)
 
 with gradviz.record() as recording:
     h = first(images)
@@ -603,7 +605,6 @@ MODELS = {
     "conv, norm, ReLU": lambda inplace: conv(nn.BatchNorm2d(16), nn.ReLU(inplace)),
     "conv, ReLU": lambda inplace: conv(nn.ReLU(inplace)),
     "conv, SiLU": lambda inplace: conv(nn.SiLU(inplace)),
-    "conv, ReLU, dropout": lambda inplace: conv(nn.ReLU(inplace), nn.Dropout(0.5, inplace)),
 }
 
 

@@ -457,13 +457,14 @@ print("and from now on again:              ", torch.is_grad_enabled())
 # %% evaluate-program
 def network():
     torch.manual_seed(0)
-    layers = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1)
+    with torch.device("cpu"):
+        layers = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1)
     return nn.Sequential(*layers)
 
 
 def batch():
     torch.manual_seed(1)
-    return torch.randn(16, 3)
+    return torch.randn(16, 3, device="cpu")
 
 
 # %% evaluate-program-look
@@ -651,7 +652,7 @@ def lane(*switches):
     with mode():
         h = model[:3](batch())
         flag = model[0].weight.requires_grad
-    w = torch.ones(1, requires_grad=True)
+    w = torch.ones(1, device="cpu", requires_grad=True)
     return {
         "a graph is made": h.grad_fn is not None,
         "the weight's flag": flag,

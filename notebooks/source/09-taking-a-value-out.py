@@ -98,9 +98,9 @@ choose(
 
 
 # %% array-program
-y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="cpu", requires_grad=True)
 z = 2 * y + 1
-x = torch.ones(2)
+x = torch.ones(2, device="cpu")
 
 
 def under_no_grad():
@@ -185,7 +185,7 @@ DOORS = {
     "float(z[0])": lambda z: [float(z[0])],
 }
 for how, door in DOORS.items():
-    z = 2 * torch.ones(2, requires_grad=True)
+    z = 2 * torch.ones(2, device="cpu", requires_grad=True)
     taken, warned = given(lambda door=door, z=z: door(z))
     with torch.no_grad():
         z.fill_(100)
@@ -223,7 +223,7 @@ SIX = {
 # %% six-outcome-program
 def gradient_after(write, make=torch.exp):
     """The gradient of a, or None if backward raises."""
-    a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    a = torch.tensor([1.0, 2.0, 3.0], device="cpu", requires_grad=True)
     b = make(a)
     write(b)
     return torch.autograd.grad(b.sum(), a)[0]
@@ -364,7 +364,7 @@ b.sum().backward()
 
 # %% array-write-card-run claims=["X28"]
 with gradviz.expect_error() as error:
-    a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    a = torch.tensor([1.0, 2.0, 3.0], device="cpu", requires_grad=True)
     b = a.exp()
     array = b.detach().numpy()
     array[:] = 0

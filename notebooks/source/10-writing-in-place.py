@@ -418,7 +418,7 @@ for code, root in {
 
 # %% views-program
 def write_among_friends():
-    a = torch.ones(2, 2, requires_grad=True)
+    a = torch.ones(2, 2, device="cpu", requires_grad=True)
     h = a * 1
     k = a * 5
     friends = {"row": h[0], "transpose": h.t(), "detached": h.detach(), "name": h}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,8 @@ import torch
 
 import gradviz
 from gradviz.capture import autograd
-from gradviz.capture.autograd import engine_patch
+from gradviz.capture.autograd import engine_patch, grads
+from gradviz.capture.autograd.engine_threads import engine_threads
 from gradviz.model.events import BackwardStarted
 
 
@@ -114,6 +116,60 @@ def test_every_module_of_torch_that_calls_the_engine_is_covered() -> None:
     assert {name.removesuffix(".__init__") for name in names} - {"torch.compiler"} == {
         module.__name__ for module in engine_patch._HOLDERS
     }
+
+
+class Waits(int):
+    """Whoever sets ``attribute`` waits in C, without the interpreter, until ``lock`` is free."""
+
+    lock = threading.Lock()
+    acquire: Any = lock.acquire
+    attribute = property(None, acquire)  # it calls lock.acquire(True, seconds)
+
+
+@pytest.fixture
+def another_thread_sets_an_attribute() -> Iterator[None]:
+    def work() -> None:
+        Waits(True).attribute = 30.0
+
+    Waits.lock.acquire()
+    thread = threading.Thread(target=work)
+    thread.start()
+    while sys._current_frames()[thread.ident or 0].f_code is not work.__code__:
+        time.sleep(0.001)
+    time.sleep(0.05)
+    yield
+    if thread.is_alive():
+        Waits.lock.release()
+    thread.join()
+    Waits.lock.release()
+
+
+@pytest.mark.usefixtures("another_thread_sets_an_attribute")
+def test_grads_are_read_once_no_other_thread_sets_an_attribute() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.grad = torch.zeros(2)
+    released: list[float] = []
+
+    def release() -> None:
+        released.append(time.monotonic())
+        Waits.lock.release()
+
+    timer = threading.Timer(0.2, release)
+    timer.start()
+    graph = gradviz.snapshot(x.exp())
+    assert released
+    assert time.monotonic() > released[0]
+    timer.join()
+    assert graph.leaves[0].grad is not None
+
+
+@pytest.mark.usefixtures("another_thread_sets_an_attribute")
+def test_a_thread_that_does_not_finish_to_set_an_attribute_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grads, "_SECONDS", 0.05)
+    with pytest.raises(gradviz.GraphBusyError, match="setting an attribute"):
+        gradviz.snapshot(torch.ones(2, requires_grad=True).exp())
 
 
 @contextmanager
@@ -283,3 +339,37 @@ print(looked > 0, refused > 0)
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr[-2000:]
+
+
+@pytest.mark.skipif(engine_threads() > 0, reason="threads of the engine need the state")
+def test_a_thread_that_ends_keeps_no_object_of_python_in_the_state_that_torch_hands_on() -> None:
+    """Its release at the end of the thread aborts an interpreter that ends at that time."""
+    program = """
+import threading, torch, gradviz
+from torch._C import _is_key_in_tls
+kept = []
+def looks(inner):
+    with torch.enable_grad():
+        torch.ones(2, requires_grad=True).exp().sum().backward()
+def recorded():
+    with gradviz.record() as rec:
+        x = torch.ones(2, requires_grad=True)
+        x.register_hook(looks)
+        (x * 2).sum().backward()
+    kept.append(_is_key_in_tls("gradviz work"))
+def stranger():
+    torch.ones(2, requires_grad=True).exp().sum().backward()
+    kept.append(_is_key_in_tls("gradviz work"))
+def in_thread(run):
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+in_thread(recorded)
+in_thread(stranger)
+with gradviz.record():
+    in_thread(stranger)
+print(kept)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "[False, False, False]\n", done.stderr[-2000:]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from html import escape
 from typing import Any, Literal, cast
 from xml.etree import ElementTree as ET
 
@@ -10,6 +11,8 @@ import torch
 
 import gradviz
 from gradviz.teach.explorer import Explorer, explore
+from gradviz.view.text import clean, shorten
+from tests.view.graphs import HOSTILE
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -449,3 +452,17 @@ def test_many_changes_are_counted() -> None:
     ]
     explorer.controls["count"].parts[0].value = 30
     assert str(explorer).endswith("more changes")
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "\u2066f\u2068"], ids=range(len(HOSTILE) + 1))
+def test_the_title_is_clean_however_the_function_is_called(name: str) -> None:
+    def function(a: torch.Tensor) -> torch.Tensor:
+        return a * a
+
+    function.__name__ = name
+    widget = explore(function, a=2.0)
+    title = str(widget).split("\n")[0]
+    assert title == f"{shorten(clean(name), 120)}(a)"
+    assert len(title) < 150
+    assert f"<b>{escape(title)}</b>" in widget.children[0].value
+    assert f"<b>{escape(title)}</b>" in widget._repr_mimebundle_()["text/html"]

@@ -11,6 +11,7 @@ import io
 import random
 import sys
 import threading
+import time
 import traceback
 import warnings
 import weakref
@@ -274,6 +275,7 @@ class Spy(TorchFunctionMode):
 
     def alive(self) -> list[tuple[bool, bool]]:
         """Of each result so far: is the tensor alive, is its memory."""
+        let_go()
         return [
             (tensor() is not None, storage is not None and not storage.expired())
             for tensor, storage in zip(self._tensors, self._storages)
@@ -285,3 +287,13 @@ def storage_ref(tensor: Tensor) -> Any:
         return StorageWeakRef(tensor.untyped_storage())
     except (RuntimeError, NotImplementedError):
         return None
+
+
+def let_go() -> None:
+    """Wait until a thread of the engine has dropped the node that it ran last.
+
+    It does so after backward has returned, without a recording too, so that lifetimes can be
+    compared only a little later.
+    """
+    if torch.get_default_device().type != "cpu":
+        time.sleep(0.02)

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map
 
 import gradviz
 from tests.programs import PROGRAMS, Built, Program, named, run_backward
+from tests.truth.recorded import let_go
 from tests.truth.walk import all_nodes, root_of
 
 SMALL = [program for program in PROGRAMS if program.name != "deep_chain"]
@@ -97,6 +98,7 @@ def observe(program: Program, looking: bool) -> dict[str, Any]:
     tensors = {id(t): t for t in (*built.names.values(), *built.outputs)}.values()
     alive = [weakref.ref(t) for t in tensors]
     del built, tensors, tensor
+    let_go()
     seen["alive"] = [reference() is not None for reference in alive]
     return seen
 

@@ -23,6 +23,7 @@ from tests.truth.recorded import (
     bits,
     error_of,
     facts,
+    let_go,
     nodes_now,
 )
 
@@ -56,6 +57,7 @@ def story_of(program: Program, spy: Callable[[], Any] = nullcontext) -> Story:
         tensors = {id(t): t for t in (*built.names.values(), *built.outputs)}.values()
         references = [weakref.ref(t) for t in tensors]
         del built, tensors, tensor
+        let_go()
         seen["alive at the end"] = [reference() is not None for reference in references]
         if spied is not None:
             seen["memory at the end"] = spied.alive()

@@ -28,6 +28,7 @@ def random_story(instructions: list[tuple[str, int, int]]) -> Story:
         references = [weakref.ref(t) for t in machine.pool]
         memory = [rec.storage_ref(t) for t in machine.pool]
         del machine, outputs
+        rec.let_go()
         seen["alive"] = [r() is not None for r in references]
         seen["memory"] = [ref.expired() for ref in memory]
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -290,13 +291,21 @@ def record_program(program: Program, values: bool = True) -> Recording:
     return recording
 
 
+def comparable(recording: Recording) -> Recording:
+    """Without what the allocator of a GPU has given out, which is that of the whole process."""
+    if recording.device == "cpu":
+        return recording
+    records = [replace(record, memory=None) for record in recording.records]
+    return Recording(records, recording.codes, recording.device, recording.label)
+
+
 SMALL = [p for p in PROGRAMS if p.name != "deep_chain" and not p.is_slow]
 
 
 @pytest.mark.parametrize("program", SMALL, ids=str)
 def test_a_program_recorded_twice_gives_the_same_recording(program: Program) -> None:
     program.build()  # the first run of some code imports, and imports compute
-    first, second = record_program(program), record_program(program)
+    first, second = (comparable(record_program(program)) for _ in range(2))
     assert first == second
     assert first.to_json() == second.to_json()
     again = Recording.from_json(first.to_json())

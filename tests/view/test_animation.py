@@ -284,6 +284,34 @@ def test_nodes_beyond_the_limit_are_counted_not_drawn() -> None:
     assert "gv-absent" in classes(Animation(script.end()).svg(0), "more")
 
 
+def test_links_between_drawn_nodes_and_those_that_are_not_are_one_with_their_number() -> None:
+    script = Script("many()")
+    script.step("start")
+    entries = tuple((f"n{i}", 0) for i in range(1, 1_000))
+    nodes = [Node("n0", "StackBackward0", entries)]
+    nodes += [Node(key, "AccumulateGrad", ()) for key, _ in entries]
+    script.step("line", 1, *nodes)
+    script.step("line", 2, Node("n1000", "MulBackward0", (("n0", 0), ("n0", 0))))
+    script.step("line", 3, Node("n1001", "ExpBackward0", (("n0", 0),)))
+    script.step("line", 4, gone=("n1000",))
+    animation = Animation(script.end())
+    assert all("×600" in words(animation.svg(step), "n0.more") for step in range(1, 5))
+    stubs = [words(animation.svg(step), "more") for step in range(1, 5)]
+    said = [re.findall(r"×\d+|\d+ more", stub) for stub in stubs]
+    assert [one[-2:] for one in said] == [
+        ["600 more", "600 more"],
+        ["601 more", "×2"],
+        ["602 more", "×3"],
+        ["601 more", "601 more"],
+    ]
+    assert ["gv-edge" in classes(animation.svg(step), "more.n0.0") for step in range(1, 5)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
 def test_the_moment_before_the_first_step_is_empty() -> None:
     step_index = StepIndex(product())
     assert not step_index.rows

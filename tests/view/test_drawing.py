@@ -7,8 +7,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import Graph, Node
+from gradviz.model.highlights import Highlight
 from gradviz.view.graph.card_parts import PARTS
-from gradviz.view.graph.drawing import draw
+from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.highlights import highlighted_picture
+from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
 from tests.view.graphs import chain, every_mark, product_and_sum, tensor
 
@@ -172,10 +175,9 @@ def test_device_is_drawn_only_when_there_are_several() -> None:
     on_cpu, on_cuda = (draw(product_and_sum(device)) for device in ("cpu", "cuda:0"))
     assert on_cpu == on_cuda
     graph = product_and_sum()
-    mixed = Graph.of(
-        graph.nodes, graph.roots, [replace(graph.tensors[0], device="meta"), *graph.tensors[1:]]
-    )
-    assert "on meta" in draw(mixed)
+    first, second, *others = graph.tensors
+    both = [replace(first, device="meta"), replace(second, device="cuda:0"), *others]
+    assert "on meta" in draw(Graph.of(graph.nodes, graph.roots, both))
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -217,3 +219,81 @@ def test_colours_are_plain_where_variables_are_not_known() -> None:
     svg = draw(product_and_sum(), variables=False)
     assert "var(" not in svg
     assert "@media" not in svg
+
+
+def wide(leaves: int) -> Graph:
+    """The graph of ``torch.stack(leaves).sum()``."""
+    entries = tuple((f"n{i}", 0) for i in range(2, leaves + 2))
+    nodes = [Node("n0", "SumBackward0", (("n1", 0),)), Node("n1", "StackBackward0", entries)]
+    nodes += [Node(key, "AccumulateGrad", ()) for key, _ in entries]
+    return Graph.of(nodes, [("n0", 0)])
+
+
+def shared(uses: int) -> Graph:
+    """A chain with more nodes than are drawn; the last one and ``uses`` before it use a leaf."""
+    nodes = [Node(f"n{i}", "AddBackward0", ((f"n{i + 1}", 0),)) for i in range(402)]
+    nodes[0] = Node("n0", "AddBackward0", (("n1", 0), ("n402", 0)))
+    order = [nodes[0], nodes[1], Node("n402", "AccumulateGrad", ()), *nodes[2:]]
+    ids = {node.id: f"n{i}" for i, node in enumerate(order)}
+    made = []
+    for i, node in enumerate(order):
+        used = () if i < 403 - uses else (("n402", 0),)
+        entries = [] if node.name == "AccumulateGrad" else [*node.next_functions, *used]
+        made.append(
+            replace(node, id=f"n{i}", next_functions=tuple((ids[k], nr) for k, nr in entries))
+        )
+    return Graph.of(made, [("n0", 0)])
+
+
+def links_of(root: ET.Element) -> dict[str | None, tuple[str | None, str | None, str]]:
+    links = by_class(root, "gv-edge")
+    return {e.get("id"): (e.get("data-source"), e.get("data-target"), words(e)) for e in links}
+
+
+def test_links_to_nodes_that_are_not_drawn_are_one_with_their_number() -> None:
+    links = links_of(parsed(draw(wide(20_001))))
+    assert len(links) == 1 + 398 + 1
+    assert links["gv-n1.more"] == ("n1", "more", "×19,603")
+    assert links["gv-n1.397"] == ("n1", "n399", "")
+    assert {said for *_, said in links.values()} == {"", "×19,603"}
+
+
+def test_a_picture_grows_no_more_with_what_it_does_not_draw() -> None:
+    sizes = [len(draw(wide(leaves))) for leaves in (1_000, 20_000)]
+    assert sizes[1] - sizes[0] < 1_000
+
+
+def test_one_link_to_a_node_that_is_not_drawn_stays_as_it_is() -> None:
+    assert links_of(parsed(draw(wide(399))))["gv-n1.398"] == ("n1", "n400", "")
+
+
+@pytest.mark.parametrize(("uses", "said"), [(0, ""), (3, "×4")])
+def test_what_nodes_that_are_not_drawn_use_is_linked_to_their_stub(uses: int, said: str) -> None:
+    root = parsed(draw(shared(uses)))
+    assert links_of(root)["gv-more.n2.0"] == ("more", "n2", "")
+    (stub,) = by_class(root, "gv-more")
+    assert words(stub) == " | ".join(filter(None, ("… 3 more nodes not drawn", said)))
+
+
+def test_a_mark_on_one_of_many_entries_is_on_its_node() -> None:
+    graph = wide(1_000)
+    marked = highlighted_picture(picture(graph), [Highlight("n1.700", "cut")])
+    classes = {element.text("data-id"): element.classes for element in marked.inside}
+    assert "gv-cut-here" in classes["n1"]
+
+
+@pytest.mark.parametrize("direction", ["TB", "LR"])
+def test_the_number_of_entries_has_room_between_the_cards(direction: Direction) -> None:
+    root = parsed(draw(wide(1_000), DrawOptions.of(direction=direction)))
+    (edge,) = (e for e in by_class(root, "gv-edge") if e.get("id") == "gv-n1.more")
+    (label,) = by_class(edge, "gv-port")
+    rect = label.find(f"{SVG}rect")
+    assert rect is not None
+    box = [float(rect.get(name, "")) for name in ("x", "y", "width", "height")]
+    (start,) = re.findall(
+        r"[MC]([-\d.]+),([-\d.]+)", next(iter(edge.iter(f"{SVG}path"))).get("d", "")
+    )[:1]
+    if direction == "TB":
+        assert float(start[1]) <= box[1]
+    else:
+        assert float(start[0]) <= box[0]

@@ -13,7 +13,10 @@ interface RenderProps {
 
 function render({ model, el, signal }: RenderProps): () => void {
   const view = new AbortController();
-  const end = () => view.abort();
+  const end = () => {
+    view.abort();
+    el.replaceChildren();
+  };
   signal?.addEventListener("abort", end, { once: true, signal: view.signal });
   const expanded = new InflatedModel(model, view.signal);
   expanded.whenReady(() => mount(expanded, el, view.signal));

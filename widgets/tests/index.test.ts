@@ -170,12 +170,13 @@ describe("widget", () => {
 
   it("leaves nothing behind when the view goes away", () => {
     const added = vi.spyOn(document, "addEventListener");
-    const { model, end } = mount();
+    const { model, end, el } = mount();
     const signals = added.mock.calls.map(
       ([, , options]) => (options as AddEventListenerOptions).signal,
     );
     end();
     expect(model.listenerCount).toBe(0);
+    expect(el.childNodes).toHaveLength(0);
     expect(signals.length).toBeGreaterThan(0);
     for (const signal of signals) expect(signal?.aborted).toBe(true);
   });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradviz.model.devices import devices_of
 from gradviz.model.memory import Curve, CurvePoint
 from gradviz.model.recording import Recording, Step
 
@@ -29,7 +30,5 @@ def _point(step: Step) -> CurvePoint:
 
 def _is_on_cuda(recording: Recording) -> bool:
     """Whether ``step.memory`` is what the allocator of a GPU reported."""
-    graph = recording.graph
-    devices = {info.device for info in graph.tensors}
-    devices.update(s.device for node in graph.nodes for s in node.saved if s.device is not None)
+    devices = devices_of(recording.graph.tensors, recording.graph.nodes)
     return any(device.startswith("cuda") for device in devices)

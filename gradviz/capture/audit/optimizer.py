@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.gradients import is_any_not_zero, readable
+from gradviz.capture.gradients import is_any_not_zero, one_number
 from gradviz.model import OptionError
 from gradviz.model.audit_input import GroupFacts, OptimizerFacts, UnknownTensor
 from gradviz.model.records import Attribute
@@ -121,8 +121,8 @@ def _settings(group: Mapping[str, Any]) -> Iterator[tuple[str, Attribute]]:
 
 def _as_data(value: Any) -> Attribute:
     if isinstance(value, torch.Tensor):
-        own = readable(value)
-        return type(value).__name__ if own is None or own.numel() != 1 else _as_data(own.item())
+        number = one_number(value)
+        return type(value).__name__ if number is None else _as_data(number)
     if isinstance(value, (tuple, list)):
         return tuple(_as_data(item) for item in value)
     if isinstance(value, (float, complex)):

@@ -118,7 +118,8 @@ class _AuditReader:
         optimizer = None
         if self._optimizer is not None:
             own = [(paths[0], tensor) for tensor, paths in self._paths.values()]
-            optimizer = optimizer_facts(self._optimizer, own, self._names_of, ids)
+            with autograd.arithmetic():
+                optimizer = optimizer_facts(self._optimizer, own, self._names_of, ids)
         return AuditInput(
             tuple(self._loss(i, number, ids) for i, number in enumerate(numbers)),
             parameters,

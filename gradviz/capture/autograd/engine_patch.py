@@ -12,6 +12,16 @@ serves both purposes: a function mode alone would not do, since it sees no backw
 from GradientEdges only, and none of another thread. What somebody else has put over ours stays
 when we leave; ours then only calls on.
 
+NOTE [Threads of the engine]
+torch runs the nodes of an accelerator, and backwards that are nested deeply, on threads of its
+own, while the thread that has called backward waits. Such a thread works for another: its hooks
+are part of that backward, and what they start belongs to the same recording. So what a thread
+works for, :class:`_Work`, is told by its number or, in a thread of the engine, by the state that
+torch hands on to it from the thread that called it. It is put into that state only where torch
+may hand it on: if there is an accelerator, and inside of a backward, after whose node torch puts
+the state back itself. torch offers no way to take it out again, and a thread that ends with an
+object of Python in its state, while the interpreter ends too, aborts the process.
+
 After the exchange of the names the stacks of all threads tell who runs a backward already: those
 inside of torch's function, and those let go by ours. A thread may also have looked the old name
 up and not have called it yet. Python changes threads only when a function begins, after a call of
@@ -27,7 +37,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
@@ -35,6 +45,7 @@ from typing import Any, Final, TypeAlias
 import torch
 
 from gradviz.capture.autograd.code_objects import code_of
+from gradviz.capture.autograd.engine_threads import engine_threads
 from gradviz.capture.user_code import runs_user_code
 
 _NAME: Final = "_engine_run_backward"
@@ -48,8 +59,10 @@ _let_go: Final[dict[int, int]] = {}
 
 BackwardObserver: TypeAlias = Callable[[Callable[[], Any], "BackwardCall"], Any]
 """Is given a function that runs the backward, and what it was called with."""
-_observers: Final[dict[int, BackwardObserver]] = {}
-"""Who observes the backwards that a thread starts, by thread."""
+_WORK: Final = "gradviz work"
+"""Key under which torch hands a :class:`_Work` on to threads of the engine."""
+_works: Final[dict[int, _Work]] = {}
+"""What threads work for that record or have called backward."""
 _strangers: Final[list[Callable[[], None]]] = []
 """Who is told that a thread which nobody observes has run a backward."""
 _exchanging: Final = threading.Lock()
@@ -70,26 +83,74 @@ class BackwardCall:
     accumulates: bool
 
 
+@dataclass(frozen=True)
+class _Work:
+    """For whom a thread works: NOTE [Threads of the engine]."""
+
+    recording: list[BackwardObserver]
+    """Who observes the backwards that are started; empty after the recording."""
+    waiting: frozenset[int] = frozenset()
+    """Threads that have called the backwards inside which it works, and wait for them."""
+
+
+_NO_WORK: Final = _Work([])
+
+
+def _work() -> _Work:
+    return _works.get(threading.get_ident()) or _handed_on()
+
+
+def _handed_on() -> _Work:
+    found: _Work = torch._C._get_obj_in_tls(_WORK) if torch._C._is_key_in_tls(_WORK) else _NO_WORK
+    return found
+
+
+def _begin(work: _Work) -> Callable[[], None]:
+    """Let this thread work for somebody; how to go back to what it did before."""
+    me, before, handed_on = threading.get_ident(), _works.get(threading.get_ident()), _handed_on()
+    hands_on = torch._C._current_graph_task_id() >= 0 or engine_threads() > 0
+
+    def end() -> None:
+        if before is None:
+            _works.pop(me, None)
+        else:
+            _works[me] = before
+        if hands_on:
+            torch._C._stash_obj_in_tls(_WORK, handed_on)
+
+    _works[me] = work
+    if hands_on:
+        torch._C._stash_obj_in_tls(_WORK, work)
+    return end
+
+
+def in_recording() -> bool:
+    """Whether this thread works for a recording: runs what is recorded, or a part of a backward
+    that it has started."""
+    return bool(_work().recording)
+
+
 @runs_user_code
 def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     """Wait for the reading to end, then run backward by ``engine``, observed if somebody does."""
     me, inside = threading.get_ident(), torch._C._current_graph_task_id()
     if _let_go.get(me) == inside:  # somebody has put another function over ours, and we over it
         return engine(t_outputs, *args, **kwargs)
-    outer = _let_go.get(me)
+    outer, work = _let_go.get(me), _work()
+    end = _begin(replace(work, waiting=work.waiting | {me}))
     try:
         with _reading:
             _let_go[me] = inside
-        observer = _observers.get(me)
-        if observer is None:
+        if not work.recording:
             try:
                 return engine(t_outputs, *args, **kwargs)
             finally:
                 for tell in list(_strangers):
                     tell()
         call = _call(t_outputs, *args, **kwargs)
-        return observer(partial(engine, t_outputs, *args, **kwargs), call)
+        return work.recording[0](partial(engine, t_outputs, *args, **kwargs), call)
     finally:
+        end()
         if outer is None:
             _let_go.pop(me, None)  # a signal may have come while it waited
         else:
@@ -157,17 +218,19 @@ def backwards_wait() -> Iterator[None]:
 def backwards_observed(observer: BackwardObserver, stranger: Callable[[], None]) -> Iterator[None]:
     """Hand every backward that this thread starts in the block to ``observer``, which runs it.
 
-    ``stranger`` is called when another thread has run one.
+    So it is with those that hooks start on threads of the engine. ``stranger`` is called when
+    a thread that does not work for this one has run one.
     """
-    me = threading.get_ident()
+    recording = [observer]
     with _exchanged():
-        _observers[me] = observer
+        end = _begin(replace(_work(), recording=recording))
         _strangers.append(stranger)
         try:
             yield
         finally:
             _strangers.remove(stranger)
-            del _observers[me]
+            recording.clear()  # also for threads of the engine that have not ended their part
+            end()
 
 
 def other_frames() -> dict[int, FrameType]:
@@ -177,24 +240,50 @@ def other_frames() -> dict[int, FrameType]:
     return frames
 
 
-def roots_of_running_backwards() -> list[Any]:
-    """Nodes at which backwards that other threads run now, or are about to run, have started."""
+def other_backwards() -> list[list[Any]]:
+    """The nodes at which the backwards of each other thread, run now or about to be, have started.
+
+    Threads that wait for this one are left out.
+    """
+    waiting = _work().waiting
+    others = [(t, frame) for t, frame in other_frames().items() if t not in waiting]
+    return [roots for thread, frame in others if (roots := _roots_in(frame, thread))]
+
+
+def own_backwards() -> list[Any]:
+    """The nodes at which the backwards that this thread is inside of have started."""
+    waiting = _work().waiting
+    roots = _roots_in(sys._getframe(), threading.get_ident())
+    for thread, frame in other_frames().items():
+        if thread in waiting:
+            roots += _roots_in(frame, thread)
+    return roots
+
+
+def is_engine_thread() -> bool:
+    """Whether this thread runs a node of a backward that another thread has called."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not _ENGINE:
+        frame = frame.f_back
+    return frame is None and torch._C._current_graph_task_id() >= 0
+
+
+def _roots_in(innermost: FrameType, thread: int) -> list[Any]:
     roots: list[Any] = []
-    for thread, innermost in other_frames().items():
-        frame: FrameType | None = innermost
-        is_called = False
-        while frame is not None:
-            code = frame.f_code
-            if code is _ENGINE or code is run_when_nobody_reads.__code__:
-                is_called = True
-                if code is _ENGINE or thread in _let_go:
-                    roots.extend(_nodes_in(frame.f_locals.get("t_outputs", ())))
-            elif _NAME in code.co_names and frame.f_lasti >= _look_up(code):
-                if not is_called:
-                    for value in list(frame.f_locals.values()):
-                        roots.extend(_nodes_in(value))
-                is_called = False
-            frame = frame.f_back
+    frame: FrameType | None = innermost
+    is_called = False
+    while frame is not None:
+        code = frame.f_code
+        if code is _ENGINE or code is run_when_nobody_reads.__code__:
+            is_called = True
+            if code is _ENGINE or thread in _let_go:
+                roots.extend(_nodes_in(frame.f_locals.get("t_outputs", ())))
+        elif _NAME in code.co_names and frame.f_lasti >= _look_up(code):
+            if not is_called:
+                for value in list(frame.f_locals.values()):
+                    roots.extend(_nodes_in(value))
+            is_called = False
+        frame = frame.f_back
     return roots
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 
 from gradviz.capture.autograd.guards import unseen
+from gradviz.capture.autograd.own_thread import in_own_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,12 @@ def _output_shape(entry: Any) -> tuple[int, ...] | None:
     return tuple(n if type(n) is int else -1 for n in shape)
 
 
+def device_of_node(node: Any) -> torch.device | None:
+    """Device whose thread of the engine runs the node (F5.08); ``None`` if it has no outputs."""
+    metadata = node._input_metadata
+    return metadata[0].device if len(metadata) else None
+
+
 def forward_traceback(node: Any) -> list[str] | None:
     """Formatted frames of the forward, if anomaly mode was on then (F6.01)."""
     frames = node.metadata.get("traceback_")
@@ -179,28 +185,20 @@ def accumulator_of(leaf: torch.Tensor) -> Any:
     Raises:
         RuntimeError: If torch lets no operation use the leaf there, as inside a transform.
     """
-    found: list[Any] = []
 
-    def use() -> None:
-        try:
-            # A subclass that wraps other tensors cannot be used without its own dispatch.
-            is_plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
-            with torch.enable_grad(), unseen() if is_plain else nullcontext():
-                # Sparse and nested tensors have no views of this kind.
-                is_strided = leaf.layout is torch.strided and not leaf.is_nested
-                node = (leaf.view_as(leaf) if is_strided else leaf.clone()).grad_fn
-                found.append(None if node is None else node.next_functions[0][0])
-        except Exception as error:
-            found.append(error)
-        finally:
-            done.release()
+    def use() -> Any:
+        # A subclass that wraps other tensors cannot be used without its own dispatch.
+        is_plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
+        with torch.enable_grad(), unseen() if is_plain else nullcontext():
+            # Sparse and nested tensors have no views of this kind.
+            is_strided = leaf.layout is torch.strided and not leaf.is_nested
+            node = (leaf.view_as(leaf) if is_strided else leaf.clone()).grad_fn
+            return None if node is None else node.next_functions[0][0]
 
-    done = _thread.allocate_lock()
-    done.acquire()
-    # Unlike threading.Thread, this counts no thread and calls no profiler of the user's.
-    _thread.start_new_thread(use, ())
-    done.acquire()
-    node = found.pop()
-    if node is None or isinstance(node, Exception):
-        raise RuntimeError("no operation can use this leaf") from node
+    try:
+        node = in_own_thread(use)
+    except Exception as error:
+        raise RuntimeError("no operation can use this leaf") from error
+    if node is None:
+        raise RuntimeError("no operation can use this leaf")
     return node

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
+from gradviz.capture.autograd.failed_hooks import has_hooks, pack_has_failed
 from gradviz.capture.autograd.nodes import Plan, Slot
 from gradviz.capture.autograd.tensors import version_of
 
@@ -18,6 +19,8 @@ _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 _FREED = re.compile(r"second time|already been freed")
 
 
+_PACK_FAILED: Final = object()
+"""Stands for hooks of which the pack hook raised; the unpack hook cannot be read then (F3.17)."""
 _NAMED = (FunctionType, MethodType, BuiltinFunctionType, type)
 
 
@@ -33,7 +36,7 @@ def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
     try:
         raws = plan.raw_saved(node)
         for raw in raws:
-            if raw.unpack_hook is not None:
+            if has_hooks(raw):
                 return None
         # F3.10: the read succeeds exactly when the versions agree. It makes no node. Its values
         # are not used: an own output comes back as a new tensor that has lost its subclass.
@@ -66,9 +69,8 @@ def saved_of(node: Any, plan: Plan) -> list[SavedRow]:
 
 
 def _saved_one(node: Any, slot: Slot, raw: Any) -> SavedRow:
-    hook = raw.unpack_hook
-    if hook is not None:
-        return slot.name, "packed", hook, None
+    if has_hooks(raw):
+        return slot.name, "packed", _hook_of(raw), None
     tensor = raw.data
     assert slot.value is not None
     if tensor is None:
@@ -88,16 +90,20 @@ def _saved_one(node: Any, slot: Slot, raw: Any) -> SavedRow:
     return slot.name, "held", tensor, version_of(tensor)
 
 
+def _hook_of(raw: Any) -> Any:
+    return _PACK_FAILED if pack_has_failed(raw) else raw.unpack_hook
+
+
 def _saved_list(node: Any, slot: Slot, raws: Sequence[Any]) -> list[SavedRow]:
     """Slots of a list-valued getter: tensor lists and custom Functions."""
     rows: list[SavedRow] = []
     doubtful: list[int] = []
     for i, raw in enumerate(raws):
         name = f"{slot.name}[{i}]"
-        hook, tensor = raw.unpack_hook, raw.data
-        if hook is not None:
-            rows.append((name, "packed", hook, None))
+        if has_hooks(raw):
+            rows.append((name, "packed", _hook_of(raw), None))
             continue
+        tensor = raw.data
         state, saved_version = _check_item(raw, tensor)
         if state == "doubtful":
             doubtful.append(i)
@@ -161,6 +167,8 @@ def _is_cleared_by_reading(kind: type) -> bool:
 
 def describe_hook(hook: Any) -> str:
     """Name of a function as data: no address, and no code of the user's runs (F2.06, F3.12)."""
+    if hook is _PACK_FAILED:
+        return "a hook that raised an error"
     while type(hook) is partial:
         hook = hook.func
     if type(hook) in _NAMED:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ import torch
 _DTYPES: dict[torch.dtype, str] = {}
 _DEVICES: dict[torch.device, str] = {}
 _functorch: Any = torch._C._functorch
+_data_address: Callable[[torch.Tensor], int] = vars(torch._C)["_data_address"]
 _PLAIN_TYPES: Final = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -181,9 +184,17 @@ def is_plain(tensor: torch.Tensor) -> bool:
         and tensor.device.type != "meta"
         and not tensor.is_quantized
         and not _functorch.is_functorch_wrapped_tensor(tensor)
-        and (storage := storage_of(tensor)) is not None
-        and storage[1] >= (tensor.element_size() if tensor.numel() else 0)
+        and _has_memory(tensor)
     )
+
+
+def _has_memory(tensor: torch.Tensor) -> bool:
+    # Not by untyped_storage(): the engine adds to a gradient in place only while nothing else
+    # refers to its storage, as the object that untyped_storage() makes does for good (F3.18).
+    try:
+        return not tensor.numel() or bool(_data_address(tensor))
+    except (RuntimeError, NotImplementedError):
+        return False
 
 
 def is_dead(tensor: torch.Tensor) -> bool:
@@ -199,6 +210,41 @@ def is_dead(tensor: torch.Tensor) -> bool:
     )
 
 
-def may_copy_to_host(tensor: torch.Tensor) -> bool:
-    """Reading a value synchronises a GPU, which is not allowed while a CUDA graph is captured."""
-    return tensor.device.type != "cuda" or not torch.cuda.is_current_stream_capturing()
+class _Waited(threading.local):
+    """CUDA devices that this thread has waited for since it began to read."""
+
+    def __init__(self) -> None:
+        self.devices: set[torch.device] = set()
+        self.is_reading = False
+
+
+_waited: Final = _Waited()
+
+
+@contextmanager
+def waiting_once() -> Iterator[None]:
+    """Let :func:`wait_until_written` wait once for each device; to be left before other code."""
+    outer = _waited.devices, _waited.is_reading
+    _waited.devices, _waited.is_reading = set(), True
+    try:
+        yield
+    finally:
+        _waited.devices, _waited.is_reading = outer
+
+
+def wait_until_written(tensor: torch.Tensor) -> bool:
+    """Wait until no stream writes the tensor; whether that was possible and its values can be read.
+
+    The stream that writes a tensor need not be the current one, and a tensor does not know its
+    streams, so the wait is for the device. It is not allowed while a CUDA graph is captured, nor
+    while ``torch.cuda.set_sync_debug_mode`` reports waits.
+    """
+    device = tensor.device
+    if device.type != "cuda" or device in _waited.devices:
+        return True
+    if torch.cuda.is_current_stream_capturing() or torch.cuda.get_sync_debug_mode():
+        return False
+    torch.cuda.synchronize(device)
+    if _waited.is_reading:
+        _waited.devices.add(device)
+    return True

@@ -2,7 +2,8 @@
 
 Operations run one frame deeper while they are recorded. A warning of torch names the innermost
 Python frame, and is shown once per place, so that frame looks like the caller's: same file, same
-line, same globals. Entries of recorder frames are taken out of tracebacks.
+line, same globals. Under ``torch.jit.trace``, which names values by the variables of that frame,
+it has the same variables too. Entries of recorder frames are taken out of tracebacks.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 import torch
 
+from gradviz.capture import autograd, naming
 from gradviz.capture.user_code import runs_user_code
 
 NAME: Final = "__gradviz_call__"
@@ -32,15 +34,23 @@ def _template() -> CodeType:
 _TEMPLATE: Final = _template()
 
 
-def caller_of(function: Any) -> FrameType:
-    """The frame that called a function of torch, seen from ``__torch_function__``."""
-    frame: FrameType | None = sys._getframe(2)
+_IN_TRACE: Final = compile(
+    "__gradviz_result__ = __gradviz_f__(*__gradviz_a__, **__gradviz_k__)", "<gradviz>", "exec"
+).replace(co_name=NAME, co_qualname=NAME)
+
+
+def caller_of(function: Any) -> FrameType | None:
+    """The frame that called a function of torch, seen from ``__torch_function__``.
+
+    Returns:
+        ``None`` if no Python did, as for ``torch.abs`` as a hook on a thread of the engine.
+    """
+    frame: FrameType | None = sys._getframe(1).f_back
     passed = False
     while frame is not None and frame.f_code.co_filename == _OVERRIDES:
         frame, passed = frame.f_back, True
     if passed and frame is not None and frame.f_code is getattr(function, "__code__", None):
         frame = frame.f_back
-    assert frame is not None
     return frame
 
 
@@ -51,9 +61,19 @@ class BorrowedFrame:
         self._codes: dict[tuple[str, int], CodeType] = {}
 
     @runs_user_code
-    def call(self, frame: FrameType, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """``function(*args, **kwargs)``, from a frame that looks like ``frame``."""
+    def call(
+        self, frame: FrameType | None, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """``function(*args, **kwargs)``, from a frame that looks like ``frame`` if there is one."""
+        if frame is None:
+            return function(*args, **kwargs)
         at = frame.f_code.co_filename, frame.f_lineno or 1
+        if autograd.is_traced():
+            in_trace = _IN_TRACE.replace(co_filename=at[0], co_firstlineno=at[1])
+            names: dict[str, Any] = dict(naming.local_variables(frame))
+            names |= {"__gradviz_f__": function, "__gradviz_a__": args, "__gradviz_k__": kwargs}
+            exec(in_trace, frame.f_globals, names)
+            return names["__gradviz_result__"]
         code = self._codes.get(at)
         if code is None:
             if len(self._codes) > 10_000:

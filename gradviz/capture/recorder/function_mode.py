@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
+import torch
 from torch.overrides import TorchFunctionMode
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.frames import BorrowedFrame, caller_of
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.signals import held_signals
+from gradviz.capture.recorder.signals import at_work, handle_signals
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.user_code import runs_user_code
@@ -39,18 +40,22 @@ class CallMode(TorchFunctionMode):
         tracer.pause()
         try:
             kwargs = kwargs or {}
-            frame: FrameType = caller_of(func)
-            with held_signals:
+            frame = caller_of(func)
+            with at_work:
                 call = self._before(frame, func, args, kwargs)
         finally:
             tracer.resume()
         try:
             try:
-                result = self._borrowed_frame.call(frame, func, args, kwargs)
+                if func is torch.autograd.backward and autograd.backward_is_running():
+                    # Backwards inside backwards may be so many that each frame counts.
+                    result = func(*args, **kwargs)
+                else:
+                    result = self._borrowed_frame.call(frame, func, args, kwargs)
             except Exception as error:
                 tracer.pause()
                 try:
-                    with held_signals:
+                    with at_work:
                         self._raised(func, args, kwargs, frame, error)
                 finally:
                     tracer.resume()
@@ -58,17 +63,21 @@ class CallMode(TorchFunctionMode):
             if call is not None:
                 tracer.pause()
                 try:
-                    with held_signals:
+                    with at_work:
                         self._after(call, frame, result)
                 finally:
                     tracer.resume()
+            handle_signals()
             return result
         finally:
             del frame
 
-    def _before(self, frame: FrameType, func: Any, args: Any, kwargs: Any) -> TorchCall | None:
+    def _before(
+        self, frame: FrameType | None, func: Any, args: Any, kwargs: Any
+    ) -> TorchCall | None:
         try:
-            self._tracer.called_from(frame)
+            if frame is not None:
+                self._tracer.called_from(frame)
             call = _call(func, args, kwargs)
             if not (self._observer.before(call) and is_operation(call)):
                 return None
@@ -81,7 +90,7 @@ class CallMode(TorchFunctionMode):
             self._observer.failed(error)
             return None
 
-    def _after(self, call: TorchCall, frame: FrameType, result: Any) -> None:
+    def _after(self, call: TorchCall, frame: FrameType | None, result: Any) -> None:
         try:
             call.result = result
             call.position = self._positions.of(frame, call.name)
@@ -91,7 +100,7 @@ class CallMode(TorchFunctionMode):
             self._observer.failed(error)
 
     def _raised(
-        self, func: Any, args: Any, kwargs: Any, frame: FrameType, error: Exception
+        self, func: Any, args: Any, kwargs: Any, frame: FrameType | None, error: Exception
     ) -> None:
         try:
             call = _call(func, args, kwargs)

@@ -52,6 +52,8 @@ class LineEvents:
         self._levels: list[_Level] = []
         self._places: dict[CodeType, int] = {}
         self._spans = Spans()
+        self._made_elsewhere: list[tuple[range, tuple[int, int]]] = []
+        """Numbers of nodes that other threads have made, and the line that had them made."""
         self._block_file = ""
         self._read = 0
         self._words: frozenset[str] | None = None
@@ -84,9 +86,32 @@ class LineEvents:
             self._words = None if None in words else frozenset().union(*filter(None, words))
         return self._words
 
+    def made_elsewhere(self, numbers: range) -> None:
+        """Another thread has made nodes for the line that runs: its numbers are not this one's."""
+        if self.line is None or not numbers:
+            return
+        line = self.code, self.line
+        if self._made_elsewhere:
+            last, its_line = self._made_elsewhere[-1]
+            if last.stop == numbers.start and its_line == line:
+                self._made_elsewhere[-1] = range(last.start, numbers.stop), line
+                return
+        self._made_elsewhere.append((numbers, line))
+
+    def is_made_elsewhere(self, number: int) -> bool:
+        """Whether another thread has made a node with this sequence number for the recording."""
+        return any(number in numbers for numbers, _ in self._made_elsewhere)
+
     def text_at(self, number: int) -> SourceLine | None:
-        """``"line 3: y = x * 2"`` for the line that made the node with this sequence number."""
-        found = self._spans.at(number)
+        """``"line 3: y = x * 2"`` for the line that made the node with this sequence number.
+
+        To be asked when the node is first seen. ``None`` if the line is not known, as where this
+        thread and another have made a node with this number.
+        """
+        lines: set[object] = {line for numbers, line in self._made_elsewhere if number in numbers}
+        if not lines or number >= self._spans.last_start:
+            lines.add(self._spans.at(number))
+        found = lines.pop() if len(lines) == 1 else None
         if not isinstance(found, tuple):
             return None
         place, line = found

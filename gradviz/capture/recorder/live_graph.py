@@ -18,11 +18,12 @@ from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.capture.traversal import no_collection, read_walked, walk
 from gradviz.model import Node, SavedTensor, TensorInfo
+from gradviz.model.devices import Place, devices_at, place_of
 from gradviz.model.events import Event, FlagChanged, HookChanged, Note
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.recording import RowChanges
 
-Place = Callable[[Any], "tuple[str | None, str | None, bool]"]
+Origin = Callable[[Any], "tuple[str | None, str | None, bool]"]
 """Source line and module of a node, and whether the recording saw it being made."""
 
 
@@ -50,7 +51,7 @@ class LiveGraph:
         place: Tells source line and module of a node.
     """
 
-    def __init__(self, registry: Registry, values: bool, place: Place) -> None:
+    def __init__(self, registry: Registry, values: bool, place: Origin) -> None:
         self.registry = registry
         self.values = values
         self.nodes: dict[str, Node] = {}
@@ -70,7 +71,7 @@ class LiveGraph:
         self._changed_tensors: dict[str, None] = {}
         self._told_roots: tuple[tuple[str, int], ...] | None = None
         self._held = HeldBytes()
-        self.devices: set[str] = set()
+        self._places_seen: set[Place | None] = set()
         self.first_nodes: dict[str, Node] = {}
         """Rows of nodes from before the recording, as they were then."""
         self.first_tensors: dict[str, TensorInfo] = {}
@@ -79,6 +80,11 @@ class LiveGraph:
     def saved_bytes(self) -> int:
         """Bytes kept alive by saved tensors, each storage counted once."""
         return self._held.total
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices on which there ever was something."""
+        return devices_at(self._places_seen)
 
     # ------------------------------------------------------------------- rows
 
@@ -97,7 +103,7 @@ class LiveGraph:
             self._unused.pop(key, None)
         else:
             self.nodes[key] = row
-            self.devices.update(s.device for s in row.saved if s.device is not None)
+            self._places_seen.update(map(place_of, row.saved))
             if not self._uses[key]:
                 self._unused[key] = None
         if before is not None and row is not None and before.next_functions == row.next_functions:
@@ -120,7 +126,7 @@ class LiveGraph:
             del self.tensors[key]
         else:
             self.tensors[key] = row
-            self.devices.add(row.device)
+            self._places_seen.add(place_of(row))
         self._changed_tensors[key] = None
 
     def changes(self) -> RowChanges:
@@ -180,7 +186,7 @@ class LiveGraph:
         for info in tensor_rows:
             if info.id not in self.tensors:
                 self.tensors[info.id] = self.first_tensors[info.id] = info
-                self.devices.add(info.device)
+                self._places_seen.add(place_of(info))
 
     def _read(
         self,
@@ -342,7 +348,7 @@ class LiveGraph:
             if node is not None:
                 found.append(node)
             if node is None or tensor.retains_grad:
-                grad = tensor.grad
+                grad = autograd.grad_of(tensor)
                 if grad is not None and grad.grad_fn is not None:
                     found.append(grad.grad_fn)
         return found

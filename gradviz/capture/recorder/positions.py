@@ -27,11 +27,11 @@ class Positions:
         self._recorded: dict[int, tuple[CodeType, bool]] = {}
         self._expressions = Expressions()
 
-    def of(self, frame: FrameType, name: str) -> Position | None:
+    def of(self, frame: FrameType | None, name: str) -> Position | None:
         """The expression that makes a call.
 
         Args:
-            frame: The frame that has called a function of torch.
+            frame: The frame that has called a function of torch, if one has.
             name: Name of the function.
 
         Returns:

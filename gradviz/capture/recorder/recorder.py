@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gradviz.capture.recorder.followed_code import codes_to_follow
 from gradviz.capture.recorder.run import Run, RunOptions
-from gradviz.capture.recorder.signals import DeferredSignals, held_signals
+from gradviz.capture.recorder.signals import DeferredSignals, at_work
 from gradviz.model import Recording, RecordingError
 
 _active: Final = threading.Lock()
@@ -63,7 +63,7 @@ class Recorder:
         Raises:
             RecordingError: If another recording runs, or code of this kind cannot be recorded.
         """
-        with held_signals:
+        with at_work:
             self._start(frame, file, text)
 
     def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
@@ -92,7 +92,7 @@ class Recorder:
             RecordingError: If the recorder itself failed; the recorded code ran as it would
                 have without it. Or if it was not started.
         """
-        with held_signals:
+        with at_work:
             return self._stop(error)
 
     def _stop(self, error: BaseException | None) -> Recording:

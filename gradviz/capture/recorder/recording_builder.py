@@ -25,7 +25,7 @@ def build_recording(
     if any(device.startswith("cuda") for device in devices):
         pairs = zip(steps, written.allocated, strict=True)
         steps = [replace(step, memory=allocated) for step, allocated in pairs]
-    device = next(iter(devices)) if len(devices) == 1 else None
+    device = devices[0] if len(devices) == 1 else None
     nodes = sorted(live_graph.first_nodes.items(), key=_number)
     tensors = sorted(live_graph.first_tensors.items(), key=_number)
     first = replace(steps[0], changes=RowChanges(tuple(nodes), tuple(tensors), _heads(nodes)))

@@ -205,6 +205,8 @@ class _Origins:
 
     def __call__(self, node: Any) -> tuple[str | None, str | None, bool]:
         number = autograd.sequence_nr(node)
+        if self._lines.is_made_elsewhere(number):
+            return self._lines.text_at(number), None, True
         if number == autograd.NO_SEQUENCE_NR or number < self._first:
             return None, None, False
         return self._lines.text_at(number), self._modules.at(number), True

@@ -3,14 +3,15 @@
 NOTE [Signals while recording]
 A handler of a signal raises wherever Python happens to be. An error raised inside a trace
 function on the level of C would be lost, and one raised while the recorder switches something
-off or takes itself away would leave half of it behind. There a signal is sent again a little
-later, when the user's own code runs; everywhere else it is handled at once, as without a
-recording.
+off or takes itself away would leave half of it behind. There a signal waits: it is handled where
+the recorder next hands over to the user's code and can raise, as in a hook of its own and in a mode
+(:func:`handle_signals`), or is sent again a little later, when the user's own code runs. Everywhere
+else it is handled at once, as without a recording.
 
 That is so with a trace function (Python 3.11), which stands anywhere in the stack. A callback of
 ``sys.monitoring``, a mode of torch and a hook can raise. So from Python 3.12 the handlers are the
 user's own all through the recorded code: only while the recorder is at work, in
-``with held_signals``, do others stand in for them, and what has arrived is handled when that ends,
+``with at_work``, do others stand in for them, and what has arrived is handled when that ends,
 from where it reaches the recorded code at once. What has to be taken away lies in such a block
 from before it is made until it is kept where it will be taken away. Nothing may lie between that
 is called in the middle of the user's code and cannot raise: callbacks of weak references are
@@ -29,7 +30,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, Final, cast
 
@@ -58,41 +58,57 @@ _CAN_RAISE: Final = sys.version_info >= (3, 12)
 """Whether what is raised in a callback for lines and calls reaches the recorded code."""
 
 
-class _HeldSignals:
-    """Lets signals wait for the length of a block, and handles them at its end.
+class _AtWork:
+    """The recorder is at work in the block, in this thread alone.
 
-    Blocks may be nested. Other threads than the main one get no signals and pass through.
+    Other threads that run what is recorded, as the engine's do, wait until it ends: events and
+    rows are complete before the next are written. From Python 3.12 signals wait too, and are
+    handled at its end. Blocks may be nested; nothing in one may wait for another thread.
     """
 
     def __init__(self) -> None:
-        self._numbers = tuple(map(int, signal.valid_signals()))
+        self._alone = threading.RLock()
+        self._numbers = tuple(map(int, signal.valid_signals())) if _CAN_RAISE else ()
         self._depth = 0
         self._handlers: list[tuple[int, Any]] = []
         self._arrived: list[int] = []
 
     def __enter__(self) -> None:
-        if threading.get_ident() != threading.main_thread().ident:
-            return
-        if not self._depth:
-            try:
-                for number, handler in zip(
-                    self._numbers, map(_signal.getsignal, self._numbers), strict=True
-                ):
-                    if callable(handler):
-                        self._handlers.append((number, handler))
-                        _signal.signal(number, self._arrives)
-            except BaseException:  # a signal came before its handler was exchanged
+        is_main = self._holds_signals()
+        if is_main and not self._depth:
+            self._hold()
+        try:
+            self._alone.acquire()
+        except BaseException:  # the stack is used up
+            if is_main and not self._depth:
                 self._put_back()
-                raise
-        self._depth += 1
+            raise
+        if is_main:
+            self._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        if threading.get_ident() != threading.main_thread().ident:
-            return
-        if self._depth == 1:
+        self._alone.release()
+        if self._holds_signals():
+            if self._depth == 1:
+                self._put_back()
+            else:
+                self._depth -= 1
+
+    def _holds_signals(self) -> bool:
+        """Whether this thread is the one in which signals are handled."""
+        return _CAN_RAISE and threading.get_ident() == threading.main_thread().ident
+
+    def _hold(self) -> None:
+        try:
+            for number, handler in zip(
+                self._numbers, map(_signal.getsignal, self._numbers), strict=True
+            ):
+                if callable(handler):
+                    self._handlers.append((number, handler))
+                    _signal.signal(number, self._arrives)
+        except BaseException:  # a signal came before its handler was exchanged
             self._put_back()
-        else:
-            self._depth -= 1
+            raise
 
     def _arrives(self, number: int, _: FrameType | None) -> None:
         self._arrived.append(number)
@@ -114,10 +130,19 @@ class _HeldSignals:
         deque(map(_thread.interrupt_main, cast("list[signal.Signals]", arrived)), maxlen=0)
 
 
-held_signals: Final[AbstractContextManager[None]] = (
-    _HeldSignals() if _CAN_RAISE else contextlib.nullcontext()
-)
-"""The recorder is at work in this block; see NOTE [Signals while recording]."""
+at_work: Final = _AtWork()
+"""The recorder is at work in this block, and what is recorded is not."""
+
+
+_waiting: Final[list[tuple[int, Callable[[int, Any], Any]]]] = []
+"""Signals that came while the recorder was at work, with their handlers."""
+
+
+def handle_signals() -> None:
+    """Handle the signals that wait, from a place where what they raise reaches the user's code."""
+    if _waiting and threading.get_ident() == threading.main_thread().ident:
+        number, handler = _waiting.pop(0)
+        handler(number, sys._getframe(1))
 
 
 class DeferredSignals:
@@ -147,15 +172,21 @@ class DeferredSignals:
     def _standing_in_for(self, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
         def handle(number: int, frame: FrameType | None) -> Any:
             if is_at_work(frame):
-                _thread.start_new_thread(_send_later, (number,))
+                _waiting.append((number, handler))
+                _thread.start_new_thread(_send_later, (_waiting[-1],))
                 return None
             return handler(number, frame)
 
         return handle
 
 
-def _send_later(number: int) -> None:
+def _send_later(signal_and_handler: tuple[int, Callable[[int, Any], Any]]) -> None:
     time.sleep(_LATER)
+    try:
+        _waiting.remove(signal_and_handler)
+    except ValueError:  # it was handled
+        return
+    number = signal_and_handler[0]
     if not callable(signal.getsignal(number)):
         return  # nobody in Python waits for it any more
     if sys.platform == "win32":

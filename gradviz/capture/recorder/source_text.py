@@ -243,6 +243,11 @@ class Spans:
             self._starts.append(start)
             self._values.append(value)
 
+    @property
+    def last_start(self) -> int:
+        """Where the last value begins to be current; 0 if there is none."""
+        return self._starts[-1] if self._starts else 0
+
     def at(self, number: int) -> object:
         """What was current at a number; ``None`` before the first."""
         place = bisect_right(self._starts, number) - 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import torch
-
+from gradviz.capture.cuda_memory import allocated_bytes
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
 from gradviz.model.events import (
@@ -31,7 +30,7 @@ class MemoryInUse(NamedTuple):
     live: int
     """Bytes of live storages that the recording knows."""
     allocated: int | None
-    """Bytes that the allocator of CUDA has given out, ``None`` if CUDA is not in use."""
+    """Bytes that the allocators of the GPUs in use have given out, ``None`` if there are none."""
 
 
 class StepWriter:
@@ -49,7 +48,7 @@ class StepWriter:
         self._told_later: list[Event] = []
         self._memory: MemoryInUse | None = None
         self.allocated: list[int | None] = []
-        """Per step what the allocator of CUDA has given out."""
+        """Per step what the allocators of GPUs have given out."""
 
     @property
     def is_full(self) -> bool:
@@ -70,10 +69,8 @@ class StepWriter:
             self._memory = self._in_use(storages)
 
     def _in_use(self, perhaps_gone: list[int] | None) -> MemoryInUse:
-        allocated = None
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            allocated = int(torch.cuda.memory_allocated())
-        return MemoryInUse(self._live_graph.registry.live_bytes(perhaps_gone), allocated)
+        live = self._live_graph.registry.live_bytes(perhaps_gone)
+        return MemoryInUse(live, allocated_bytes(self._live_graph.devices))
 
     def settle(self, tensor_keys: TensorKeys) -> None:
         """Give tensors in all steps their final keys."""

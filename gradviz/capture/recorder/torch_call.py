@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -96,6 +97,12 @@ class TorchCall:
 
 
 _names: dict[Any, tuple[str, bool, bool]] = {}
+# NOTE [Warnings that were shown]
+# resolve_name() silences warnings for as long as it runs. After that Python has forgotten which
+# warnings it has shown, and shows them again (F6.16). The function inside does so only when it
+# makes its table, as it does here, for any argument.
+resolve_name(len)
+_name_of_function = inspect.unwrap(resolve_name)
 
 
 def name_of(function: Any) -> tuple[str, bool, bool]:
@@ -104,7 +111,7 @@ def name_of(function: Any) -> tuple[str, bool, bool]:
         return _names[function]
     except (KeyError, TypeError):
         pass
-    whole = resolve_name(function) or getattr(function, "__name__", "") or "a function"
+    whole = _name_of_function(function) or getattr(function, "__name__", "") or "a function"
     parts = str(whole).split(".")
     getter, setter = parts[-1] == "__get__", parts[-1] in ("__set__", "__delete__")
     name = parts[-2] if (getter or setter) and len(parts) > 1 else parts[-1]

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
-from gradviz.model.records import Hook, Node, SavedTensor, TensorInfo, ValueSummary
+from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.serialization.reader import (
+    DamagedError,
+    Read,
+    items_reader,
+    object_reader,
+    parse,
+    reader,
+)
+from gradviz.model.serialization.references import check_graph
 from gradviz.model.source_line import SourceLine
 
 FORMAT: Final = "gradviz graph 1"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDocument:
+    """What the document of a graph holds."""
+
+    format: str
+    device: str | None
+    roots: tuple[tuple[str, int], ...]
+    nodes: tuple[Node, ...]
+    tensors: tuple[TensorInfo, ...]
 
 
 def write(
@@ -37,19 +58,19 @@ def write(
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def read(text: str) -> tuple[list[Node], list[tuple[str, int]], list[TensorInfo]]:
-    """Nodes, roots and tensors of a document.
+def read(text: str) -> GraphDocument:
+    """What a document holds.
 
     Raises:
-        ValueError: If the text is not JSON or not a document of this format.
+        ValueError: If the text is not JSON, not a document of this format, or holds what the
+            format does not allow; the message has the place.
     """
-    document = json.loads(text)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"this is not a {FORMAT!r} document; graph.to_json() writes one")
-    device = document["device"]
-    nodes = [read_node(entry, device) for entry in document["nodes"]]
-    tensors = [read_tensor(entry, device) for entry in document["tensors"]]
-    return nodes, [(root[0], root[1]) for root in document["roots"]], tensors
+    document = parse(text, FORMAT, "graph.to_json()")
+    read_node, read_tensor = row_readers(device_of(document))
+    rows = {"nodes": items_reader(read_node), "tensors": items_reader(read_tensor)}
+    found: GraphDocument = object_reader(GraphDocument, **rows)(document)
+    check_graph(found.nodes, found.tensors, found.roots)
+    return found
 
 
 def without_device(fact: Any, device: str | None) -> Any:
@@ -57,7 +78,7 @@ def without_device(fact: Any, device: str | None) -> Any:
     if device is None:
         return fact
     if isinstance(fact, TensorInfo):
-        return replace(fact, device="")
+        return replace(fact, device="") if fact.device == device else fact
     slots = tuple(replace(s, device="") if s.device == device else s for s in fact.saved)
     return replace(fact, saved=slots)
 
@@ -73,33 +94,37 @@ def sparse(fact: Any) -> Any:
     return [sparse(item) for item in fact] if isinstance(fact, tuple) else fact
 
 
-def tuples(value: Any) -> Any:
-    """Lists as tuples, at every depth."""
-    return tuple(tuples(v) for v in value) if isinstance(value, list) else value
+def device_of(document: dict[str, Any]) -> str | None:
+    """The one device of a document, which its rows leave out."""
+    try:
+        found: str | None = reader(str | None)(document.get("device"))
+    except DamagedError as error:
+        raise error.inside(".device") from None
+    return found
 
 
-def _read(kind: Callable[..., Any], entry: Mapping[str, Any], **special: Any) -> Any:
-    return kind(**{name: tuples(value) for name, value in entry.items()} | special)
+@lru_cache(maxsize=8)
+def row_readers(device: str | None) -> tuple[Read, Read]:
+    """Functions that read a node and a tensor of a document.
+
+    Args:
+        device: The one device of the document.
+    """
+
+    def read_device(value: Any) -> Any:
+        found = reader(str | None)(value)
+        if found == "" and device is None:
+            raise DamagedError("it is left out, but the document names no device for all")
+        return device if found == "" else found
+
+    def read_tensor_device(value: Any) -> Any:
+        return reader(str)(read_device(value))
+
+    read_saved = items_reader(object_reader(SavedTensor, device=read_device))
+    read_node = object_reader(Node, saved=read_saved, source=_read_source)
+    return read_node, object_reader(TensorInfo, device=read_tensor_device)
 
 
-def _read_hooks(entry: Mapping[str, Any]) -> tuple[Hook, ...]:
-    return tuple(_read(Hook, hook) for hook in entry.get("hooks", ()))
-
-
-def read_node(entry: Mapping[str, Any], device: str | None) -> Node:
-    """The node of an entry."""
-    saved = tuple(
-        _read(SavedTensor, slot, **({"device": device} if slot.get("device") == "" else {}))
-        for slot in entry.get("saved", ())
-    )
-    source = SourceLine.parse(entry.get("source") or "") or entry.get("source")
-    node: Node = _read(Node, entry, saved=saved, hooks=_read_hooks(entry), source=source)
-    return node
-
-
-def read_tensor(entry: Mapping[str, Any], device: str | None) -> TensorInfo:
-    """The tensor of an entry."""
-    grad = None if entry["grad"] is None else _read(ValueSummary, entry["grad"])
-    where = device if entry["device"] == "" else entry["device"]
-    info: TensorInfo = _read(TensorInfo, entry, grad=grad, hooks=_read_hooks(entry), device=where)
-    return info
+def _read_source(value: Any) -> str | None:
+    text: str | None = reader(str | None)(value)
+    return text and (SourceLine.parse(text) or text)

@@ -3,30 +3,78 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from gradviz.model.events import EVENTS, Event, Operand, Position
-from gradviz.model.recording import Code, Recording, RowChanges, StepRecord
-from gradviz.model.records import Hook, Node, SavedTensor, TensorInfo, ValueSummary
-from gradviz.model.serialization.graph import read_node, read_tensor, sparse, tuples, without_device
+from gradviz.model.events import EVENTS, Event
+from gradviz.model.recording import (
+    Code,
+    Recording,
+    RecordingKind,
+    RowChanges,
+    StepKind,
+    StepRecord,
+)
+from gradviz.model.records import Node, TensorInfo
+from gradviz.model.serialization.graph import device_of, row_readers, sparse, without_device
+from gradviz.model.serialization.reader import (
+    DamagedError,
+    items_reader,
+    object_reader,
+    optional,
+    parse,
+    reader,
+    row_reader,
+)
+from gradviz.model.serialization.references import check_recording
 
 FORMAT: Final = "gradviz recording 2"
-_PARTS: Final[dict[str, Any]] = {
-    "inputs": Operand,
-    "outputs": Operand,
-    "gradients": ValueSummary,
-    "gradient": ValueSummary,
-    "grad_outputs": ValueSummary,
-    "grad_inputs": ValueSummary,
-    "before": ValueSummary,
-    "after": ValueSummary,
-    "returned": ValueSummary,
-    "used": SavedTensor,
-    "hook": Hook,
-    "position": Position,
-}
-"""Which dataclass a field of an event holds, alone or in a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDocument:
+    """What a document holds of a step: a :class:`StepRecord` with its changes beside it."""
+
+    kind: StepKind
+    level: int
+    code: int
+    saved_bytes: int
+    line: int | None = None
+    node: str | None = None
+    memory: int | None = None
+    backward: int | None = None
+    events: tuple[Event, ...] = ()
+    nodes: tuple[tuple[str, Node | None], ...] = ()
+    tensors: tuple[tuple[str, TensorInfo | None], ...] = ()
+    roots: tuple[tuple[str, int], ...] | None = None
+
+    def record(self) -> StepRecord:
+        """The step as a recording stores it."""
+        changes = RowChanges(self.nodes, self.tensors, self.roots)
+        return StepRecord(
+            self.kind,
+            self.level,
+            self.line,
+            self.code,
+            self.node,
+            self.events,
+            changes,
+            self.saved_bytes,
+            self.memory,
+            self.backward,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingDocument:
+    """What the document of a recording holds."""
+
+    format: str
+    label: str
+    device: str | None
+    codes: tuple[Code, ...]
+    steps: tuple[StepDocument, ...]
+    kind: RecordingKind = "whole"
 
 
 def write(recording: Recording) -> str:
@@ -47,19 +95,22 @@ def read(text: str) -> Recording:
     """The recording of a document.
 
     Raises:
-        ValueError: If the text is not JSON or not a document of this format.
+        ValueError: If the text is not JSON, not a document of this format, or holds what the
+            format does not allow; the message has the place.
     """
-    document = json.loads(text)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"this is not a {FORMAT!r} document; recording.to_json() writes one")
-    device = document["device"]
-    return Recording(
-        [_read_step(step, device) for step in document["steps"]],
-        [Code(**code) for code in document["codes"]],
-        device,
-        document["label"],
-        document.get("kind", "whole"),
+    document = parse(text, FORMAT, "recording.to_json()")
+    device = device_of(document)
+    read_node, read_tensor = (
+        items_reader(row_reader((reader(str), optional(read)))) for read in row_readers(device)
     )
+    read_step = object_reader(
+        StepDocument, events=items_reader(_read_event), nodes=read_node, tensors=read_tensor
+    )
+    read_document = object_reader(RecordingDocument, steps=items_reader(read_step))
+    found: RecordingDocument = read_document(document)
+    records = [step.record() for step in found.steps]
+    check_recording(records)
+    return Recording(records, found.codes, device, found.label, found.kind)
 
 
 def _step(step: StepRecord, device: str | None) -> dict[str, Any]:
@@ -85,39 +136,11 @@ def _row(row: Node | TensorInfo | None, device: str | None) -> Any:
     return None if row is None else sparse(without_device(row, device))
 
 
-def _read_step(entry: Mapping[str, Any], device: str | None) -> StepRecord:
-    nodes = tuple(
-        (key, None if row is None else read_node(row, device))
-        for key, row in entry.get("nodes", ())
+def _read_event(value: Any) -> Event:
+    kind = value.get("kind") if type(value) is dict else None
+    if type(kind) is not str or kind not in EVENTS:
+        raise DamagedError(f"this is no event: its kind is none of {', '.join(map(repr, EVENTS))}")
+    event: Event = reader(EVENTS[kind])(
+        {name: item for name, item in value.items() if name != "kind"}
     )
-    tensors = tuple(
-        (key, None if row is None else read_tensor(row, device))
-        for key, row in entry.get("tensors", ())
-    )
-    roots = tuples(entry["roots"]) if "roots" in entry else None
-    return StepRecord(
-        kind=entry["kind"],
-        level=entry["level"],
-        line=entry.get("line"),
-        code=entry["code"],
-        node=entry.get("node"),
-        events=tuple(map(_read_event, entry.get("events", ()))),
-        changes=RowChanges(nodes, tensors, roots),
-        saved_bytes=entry["saved_bytes"],
-        memory=entry.get("memory"),
-        backward=entry.get("backward"),
-    )
-
-
-def _read_event(entry: Mapping[str, Any]) -> Event:
-    kind = EVENTS[entry["kind"]]
-    return kind(**{name: _field(name, v) for name, v in entry.items() if name != "kind"})
-
-
-def _field(name: str, value: Any) -> Any:
-    part = _PARTS.get(name)
-    if isinstance(value, dict) and part is not None:
-        return part(**{key: tuples(item) for key, item in value.items()})
-    if isinstance(value, list):
-        return tuple(_field(name, item) for item in value)
-    return value
+    return event

@@ -27,8 +27,8 @@ from gradviz.view.animation.step_items import StepItems
 from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
-from gradviz.view.graph.card_parts import Card
-from gradviz.view.graph.geometry import CardFrame, measure, together
+from gradviz.view.graph.card_parts import MORE, Card, times
+from gradviz.view.graph.geometry import CardFrame, count_gap, measure, together
 from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.layout_program import LayoutProgram
@@ -165,7 +165,7 @@ class Animation:
                 title = self._some(key).blocks[0].lines[0].text
                 uses = {(place[t.source], t.port) for t in self._links if t.target == key}
                 forms[key] = (title, frozenset(uses)) if title != key else None
-        return place | share_tensors(forms, lives) | {"more": "more"}
+        return place | share_tensors(forms, lives) | {MORE: MORE}
 
     def _some(self, key: str) -> Card:
         return next(iter(self._cards[key].looks))
@@ -202,7 +202,8 @@ class Animation:
             return EMPTY, {}
         looks = (look for variants in self._links.values() for look in variants.looks)
         flows = [look.flow for look in looks if look.flow is not None]
-        gap = step_svg.rank_gap(flows, self.direction)
+        counts = (link_key.count for link_key in self._links)
+        gap = max(step_svg.rank_gap(flows, self.direction), count_gap(counts, self.direction))
         layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
         return layout, dict(zip(links, layout.paths, strict=True))
 
@@ -212,15 +213,15 @@ class Animation:
         for key, variants in self._cards.items():
             place = self._layout.places[self._place[key]]
             drawn = (card_svg.card(self._frames[c], place, self.direction) for c in variants.looks)
-            if key == "more":
+            if key == MORE:
                 drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
             yield f"gv-{key}", (*drawn, None)
 
     def _wire(self, link_key: LinkKey, look: LinkLook) -> Element:
         link = self._link(link_key)
-        head = self._frames[self._some(link_key.source)]
+        head = self._head(link_key, look)
         tail = self._tail(link_key, look.pill)
-        label = None
+        label = card_svg.count(link_key.count, self._paths[link][-1], self.direction)
         if look.flow is not None:
             place = self._layout.places[link.head]
             label = step_svg.gradient(look.flow, head, place, link_key.port, self.direction)
@@ -229,13 +230,21 @@ class Animation:
             self._paths[link],
             link_key.source,
             link_key.target,
-            link_key.slot,
+            link_key.slot if link_key.count == 1 else None,
             card_svg.reach(tail, link_key.output, False, self.direction),
             card_svg.reach(head, link_key.port, True, self.direction),
+            is_edge=link_key.is_edge,
             own_id=f"gv-{link_key.key}",
             css=arrived if look.flow else "",
             label=label,
         )
+
+    def _head(self, link_key: LinkKey, look: LinkLook) -> CardFrame:
+        """The frame of the card where a link ends, in this variant of the link."""
+        if link_key.source != MORE:
+            return self._frames[self._some(link_key.source)]
+        stubs, word = self._cards[MORE].looks, times(look.count)
+        return next(self._frames[c] for c in stubs if c.inputs[link_key.port].label == word)
 
     def _tail(self, link_key: LinkKey, pill: bool) -> CardFrame:
         """The frame of the card that a link comes from, in this variant of the link."""

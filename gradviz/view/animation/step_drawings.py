@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node
@@ -17,14 +17,12 @@ from gradviz.view.animation.backward_progress import (
 from gradviz.view.animation.shared_places import Life
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.graph import cards, cut_stubs
-from gradviz.view.graph.card_parts import Card, Port
+from gradviz.view.graph.card_parts import MORE, Card, Port
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
 from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.text import shorten
 
-MORE: Final = "more"
-"""Key of the stub for nodes that are not drawn."""
 Look = TypeVar("Look")
 
 
@@ -64,16 +62,24 @@ class LinkKey:
     """One link of the union of all steps."""
 
     source: str
-    """Node that holds the entry, or that saved."""
+    """Card of the node that holds the entry, or that saved."""
     target: str
     """Card that it comes from."""
     slot: int | None
-    """Place in ``next_functions``; ``None`` for a tensor saved from outside."""
+    """Place in ``next_functions``, of several entries the first; ``None`` for a tensor saved from
+    outside and for entries of nodes that are not drawn."""
     output: int
     """Port of the target."""
     port: int
     """Port of the source."""
     key: str
+    count: int = 1
+    """How many entries of a node that is drawn it is."""
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether it is an entry of ``next_functions``."""
+        return self.slot is not None or self.source == MORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class LinkLook:
     pill: bool = False
     """Whether the card that it comes from has a pill there."""
     flow: EdgeGradient | None = None
+    count: int = 1
+    """How many entries of ``next_functions`` it is."""
 
 
 class UnplacedDrawing:
@@ -129,10 +137,10 @@ class UnplacedDrawing:
             for key in touched & self.cards.keys():
                 self.cards[key].put(step.index, self._card(key, step_index, place))
             if self.hidden:
-                there = len(step_index.rows) > sum(
-                    node.id in step_index.rows for node in self.nodes
-                )
-                stub = cards.more_card(self.hidden) if there else None
+                drawn = sum(node.id in step_index.rows for node in self.nodes)
+                hidden = len(step_index.rows) - drawn
+                uses = step_index.hidden_uses_now
+                stub = cards.more_card(hidden, uses) if hidden else None
                 self.cards[MORE].put(step.index, stub)
             near = touched | {node for node, _ in flowing}
             for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
@@ -146,15 +154,22 @@ class UnplacedDrawing:
         used = step_index.used_outputs
         found = []
         for node in self.nodes:
-            for slot, entry in enumerate(node.next_functions):
+            for place, port in enumerate(self.inputs[node.id]):
+                entry = node.next_functions[port.slot] if port.slot >= 0 else None
                 if entry is None:
                     continue
                 drawn = entry[0] in self.cards
                 output = used[entry[0]].index(entry[1]) if drawn else 0
                 target = entry[0] if drawn else MORE
-                found.append(LinkKey(node.id, target, slot, output, slot, f"{node.id}.{slot}"))
-        for (node_id, tensor), port in entries.items():
-            found.append(LinkKey(node_id, tensor, None, 0, port, f"{node_id}.{tensor}"))
+                key = f"{node.id}.{port.slot if port.count == 1 else MORE}"
+                link_key = LinkKey(node.id, target, port.slot, output, place, key, port.count)
+                found.append(link_key)
+        for place, (target, output_nr) in enumerate(step_index.hidden_uses):
+            output = used[target].index(output_nr)
+            key = f"{MORE}.{target}.{output_nr}"
+            found.append(LinkKey(MORE, target, None, output, place, key))
+        for (node_id, tensor), place in entries.items():
+            found.append(LinkKey(node_id, tensor, None, 0, place, f"{node_id}.{tensor}"))
         for link_key in found:
             self.links[link_key] = Variants()
             for end in (link_key.source, link_key.target):
@@ -190,17 +205,22 @@ class UnplacedDrawing:
     def _look(
         self, link_key: LinkKey, step_index: StepIndex, place: BackwardProgress
     ) -> LinkLook | None:
+        tail = self.cards[link_key.target].now
+        ports = tail.outputs if tail is not None else ()
+        pill = link_key.output < len(ports) and bool(ports[link_key.output].label)
+        if link_key.source == MORE:
+            count = step_index.hidden_uses_now[link_key.port]
+            return LinkLook(pill, count=count) if count and tail is not None else None
         node = step_index.rows.get(link_key.source)
         if node is None:
             return None
-        tail = self.cards[link_key.target].now
         if link_key.slot is None:
             saved = dict(step_index.saved_by.get(link_key.target, ()))
             return LinkLook() if tail is not None and link_key.source in saved else None
         if node.next_functions[link_key.slot] is None:
             return None
-        ports = tail.outputs if tail is not None else ()
-        pill = link_key.output < len(ports) and bool(ports[link_key.output].label)
+        if link_key.count > 1:  # their gradients are not one gradient
+            return LinkLook(pill, count=link_key.count)
         return LinkLook(pill, place.edges.get((link_key.source, link_key.slot)))
 
 
@@ -229,7 +249,8 @@ def _ways_in(
     nodes: tuple[Node, ...], saves: Mapping[tuple[str, str], str]
 ) -> tuple[dict[str, tuple[Port, ...]], dict[tuple[str, str], int]]:
     """Input ports of each node, and the one where each tensor from outside enters."""
-    ports = {node.id: list(cards.inputs_of(node)) for node in nodes}
+    drawn = {node.id for node in nodes}
+    ports = {node.id: list(cards.inputs_of(node, drawn.__contains__)) for node in nodes}
     entries: dict[tuple[str, str], int] = {}
     for (node_id, tensor), name in saves.items():
         if node_id not in ports:

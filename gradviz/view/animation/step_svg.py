@@ -8,14 +8,13 @@ from typing import Final
 from gradviz.view import formatting
 from gradviz.view.animation.backward_progress import EdgeGradient
 from gradviz.view.element import Element
+from gradviz.view.graph.card_svg import AWAY
 from gradviz.view.graph.geometry import CardFrame, port_place
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.style import SIZES
 from gradviz.view.text import EM, px, width_of
 
 HEIGHT: Final = 15.0
-AWAY: Final = 10.0
-"""Pixels between a port and the gradient that leaves through it: the arrow head is there."""
 MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
 """Cells of the longest gradient."""
 SIGN: Final = 11.0

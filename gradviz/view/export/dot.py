@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import graphviz
@@ -12,7 +12,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.records import Node
 from gradviz.view import aria
 from gradviz.view.graph.card_parts import Card
-from gradviz.view.graph.drawing import Scene, compose
+from gradviz.view.graph.drawing import DrawnLink, Scene, compose
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.text import clean
 
@@ -47,7 +47,7 @@ def to_dot(graph: Graph, options: DrawOptions = DEFAULT) -> str:
         dot.node(card.id, _label(_lines(card, nodes.get(card.id), scene)), **_look(card))
     for wire in scene.wires:
         if wire.is_edge:
-            dot.edge(wire.link.tail, wire.link.head, **_edge_label(nodes[wire.source], wire.slot))
+            dot.edge(wire.link.tail, wire.link.head, **_edge_label(wire, nodes))
         else:
             dot.edge(wire.link.tail, wire.link.head, style="dotted", dir="none")
     return str(dot.source)
@@ -78,8 +78,10 @@ def _quoted(text: str) -> str:
     return graphviz.escape(text.replace("&", "&amp;"))  # type: ignore[no-any-return]
 
 
-def _edge_label(node: Node, slot: int) -> dict[str, str]:
-    argument = argument_of(node, slot)
+def _edge_label(wire: DrawnLink, nodes: Mapping[str, Node]) -> dict[str, str]:
+    if wire.slot is None:
+        return {"label": f"×{wire.count:,}"} if wire.count > 1 else {}
+    argument = argument_of(nodes[wire.source], wire.slot)
     return {"headlabel": _quoted(clean(argument))} if argument else {}
 
 

@@ -24,6 +24,9 @@ PARTS: Final = (
 )
 """What ``show`` and ``hide`` can name."""
 
+MORE: Final = "more"
+"""Id of the stub for nodes that are not drawn."""
+
 Icon: TypeAlias = Literal["", "pin", "bar", "cut"]
 Status: TypeAlias = Literal["", "done", "now", "next", "raised"]
 """Where backward is, at one step of a recording."""
@@ -90,6 +93,9 @@ class Port:
     label: str = ""
     css: str = "gv-port"
     slot: int = -1
+    """Place in ``next_functions``, or number of the output."""
+    count: int = 1
+    """How many entries of ``next_functions`` arrive here; ``slot`` is the first of them."""
 
     @property
     def width(self) -> float:
@@ -111,6 +117,16 @@ class Card:
     chip: str = ""
     status: Status = ""
     tensor: str = ""
+
+
+def times(count: int) -> str:
+    """How many entries of ``next_functions`` one link is, nothing for a single one.
+
+    Examples:
+        >>> times(1), times(100_001)
+        ('', '×100,001')
+    """
+    return f"×{count:,}" if count > 1 else ""
 
 
 def choose(show: Collection[str] | None, hide: Collection[str]) -> frozenset[str]:

@@ -7,13 +7,16 @@ from math import hypot
 from typing import Final
 
 from gradviz.view.element import Element, Value
-from gradviz.view.graph.card_parts import Block, Line, Port
+from gradviz.view.graph.card_parts import MORE, Block, Line, Port, times
 from gradviz.view.graph.geometry import INSIDE, PAD, PILL, CardFrame, chip_width, port_place
 from gradviz.view.graph.layout import Direction, Point
+from gradviz.view.style import SIZES
 from gradviz.view.text import plain, px, width_of
 
 ARROW: Final = (8.0, 3.4)
 """Length and half width of an arrow head."""
+AWAY: Final = 10.0
+"""Pixels between a port and what is written on its link: the arrow head is there."""
 GLYPHS: Final = {
     "done": "l2.5,3 4.5,-6",
     "now": "m0,-4l7,4 -7,4z",
@@ -48,7 +51,7 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     """A card with its ports, at its place."""
     item = frame.card
     attributes: dict[str, Value] = {"class": item.css}
-    if item.id != "more":
+    if item.id != MORE:
         attributes |= {"id": f"gv-{item.id}", "data-id": item.id}
     attributes |= {
         "data-tensor": item.tensor or None,
@@ -95,7 +98,9 @@ def link(
     slot: int | None,
     tail: Point,
     head: Point,
-    own_id: str = "",
+    *,
+    is_edge: bool,
+    own_id: str,
     css: str = "",
     label: Element | None = None,
 ) -> Element:
@@ -103,19 +108,20 @@ def link(
 
     Args:
         path: Control points.
-        source: Node that holds the entry, or that saved.
-        target: Node that the entry points to, or the tensor that was saved.
-        slot: Place in ``next_functions``; ``None`` for a tensor saved from outside.
+        source: Node that holds the entry, or that saved; the stub for nodes that are not drawn.
+        target: Node that the entry points to, or the tensor that was saved; or the stub.
+        slot: Place in ``next_functions``, if it is one entry of a node that is drawn.
         tail: How far the link goes on inside the box it leaves.
         head: How far inside the box where it arrives.
-        own_id: Id of a link without a slot, which needs none in a picture of one moment.
+        is_edge: Whether it is an entry of ``next_functions``; else a tensor saved from outside.
+        own_id: Its id; a tensor saved from outside needs none in a picture of one moment.
         css: More classes.
         label: What belongs to it.
     """
     first = (path[0][0] + tail[0], path[0][1] + tail[1])
     last = (path[-1][0] + head[0], path[-1][1] + head[1])
     line = Element("path", {"d": LinkCurve.of(path, tail, head)})
-    if slot is None:
+    if not is_edge:
         return Element(
             "g",
             {
@@ -133,10 +139,10 @@ def link(
         "g",
         {
             "class": f"gv-edge {css}" if css else "gv-edge",
-            "id": f"gv-{source}.{slot}",
+            "id": own_id,
             "data-source": source,
             "data-target": target,
-            "data-slot": str(slot),
+            "data-slot": None if slot is None else str(slot),
             "aria-hidden": "true",
         },
         (
@@ -145,6 +151,21 @@ def link(
             Element("polygon", {"class": "gv-head gv-head-engine", "points": back}),
             *([label] if label else ()),
         ),
+    )
+
+
+def count(number: int, end: Point, direction: Direction) -> Element | None:
+    """How many entries of ``next_functions`` a link is, where it ends; nothing for one."""
+    if number == 1:
+        return None
+    word, (x, y) = times(number), end
+    width = width_of(word, SIZES["small"]) + 12
+    is_down = direction == "TB"
+    left, top = (x - width / 2, y - AWAY - PILL) if is_down else (x - AWAY - width, y - PILL / 2)
+    said = f"{number:,} entries of next_functions, to nodes that are not drawn"
+    pill = _rect(left, top, width, PILL, 7.5)
+    return Element(
+        "g", {"class": "gv-port"}, (_title(said), pill, _text(word, left + 6, top + 11, 10))
     )
 
 

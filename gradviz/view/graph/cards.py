@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from gradviz.model.facts import (
 )
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
-from gradviz.view.graph.card_parts import Block, Card, Line, Port
+from gradviz.view.graph.card_parts import MORE, Block, Card, Line, Port, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
@@ -62,7 +62,7 @@ def node_card(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Car
         blocks=tuple(blocks),
         title=_title(node, graph_index),
         aria=aria.of_node(node, graph_index),
-        inputs=inputs_of(node),
+        inputs=inputs_of(node, graph_index.is_drawn),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
         tensor=node.variable or "",
@@ -105,11 +105,17 @@ def waiting_leaf_card(
     )
 
 
-def more_card(count: int) -> Card:
-    """The stub for nodes that are not drawn."""
+def more_card(count: int, uses: Iterable[int] = ()) -> Card:
+    """The stub for nodes that are not drawn.
+
+    Args:
+        count: How many nodes.
+        uses: For each output of a drawn node, how many of their entries point to it.
+    """
+    inputs = tuple(Port(times(number)) for number in uses)
     text = f"… {formatting.plural(count, 'more node')} not drawn"
     block = Block("text", (Line(text, "gv-muted"),))
-    return Card(id="more", css="gv-more", blocks=(block,), title=text, aria=text)
+    return Card(id=MORE, css="gv-more", blocks=(block,), title=text, aria=text, inputs=inputs)
 
 
 def _title(node: Node, graph_index: GraphIndex) -> str:
@@ -258,16 +264,23 @@ def _more(count: int, thing: str) -> list[Block]:
     return [Block("text", (Line(f"… {formatting.plural(count, f'more {thing}')}", "gv-muted"),))]
 
 
-def inputs_of(node: Node) -> tuple[Port, ...]:
-    """A port per entry of ``next_functions``."""
+def inputs_of(node: Node, is_drawn: Callable[[str], bool]) -> tuple[Port, ...]:
+    """A port per entry of ``next_functions``, and one for all whose nodes are not drawn."""
+    hidden = [
+        slot for slot, e in enumerate(node.next_functions) if e is not None and not is_drawn(e[0])
+    ]
+    others = frozenset(hidden[1:])
     crowded = len(node.next_functions) > FEW
     named = any(node.arguments) and not crowded
     ports = []
     for slot, entry in enumerate(node.next_functions):
-        label = shorten(argument_of(node, slot) or str(slot), 14) if named else ""
+        if slot in others:
+            continue
+        count = len(hidden) if slot in hidden[:1] else 1
+        label = shorten(argument_of(node, slot) or str(slot), 14) if named and count == 1 else ""
         if entry is None:
             label = f"{label}: no grad" if label else ("∅" if crowded else "no grad")
-        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot))
+        ports.append(Port(label, "gv-port" if entry else "gv-stub", slot, count))
     return tuple(ports)
 
 

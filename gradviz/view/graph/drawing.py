@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.graph import Graph
+from gradviz.model.records import Node
 from gradviz.view import aria
 from gradviz.view.element import Element, style, svg, write_lines
 from gradviz.view.graph import card_svg, cards
-from gradviz.view.graph.card_parts import Card, Port
-from gradviz.view.graph.geometry import CardFrame, measure
+from gradviz.view.graph.card_parts import MORE, Card, Port
+from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.options import DEFAULT, DrawOptions
@@ -27,13 +28,23 @@ OUTSIDE: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class DrawnLink:
-    """A link that is drawn: an entry of ``next_functions``, or a tensor saved from outside."""
+    """A link that is drawn: an entry of ``next_functions``, all entries that lead to or come from
+    nodes that are not drawn, or a tensor saved from outside."""
 
     link: Link
     source: str
     target: str
-    slot: int
-    is_edge: bool
+    key: str = ""
+    """Its id in the picture; a tensor saved from outside has none."""
+    slot: int | None = None
+    """Place in ``next_functions``, if it is one entry of a node that is drawn."""
+    count: int = 1
+    """How many entries of a node that is drawn it is."""
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether it is an entry of ``next_functions``."""
+        return bool(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,8 @@ def picture(
     direction, arrows = options.direction, options.engine_arrows
     frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in scene.cards}
     boxes = [frame.box for frame in frames.values()]
-    layout = lay_out(boxes, links, direction, options.engine)
+    gap = count_gap((wire.count for wire in scene.wires), direction)
+    layout = lay_out(boxes, links, direction, options.engine, gap)
     sheet = css(variables=variables, engine_arrows=arrows)
     cards_drawn = (
         card_svg.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
@@ -96,30 +108,44 @@ def compose(graph: Graph, parts: frozenset[str], graph_index: GraphIndex | None 
     """Decide what is in the picture: a card per node, tensor and stub, and the links."""
     graph_index = graph_index or GraphIndex.of(graph, LIMIT)
     made = {node.id: cards.node_card(node, graph_index, parts) for node in graph_index.nodes}
-    wires = [
+    wires = [wire for node in graph_index.nodes for wire in _entries(node, made)]
+    wires += [
         DrawnLink(
-            Link(entry[0], _output(made[entry[0]], entry[1]), node.id, slot),
-            node.id,
-            entry[0],
-            slot,
-            True,
+            Link(target, _output(made[target], output_nr), MORE, place),
+            MORE,
+            target,
+            f"{MORE}.{target}.{output_nr}",
         )
-        if entry[0] in made
-        else DrawnLink(Link("more", 0, node.id, slot), node.id, entry[0], slot, True)
-        for node in graph_index.nodes
-        for slot, entry in enumerate(node.next_functions)
-        if entry is not None
+        for place, (target, output_nr) in enumerate(graph_index.hidden_uses)
     ]
     shown = [t for t in graph_index.outside if "constants" in parts or t.requires_grad][:OUTSIDE]
     for info in shown:
         for node_id, name in graph_index.saved_by.get(info.id, ()):
             port = _way_in(made, node_id, name)
-            wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id, port, False))
+            wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
     everything = [cards.tensor_card(info, graph_index, parts) for info in shown]
     everything += made.values()
     if len(graph) > LIMIT:
-        everything.append(cards.more_card(len(graph) - LIMIT))
+        everything.append(cards.more_card(len(graph) - LIMIT, graph_index.hidden_uses.values()))
     return Scene(graph_index, tuple(everything), tuple(wires))
+
+
+def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
+    """A link per port of a node at which entries of ``next_functions`` arrive."""
+    for place, port in enumerate(made[node.id].inputs):
+        entry = node.next_functions[port.slot]
+        if entry is None:
+            continue
+        target, output_nr = entry
+        key, slot, count = f"{node.id}.{port.slot}", port.slot, port.count
+        if target in made:
+            link = Link(target, _output(made[target], output_nr), node.id, place)
+            yield DrawnLink(link, node.id, target, key, slot)
+        elif count == 1:
+            yield DrawnLink(Link(MORE, 0, node.id, place), node.id, target, key, slot)
+        else:
+            link = Link(MORE, 0, node.id, place)
+            yield DrawnLink(link, node.id, MORE, f"{node.id}.{MORE}", count=count)
 
 
 def _output(card: Card, output_nr: int) -> int:
@@ -150,7 +176,10 @@ def _wires(
             path,
             wire.source,
             wire.target,
-            wire.slot if wire.is_edge else None,
+            wire.slot,
             card_svg.reach(tail, wire.link.tail_port, False, direction),
             card_svg.reach(head, wire.link.head_port, True, direction),
+            is_edge=wire.is_edge,
+            own_id=f"gv-{wire.key}" if wire.is_edge else "",
+            label=card_svg.count(wire.count, path[-1], direction),
         )

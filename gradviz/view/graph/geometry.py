@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gradviz.view.graph.card_parts import STATUSES, Block, Card, Port
+from gradviz.view.graph.card_parts import STATUSES, Block, Card, Port, times
 from gradviz.view.graph.layout import Direction, LayoutBox, Point
+from gradviz.view.style import SIZES
 from gradviz.view.text import width_of
 
 PAD: Final = 10.0
@@ -70,6 +71,14 @@ def port_place(frame: CardFrame, port: int, is_input: bool, direction: Direction
     if direction == "TB":
         return share * frame.box.width, 0.0 if is_input else frame.box.height
     return 0.0 if is_input else frame.box.width, share * frame.box.height
+
+
+def count_gap(counts: Iterable[int], direction: Direction) -> float:
+    """Pixels between ranks that such numbers need; 0 without any."""
+    many = [width_of(times(number), SIZES["small"]) for number in counts if number > 1]
+    if not many:
+        return 0.0
+    return 46.0 if direction == "TB" else max(many) + 46.0
 
 
 def _pills(ports: tuple[Port, ...]) -> float:

@@ -17,7 +17,6 @@ from gradviz.model.facts import (
     slot_facts,
     tensor_facts,
 )
-from gradviz.model.ids import number_of
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
@@ -64,7 +63,7 @@ def recording_outline(recording: Recording) -> str:
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
     sentences, why = captions(recording), explained(recording)
-    for number, step in enumerate(_in_order(recording)[:MOST]):
+    for number, step in enumerate(recording.steps[:MOST]):
         lines += _step_lines(number, step, sentences[step.index])
         for one in why.get(step.index, ()):
             lines += _explanation(one, step)
@@ -93,36 +92,6 @@ def summary(recording: Recording) -> str:
     if recording.at_error is not None:
         parts.append("an error")
     return ", ".join(parts)
-
-
-def _in_order(recording: Recording) -> list[Step]:
-    """The steps in the order they ran; on several devices, where that order is not deterministic,
-    the nodes of a backward in the order of their ids."""
-    steps = list(recording.steps)
-    if recording.device is not None:
-        return steps
-    found: list[Step] = []
-    blocks: list[list[Step]] = []
-    block: list[Step] = []
-
-    def close() -> None:
-        blocks.sort(key=lambda steps: -number_of(steps[-1].node or "n0"))
-        found.extend(step for steps in blocks for step in steps)
-        found.extend(block)
-        blocks.clear()
-        block.clear()
-
-    for step in steps:
-        if step.node is None or step.level == 0:
-            close()
-            found.append(step)
-            continue
-        block.append(step)
-        if step.kind == "node":
-            blocks.append(list(block))
-            block.clear()
-    close()
-    return found
 
 
 def _explanation(explanation: Explanation, step: Step) -> Iterator[str]:

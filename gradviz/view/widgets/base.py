@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import anywidget
+import ipywidgets
 import traitlets
 
-from gradviz.model.errors import UnknownNodeError
+from gradviz.model.errors import GradvizError, UnknownNodeError
 from gradviz.view.documents.graph import compress, expand
 from gradviz.view.html.image import image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
+
+
+def widgets_in(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
+    """The widgets that a widget consists of, each after its own: children, layouts and styles."""
+    for name in widget.keys:
+        value = getattr(widget, name)
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(one, ipywidgets.Widget):
+                yield from widgets_in(one)
+                yield one
 
 
 class GraphWidget(anywidget.AnyWidget):
@@ -30,8 +42,11 @@ class GraphWidget(anywidget.AnyWidget):
         outline
     """
 
-    _esm = STATIC / "widget.js"
-    _css = STATIC / "widget.css"
+    # As text: of a file anywidget keeps a reference to every widget that was ever made.
+    _esm = (STATIC / "widget.js").read_text("utf-8")
+    _css = (STATIC / "widget.css").read_text("utf-8")
+    _holds: ClassVar[tuple[str, ...]] = ()
+    """Attributes with what is shown, which a closed widget has no longer."""
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -70,6 +85,35 @@ class GraphWidget(anywidget.AnyWidget):
     def _ids(self) -> list[str]:
         rows = self.wire.get("outline", {}).get("rows", ())
         return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
+
+    def close(self) -> None:
+        """Remove it from the page and free its memory.
+
+        ipywidgets keeps every widget that was shown until it is closed, also after its cell has
+        run again: ``ipywidgets.Widget.close_all()`` closes all of a notebook. A closed widget holds
+        neither its graph or recording nor the picture; show the graph again for a new one. Saved
+        files and the stored outputs of cells stay. Closing twice does nothing.
+        """
+        inside = list(widgets_in(self))
+        super().close()
+        for widget in inside:
+            widget.close()
+        for name in self._holds:
+            self.__dict__.pop(name, None)
+        self.wire = {"text": f"{type(self).__name__} (closed)"}
+
+    def check_open(self) -> None:
+        """Raise ``GradvizError`` if it was closed."""
+        if self.comm is None:
+            raise GradvizError(
+                f"this {type(self).__name__} was closed, which freed what it showed. "
+                "Call the function that made it again, such as gradviz.show(loss)"
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._holds:
+            self.check_open()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
         return str(self.wire.get("text", "an empty GraphWidget"))

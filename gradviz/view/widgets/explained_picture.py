@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from gradviz.model.explanation import Explanation
 from gradviz.model.graph import Graph
@@ -31,6 +31,8 @@ class ExplainedPicture(Picture):
         height: Height in CSS pixels, 0 for automatic.
     """
 
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_explanation")
+
     def __init__(
         self,
         graph: Graph,
@@ -45,6 +47,7 @@ class ExplainedPicture(Picture):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
+        self.check_open()
         writers: dict[str, Callable[[], bytes]] = {
             ".svg": lambda: self.wire["svg"].encode(),
             ".png": self._png,

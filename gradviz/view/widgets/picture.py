@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import ClassVar
 
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
@@ -31,6 +32,8 @@ class Picture(GraphWidget):
         'MulBackward0'
     """
 
+    _holds: ClassVar[tuple[str, ...]] = ("_graph",)
+
     def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
         self._graph = graph
         self._options = options
@@ -48,6 +51,7 @@ class Picture(GraphWidget):
 
         The selection stays if the new graph has the item too.
         """
+        self.check_open()
         self.wire = graph_document(graph, self._options)
         self._graph = graph
 

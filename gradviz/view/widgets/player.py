@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import traitlets
 
@@ -62,6 +62,8 @@ class Player(GraphWidget):
     speed = traitlets.Float(1.0, min=0.1, max=20.0).tag(sync=True)
     """Steps in a second while it plays."""
 
+    _holds: ClassVar[tuple[str, ...]] = ("_recording", "_animation")
+
     def __init__(
         self,
         recording: Recording,
@@ -95,6 +97,7 @@ class Player(GraphWidget):
             OptionError: If the ending is none of these.
             GraphvizNotFoundError: For PDF, if there is no ``dot``.
         """
+        self.check_open()
         writers: dict[str, Callable[[], bytes]] = {
             ".html": self._html,
             ".svg": self._svg,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from gradviz.model.errors import OptionError
 from gradviz.model.graph import Graph
@@ -48,6 +48,8 @@ class ReportWidget(GraphWidget):
         >>> list(report)
         [{'name': 'w', 'norm': 2.0}]
     """
+
+    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures")
 
     def __init__(
         self,
@@ -111,6 +113,7 @@ class ReportWidget(GraphWidget):
         Raises:
             OptionError: If the ending is none of these, or there is no picture.
         """
+        self.check_open()
         writers: dict[str, Callable[[], bytes]] = {
             ".html": lambda: _bytes(self._html()),
             ".svg": lambda: _bytes(self._svg()),

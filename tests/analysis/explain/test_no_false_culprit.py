@@ -15,7 +15,7 @@ from gradviz.model.explanation import Fix
 from tests.analysis.explain.silent_random import RandomProgram, programs, truth_of, truth_when_fixed
 from tests.analysis.explain.silent_running import fixed, run_recorded
 
-COUNT: Final = 200
+COUNT: Final = 400
 MANY: Final = 500
 Matrix = Counter[tuple[str, str]]
 
@@ -102,9 +102,8 @@ def test_the_culprit_is_the_line_that_was_planted_and_no_other(count: int) -> No
     print("\n" + table(matrix))
     assert not wrong, "\n".join((table(matrix), *wrong[:3]))
     assert sum(matrix.values()) >= count
-    # Hypothesis draws other programs when this file changes; so many of each kind are there always.
-    for kind in ("wrong", "raised", "right"):
-        assert sum(n for (row, _), n in matrix.items() if kind in row) > count // 20, kind
+    assert sum(n for (row, _), n in matrix.items() if "wrong" in row) > count // 10
+    assert sum(n for (row, _), n in matrix.items() if "raised" in row) > count // 20
 
 
 if __name__ == "__main__":

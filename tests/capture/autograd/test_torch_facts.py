@@ -679,6 +679,29 @@ def test_removing_a_hook_calls_no_function_that_a_mode_sees() -> None:
     assert mode.names == []
 
 
+SET_GRAD_TO_NONE_WHILE_ANOTHER_THREAD_READS = """
+import sys, threading, time, torch
+sys.setswitchinterval(1e-5)
+x = torch.ones(3, requires_grad=True)
+def work():
+    while True:
+        x.grad = torch.zeros(3)
+        x.grad = None
+threading.Thread(target=work, daemon=True).start()
+ends = time.monotonic() + 60
+while time.monotonic() < ends:
+    x.grad
+print("alive", flush=True)
+import os; os._exit(0)
+"""
+
+
+@pytest.mark.skipif(RELEASE < (2, 13), reason="not tried before torch 2.13")
+def test_reading_a_grad_while_another_thread_sets_it_to_none_ends_the_process() -> None:
+    done = run(SET_GRAD_TO_NONE_WHILE_ANOTHER_THREAD_READS)
+    assert (done.returncode < 0, done.stdout) == (True, ""), done.stderr[-2000:]
+
+
 # --------------------------------------------------------------------- saved tensors
 
 
@@ -873,6 +896,23 @@ def test_sparse_tensors_have_no_storage() -> None:
         sparse.untyped_storage()
 
 
+@pytest.mark.parametrize(
+    ("look", "version"),
+    [(vars(torch._C)["_data_address"], 1), (torch.Tensor.untyped_storage, 0)],
+    ids=["by its address", "by its storage"],
+)
+def test_asking_a_gradient_for_its_storage_keeps_the_engine_from_adding_in_place(
+    look: Callable[[torch.Tensor], Any], version: int
+) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp() * x
+    assert y.grad_fn is not None
+    y.grad_fn.register_hook(lambda grad_inputs, _: look(grad_inputs[1]) and None)
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad._version == version
+
+
 def test_a_nested_tensor_has_no_shape_as_a_whole() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -882,6 +922,35 @@ def test_a_nested_tensor_has_no_shape_as_a_whole() -> None:
     assert (nested.dim(), nested.size(0)) == (2, 2)
     with pytest.raises(RuntimeError):
         nested.size(1)
+
+
+AFTER_A_PACK_HOOK_RAISED = """
+import sys, torch
+x = torch.ones(3, requires_grad=True)
+node = x.sin().grad_fn
+def pack(tensor):
+    raise ValueError("no")
+def unpack(*packed):
+    print(len(packed), end=" ")
+    return x
+try:
+    node._raw_saved_self.register_hooks(pack, unpack)
+except ValueError as error:
+    print(error, end=" ")
+try:
+    node._raw_saved_self.register_hooks(pack, unpack)
+except RuntimeError as error:
+    print("already been set" in str(error), end=" ")
+node._saved_self
+print("read", flush=True)
+node._raw_saved_self.unpack_hook
+print("alive")
+"""
+
+
+def test_hooks_of_which_the_pack_hook_raised_stay_and_reading_them_ends_the_process() -> None:
+    done = run(AFTER_A_PACK_HOOK_RAISED)
+    assert (done.returncode < 0, done.stdout) == (True, "no True 0 read\n"), done.stderr[-2000:]
 
 
 @pytest.mark.skipif(RELEASE < (2, 11), reason="the flag came with torch 2.11")
@@ -1296,6 +1365,61 @@ def test_a_warning_of_torch_names_the_innermost_python_frame() -> None:
         warnings.simplefilter("always")
         variables["f"](leaf().exp())
     assert [(one.filename, one.lineno) for one in caught] == [("the file", 3)]
+
+
+def test_an_operation_is_no_event_of_the_profiler_while_record_functions_are_disabled() -> None:
+    x = torch.ones(3)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        assert torch._C._autograd._profiler_enabled()
+        x.sin()
+        torch._C._autograd._enable_record_function(False)
+        x.cos()
+        torch._C._autograd._enable_record_function(True)
+        x.tan()
+    assert not torch._C._autograd._profiler_enabled()
+    events: Any = profiler.events()
+    assert [event.name for event in events] == ["aten::sin", "aten::tan"]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_a_trace_misses_operations_without_its_state_and_names_values_by_the_innermost_frame() -> (
+    None
+):
+    internals: Any = torch._C
+
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x.sin()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = inner(x) * 2
+        state = internals._get_tracing_state()
+        assert state is not None
+        internals._set_tracing_state(None)
+        y.cos()
+        internals._set_tracing_state(state)
+        return inner(y)
+
+    trace: Any = torch.jit.trace(function, (torch.ones(3),), check_trace=False)
+    assert torch._C._get_tracing_state() is None
+    graph = str(trace.graph)
+    assert re.findall(r"aten::(\w+)", graph) == ["sin", "mul", "sin"]
+    assert "%y" not in graph
+    assert "%x" in graph
+
+
+def test_resolving_a_name_makes_python_forget_which_warnings_it_has_shown() -> None:
+    def shown(between: Callable[[], object]) -> int:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                warnings.warn("once per place", stacklevel=1)
+                between()
+        return len(caught)
+
+    resolve: Any = torch.overrides.resolve_name
+    assert shown(lambda: None) == 1
+    assert shown(lambda: resolve(torch.add)) == 2
+    assert shown(lambda: resolve.__wrapped__(torch.add)) == 1
 
 
 # --------------------------------------------------------------------------- modules

@@ -30,12 +30,13 @@ stand_in(
     unseen=contextlib.nullcontext,
     never_compiled=lambda function: function,
     sequence_number=lambda: 0,
+    in_recording=lambda: False,
 )
 stand_in("torch", __path__=[], Tensor=object)
 stand_in("torch.overrides", __file__="overrides.py", resolve_name=str)
 runpy.run_path(program, run_name="__main__")
 """
-"""What tracing needs of torch: a context in which nothing is seen, the number of the next node."""
+"""What tracing needs of torch: where nothing is seen, the next node's number, other threads."""
 PROGRAM: Final = Path(__file__).with_name("traced_programs.py")
 
 EXPECTED: Final[dict[str, list[str]]] = {

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -26,7 +26,7 @@ from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
-from gradviz.capture.recorder.signals import held_signals
+from gradviz.capture.recorder.signals import at_work, handle_signals
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.traversal import walk
@@ -53,15 +53,29 @@ MOST_NODES: Final = 20_000
 
 
 @dataclass
+class _Backward:
+    """A backward that runs."""
+
+    number: int
+    nodes: dict[str, Any] = field(default_factory=dict)
+    """Nodes that may run, by id."""
+    ran: int = 0
+    """How many have run."""
+
+
+@dataclass
 class _Open:
     """A node that is being run."""
 
     key: str
+    backward: _Backward
     ready: NodeReady
     since: float
     grad_inputs: tuple[ValueSummary | None, ...] = ()
     grad: ValueSummary | None = None
     """``.grad`` of the leaf before."""
+    first_number: int = 0
+    """Sequence number that the thread which runs it would give a new node."""
     has_run: bool = False
     has_accumulated: bool = False
     seconds: float | None = None
@@ -104,12 +118,10 @@ class BackwardEvents(Observer):
         self._observer = observer
         self._values = values
         self._count = 0
-        self._numbers: list[int] = []
+        self._running: dict[int, _Backward] = {}
+        """Backwards that run, by number; several where one runs inside another."""
         self._open: dict[int, list[_Open]] = {}
         """Nodes being run, by thread; several where a backward runs inside another."""
-        self._live: dict[str, Any] = {}
-        """Nodes that may run, by id; only while backward runs."""
-        self._ran = 0
         self.failure: tuple[str | None, int | None] = (None, None)
         """Node that was running, and number of the backward, when the last backward raised."""
 
@@ -122,38 +134,35 @@ class BackwardEvents(Observer):
     @property
     def is_running(self) -> bool:
         """Whether a backward of this recording runs."""
-        return bool(self._numbers)
+        return bool(self._running)
 
     @runs_user_code
     def run(self, run: Callable[[], Any], call: BackwardCall) -> Any:
         """Run a backward under observation; its hooks are part of the line that called it."""
         self._count += 1
-        number = self._count
-        outer = self._live, self._ran
+        backward = _Backward(self._count)
         laid = ExitStack()
         raised = True
         try:
-            with held_signals:
+            with at_work:
                 laid.enter_context(autograd.mode_on(self._mode))
-                self._prepare(call, number, laid)
+                self._prepare(call, backward, laid)
             result = run()
             raised = False
             return result
         finally:
             try:
-                with held_signals:
-                    self._clean_up(number, laid, raised)
+                with at_work:
+                    self._clean_up(backward, laid, raised)
             except BaseException:  # a signal came before it was held
-                self._clean_up(number, laid, raised)
+                self._clean_up(backward, laid, raised)
                 raise
-            finally:
-                self._live, self._ran = outer
 
-    def _prepare(self, call: BackwardCall, number: int, laid: ExitStack) -> None:
+    def _prepare(self, call: BackwardCall, backward: _Backward, laid: ExitStack) -> None:
         self._tracer.pause()
         try:
             self._tracer.called_from(sys._getframe())
-            self._begin(call, number, laid)
+            self._begin(call, backward, laid)
         except GraphBusyError:
             self._writer.add(
                 Note(
@@ -163,24 +172,34 @@ class BackwardEvents(Observer):
         except Exception as error:
             self._observer.failed(error)
         finally:
-            self._tracer.resume()
-        self._numbers.append(number)
-        self._lines.pause()
-
-    def _clean_up(self, number: int, laid: ExitStack, raised: bool) -> None:
-        """Take hooks and mode away and write down how a backward has ended, once."""
-        is_running = number in self._numbers
-        if is_running:
-            self._lines.resume()
-            self._numbers.remove(number)
-        laid.close()
-        if is_running:
             try:
-                self._end(number, raised)
-            except Exception as error:
+                if not self._running:
+                    self._tracer.backward_begins()
+            except Exception as error:  # the recorded backward runs on
                 self._observer.failed(error)
+            self._running[backward.number] = backward
+            self._lines.pause()
+            self._tracer.resume()
 
-    def _begin(self, call: BackwardCall, number: int, laid: ExitStack) -> None:
+    def _clean_up(self, backward: _Backward, laid: ExitStack, raised: bool) -> None:
+        """Take hooks and mode away and write down how a backward has ended, once."""
+        is_running = self._running.pop(backward.number, None) is not None
+        self._tracer.pause()
+        try:
+            if is_running:
+                self._lines.resume()
+                if not self._running:
+                    self._tracer.backward_ended()
+            laid.close()
+            if is_running:
+                self._end(backward, raised)
+        except Exception as error:
+            self._observer.failed(error)
+        finally:
+            self._tracer.resume()
+
+    def _begin(self, call: BackwardCall, backward: _Backward, laid: ExitStack) -> None:
+        number = backward.number
         inside = autograd.current_node()
         outer = None if inside is None else self._live_graph.registry.known_node(inside)
         self._flush()
@@ -194,7 +213,6 @@ class BackwardEvents(Observer):
         registry = self._live_graph.registry
         with autograd.unseen():
             nodes, _ = _reachable([node for node, _ in roots])
-            self._ran = 0
             inputs = tuple(registry.know(t).id for t in call.inputs if is_tensor(t))
             self._writer.add(
                 BackwardStarted(
@@ -209,96 +227,114 @@ class BackwardEvents(Observer):
                     self._positions.of(sys._getframe(), "backward"),
                 )
             )
-            self._live = {}
             handles: list[Any] = []
             laid.callback(_take_away, handles)
             if len(nodes) > MOST_NODES:
                 text = f"this backward has {len(nodes)} nodes; its steps are not recorded"
                 self._writer.add(Note("backward not followed", text, (len(nodes),)))
             elif self._writer.is_full:
-                self._ran = 0 if call.inputs else len(nodes)
+                backward.ran = 0 if call.inputs else len(nodes)
             else:
                 for node in nodes:
                     key = f"n{registry.node_number(node)}"
-                    self._live[key] = node
-                    handles += self._hooks(node, key, number)
+                    backward.nodes[key] = node
+                    handles += self._hooks(node, key, backward)
         self._step("backward", 1, number=number)
 
-    def _hooks(self, node: Any, key: str, number: int) -> list[Any]:
+    def _hooks(self, node: Any, key: str, backward: _Backward) -> list[Any]:
         def before(gradients: Any) -> None:
             if not self._writer.is_full:
-                self._guard(lambda: self._before(key, number, gradients))
+                self._guard(backward, lambda: self._before(key, backward, gradients))
 
         def after(grad_inputs: Any, grad_outputs: Any) -> None:
             if self._writer.is_full:
-                self._ran += 1
+                backward.ran += 1
             else:
-                self._guard(lambda: self._after(key, number, grad_inputs))
+                self._guard(backward, lambda: self._after(key, backward, grad_inputs))
 
         return [node.register_prehook(before), node.register_hook(after)]
 
-    def _guard(self, look: Callable[[], None]) -> None:
-        with held_signals:
+    def _guard(self, backward: _Backward, look: Callable[[], None]) -> None:
+        # Another thread may run backward over the same nodes; and after an error, threads of the
+        # engine may still run a node of a backward that has ended.
+        if not autograd.in_recording():
+            return
+        with at_work:
             self._tracer.pause()
             try:
-                with autograd.unseen():
-                    look()
+                if backward.number in self._running:
+                    with autograd.unseen():
+                        look()
             except Exception as error:
                 self._observer.failed(error)
             finally:
                 self._tracer.resume()
+        handle_signals()
 
-    def _end(self, number: int, raised: bool) -> None:
-        self._flush()
-        opened = self._top()
+    def _end(self, backward: _Backward, raised: bool) -> None:
+        """All its nodes have run, in whatever thread: what they have saved is freed."""
         running = None
-        if opened is not None and opened.ready.backward == number:
-            running = opened.key
-            self._stack().pop()
-        self.failure = (running, number) if raised else (None, None)
-        self._writer.add(BackwardEnded(number, self._ran, raised))
-        self._live = {}
+        last = [stack[-1] for stack in self._open.values() if stack]
+        for opened in sorted(last, key=lambda opened: opened.since):
+            if opened.backward is backward and not opened.has_run:
+                running = opened.key
+        for stack in list(self._open.values()):
+            if stack and stack[-1].backward is backward:
+                if stack[-1].has_run:
+                    self._finish(stack.pop())
+                else:
+                    stack.pop()
+        self._open = {thread: stack for thread, stack in self._open.items() if stack}
+        self.failure = (running, backward.number) if raised else (None, None)
+        self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
+        backward.nodes.clear()
 
     # ------------------------------------------------------------- inside it
 
-    def _before(self, key: str, number: int, gradients: Any) -> None:
+    def _before(self, key: str, backward: _Backward, gradients: Any) -> None:
+        number = backward.number
         self._flush()
+        self._finish_before(key)
         row = self._live_graph.nodes.get(key)
         used = () if row is None else tuple(s for s in row.saved if s.state in _THERE)
         ready = NodeReady(number, key, tuple(map(self._summary, gradients)), used)
-        opened = _Open(key, ready, time.perf_counter())
-        leaf = self._leaf(key)
-        if leaf is not None and leaf.grad is not None:
-            opened.grad = self._summary(leaf.grad)
+        opened = _Open(key, backward, ready, time.perf_counter())
+        opened.first_number = autograd.sequence_number()
+        leaf = _leaf(backward.nodes[key])
+        if leaf is not None:
+            opened.grad = self._summary(autograd.grad_of(leaf))
         self._retained(key, number)
         self._writer.add(ready)
         self._step("saved", 2, key, number)
         self._stack().append(opened)
 
-    def _after(self, key: str, number: int, grad_inputs: Any) -> None:
+    def _after(self, key: str, backward: _Backward, grad_inputs: Any) -> None:
         self._flush()
         opened = self._top()
         if opened is None or opened.key != key:
             return
         opened.seconds = time.perf_counter() - opened.since
         opened.has_run = True
+        if not self._tracer.is_first_thread:
+            made = range(opened.first_number, autograd.sequence_number())
+            self._lines.made_elsewhere(made)
         opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
         self._accumulated(opened)
-        self._ran += 1
+        backward.ran += 1
 
     def _accumulated(self, opened: _Open) -> None:
         """Tell what a leaf's ``.grad`` has become; at most once per node."""
-        leaf = self._leaf(opened.key)
+        leaf = _leaf(opened.backward.nodes[opened.key])
         if leaf is None or opened.has_accumulated:
             return
         opened.has_accumulated = True
-        after = None if leaf.grad is None else self._summary(leaf.grad)
+        after = self._summary(autograd.grad_of(leaf))
         entry = self._live_graph.registry.know(leaf)
         row = self._live_graph.tensors.get(entry.id)
         if row is not None:
             self._live_graph.set_tensor(entry.id, replace(row, grad=after))
         gradient = next(iter(opened.ready.grad_outputs), None)
-        number = opened.ready.backward
+        number = opened.backward.number
         self._writer.add(Accumulated(number, opened.key, entry.id, opened.grad, gradient, after))
         self._step("accumulate", 2, opened.key, number)
 
@@ -312,11 +348,21 @@ class BackwardEvents(Observer):
     def _flush(self) -> None:
         """Finish the node that this thread has run last: by now its saved tensors are freed."""
         opened = self._top()
-        if opened is None or not opened.has_run:
-            return
-        self._stack().pop()
-        number = opened.ready.backward
-        freed = self._freed(opened.key)
+        if opened is not None and opened.has_run:
+            self._finish(self._stack().pop())
+
+    def _finish_before(self, key: str) -> None:
+        """Finish the nodes of other threads that lead to a node: they have freed what they saved,
+        since the engine does that before it hands their gradients on."""
+        for stack in self._open.values():
+            row = self._live_graph.nodes.get(stack[-1].key) if stack else None
+            targets = [entry[0] for entry in row.next_functions if entry] if row else []
+            if key in targets and stack[-1].has_run:
+                self._finish(stack.pop())
+
+    def _finish(self, opened: _Open) -> None:
+        number = opened.backward.number
+        freed = self._freed(opened)
         if freed is not None:
             self._writer.add(freed)
             self._step("freed", 2, opened.key, number)
@@ -331,9 +377,10 @@ class BackwardEvents(Observer):
         )
         self._step("node", 1, opened.key, number, opened.seconds)
 
-    def _freed(self, key: str) -> Freed | None:
-        row, node = self._live_graph.nodes.get(key), self._live.get(key)
-        if row is None or node is None or row.variable is not None:
+    def _freed(self, opened: _Open) -> Freed | None:
+        key = opened.key
+        row, node = self._live_graph.nodes.get(key), opened.backward.nodes[key]
+        if row is None or row.variable is not None:
             return None
         with autograd.unseen():
             found = autograd.saved_of(node, autograd.plan_of(type(node)))
@@ -360,7 +407,7 @@ class BackwardEvents(Observer):
             )
             if tensor is None:
                 continue
-            after = None if tensor.grad is None else self._summary(tensor.grad)
+            after = self._summary(autograd.grad_of(tensor))
             if after != info.grad:
                 self._live_graph.set_tensor(info.id, replace(info, grad=after))
             self._writer.add(Accumulated(number, key, info.id, info.grad, after, after, True))
@@ -379,6 +426,8 @@ class BackwardEvents(Observer):
         """A hook of the user's begins to run."""
         node = autograd.current_node()
         key = None if node is None else self._live_graph.registry.known_node(node)
+        if key is not None:
+            self._finish_before(key)
         opened = self._top()
         if opened is None:
             return
@@ -391,7 +440,7 @@ class BackwardEvents(Observer):
         """A hook of the user's has returned."""
         node = autograd.current_node()
         key = None if node is None else self._live_graph.registry.known_node(node)
-        number = self._numbers[-1] if self._numbers else 0
+        number = self._number_of(key)
         returned = None
         if is_known and is_tensor(value):
             with autograd.unseen():
@@ -402,11 +451,10 @@ class BackwardEvents(Observer):
 
     # ---------------------------------------------------------------- helpers
 
-    def _leaf(self, key: str) -> torch.Tensor | None:
-        node = self._live.get(key)
-        if node is None or not autograd.plan_of(type(node)).is_accumulator:
-            return None
-        return autograd.variable_of(node)
+    def _number_of(self, key: str | None) -> int:
+        """Number of the innermost backward that runs a node."""
+        having = [number for number, one in self._running.items() if key in one.nodes]
+        return max(having or self._running, default=0)
 
     def _summary(self, value: Any) -> ValueSummary | None:
         if not is_tensor(value):
@@ -429,6 +477,11 @@ class BackwardEvents(Observer):
 
 
 _THERE: Final = ("held", "modified", "packed")
+
+
+def _leaf(node: Any) -> torch.Tensor | None:
+    """The leaf whose ``.grad`` a node writes, if it writes one."""
+    return autograd.variable_of(node) if autograd.plan_of(type(node)).is_accumulator else None
 
 
 def _take_away(handles: list[Any]) -> None:

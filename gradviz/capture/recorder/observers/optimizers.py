@@ -81,7 +81,7 @@ class OptimizerEvents(Observer):
         for tensor in parameters:
             version = autograd.version_of(tensor)
             entry = self._registry.know(tensor)
-            before.append((entry.id, entry.ref, version, tensor.grad is not None))
+            before.append((entry.id, entry.ref, version, autograd.grad_of(tensor) is not None))
         return before
 
     def _end(self, frame: FrameType) -> _Running | None:
@@ -114,7 +114,7 @@ class OptimizerEvents(Observer):
             return
         _, name, before, _ = found
         had = [(key, ref()) for key, ref, _, had_grad in before if had_grad]
-        to_none = all(tensor is None or tensor.grad is None for _, tensor in had)
+        to_none = all(tensor is None or autograd.grad_of(tensor) is None for _, tensor in had)
         tensors = tuple(key for key, _ in had)
         self._writer.add(ZeroedGrad(name, to_none, tensors))
 
@@ -127,10 +127,10 @@ class OptimizerEvents(Observer):
             tensors = [p for p in given if naming.is_tensor(p)]
         else:  # an iterator, which has been used up; what it gave is known by its gradients
             alive = [tensor for _, tensor in self._registry.alive()]
-            tensors = [t for t in alive if t.is_leaf and id(t.grad) in grads]
+            tensors = [t for t in alive if t.is_leaf and id(autograd.grad_of(t)) in grads]
         with autograd.unseen():
             self._graph_reading.touch(tensors)
-            keys = {self._registry.know(t).id: t.grad is not None for t in tensors}
+            keys = {self._registry.know(t).id: autograd.grad_of(t) is not None for t in tensors}
         without = tuple(key for key, has_grad in keys.items() if not has_grad)
         limit = variables.get("max_norm", variables.get("clip_value"))
         only_measures = type(limit) is float and math.isinf(limit)

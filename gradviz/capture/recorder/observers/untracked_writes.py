@@ -49,7 +49,7 @@ class UntrackedWrites(Observer):
         """Compare with the values at the last call."""
         if not self._values:
             return []
-        with autograd.unseen():
+        with autograd.arithmetic():
             return self._compare(self._writer.events)
 
     def _compare(self, events: Sequence[Event]) -> list[Write]:
@@ -87,7 +87,7 @@ class UntrackedWrites(Observer):
         groups: dict[int, list[tuple[RegistryEntry, torch.Tensor]]] = {}
         sizes: dict[int, int] = {}
         for entry, tensor in self._registry.alive():
-            if tensor.device.type != "cpu" or not autograd.is_plain(tensor):
+            if not (autograd.is_plain(tensor) and autograd.wait_until_written(tensor)):
                 continue
             number = entry.storage = self._registry.storage(tensor)
             if number is not None:
@@ -105,4 +105,8 @@ class UntrackedWrites(Observer):
 
 def _checksum(tensor: torch.Tensor) -> int:
     storage = tensor.untyped_storage()
-    return zlib.crc32(ctypes.string_at(storage.data_ptr(), storage.nbytes()))
+    if not tensor.is_cpu:
+        nothing = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+        storage = nothing.set_(storage).cpu().untyped_storage()
+    memory = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
+    return zlib.crc32(memory)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
+from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observer, Observers
@@ -43,13 +44,40 @@ class BaseTracer:
         self.first = first
         self.thread = threading.get_ident()
         self.roles: dict[CodeType, CodeRole] = {}
-        self.resting: FrameType | None = None
-        """Frame that must return before anything is told again."""
+        self._resting: dict[int, FrameType] = {}
         self.left_open: Callable[[BaseException | None], object] = _nothing
         """Is called when the frame of a block is left and the block's ``__exit__`` was not run.
 
         Python leaves it out where a debugger's trace function, or a signal, raises just before.
         """
+
+    @property
+    def is_first_thread(self) -> bool:
+        """Whether this is the thread in which the recording was started."""
+        return threading.get_ident() == self.thread
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether this thread is that one, or works for it: NOTE [Threads of the engine]."""
+        return threading.get_ident() == self.thread or autograd.in_recording()
+
+    @property
+    def resting(self) -> FrameType | None:
+        """Frame that must return before anything more of this thread is told."""
+        return self._resting.get(threading.get_ident())
+
+    @resting.setter
+    def resting(self, frame: FrameType | None) -> None:
+        if frame is None:
+            self._resting.pop(threading.get_ident(), None)
+        else:
+            self._resting[threading.get_ident()] = frame
+
+    def backward_begins(self) -> None:
+        """A backward is about to run, part of it perhaps on threads of the engine."""
+
+    def backward_ended(self) -> None:
+        """It has ended, and no other of the recording runs."""
 
     def role(self, code: CodeType) -> CodeRole:
         """Role of a code object, asked for once."""

@@ -11,7 +11,14 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
+from gradviz.capture.recorder.signals import at_work
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer, CodeRole
+from gradviz.capture.recorder.tracers.engine_threads import (
+    EngineThreads,
+    Stack,
+    TraceHook,
+    set_trace,
+)
 from gradviz.capture.recorder.tracers.passed_on import CALL, RETURN, OtherTracer, settrace
 from gradviz.capture.user_code import runs_user_code
 
@@ -21,9 +28,6 @@ _EXCEPTION: Final = 1
 _LINE: Final = 2
 _HEADROOM: Final = 100
 """Frames that are kept for the recorder's own code."""
-_Hook: Final = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
-)
 
 
 class FrameTracer(BaseTracer):
@@ -34,10 +38,11 @@ class FrameTracer(BaseTracer):
         self._is_on = False
         self._is_in_place = False
         self._is_deep = False
-        self._depth = 0
+        self._stack = Stack()
         self._other = OtherTracer(self._take_place, self._ends)
         # The interpreter keeps only a pointer to it.
-        self._hook = _Hook(self._told)
+        self._hook = TraceHook(self._told)
+        self._engine_threads = EngineThreads(self._told_elsewhere)
 
     @staticmethod
     def has_room() -> bool:
@@ -49,7 +54,6 @@ class FrameTracer(BaseTracer):
         """Begin to tell; a debugger's or coverage's trace function goes on."""
         self._other.start()
         self._is_on = True
-        self._count_frames()
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if self.is_line_frame(frame):
@@ -57,11 +61,11 @@ class FrameTracer(BaseTracer):
             frame = frame.f_back
         other, self._is_in_place = self._other.function, True
         # In this frame, of which the other was told that it began.
-        _set_trace(self._hook, ctypes.py_object() if other is None else other)
+        set_trace(self._hook, ctypes.py_object() if other is None else other)
 
     def _take_place(self) -> None:
         other, self._is_in_place = self._other.function, True
-        _set_trace(self._hook, ctypes.py_object() if other is None else other)
+        set_trace(self._hook, ctypes.py_object() if other is None else other)
 
     def _leave_place(self, function: Any) -> None:
         self._is_in_place = False
@@ -70,12 +74,6 @@ class FrameTracer(BaseTracer):
     def _ends(self, frame: FrameType) -> bool:
         """Whether a frame has left the recorded block, but for its ``__exit__``."""
         return frame is self.first and not self.lines.sources[0].covers(frame.f_lineno)
-
-    def _count_frames(self) -> None:
-        frame: FrameType | None = sys._getframe()
-        self._depth = 0
-        while frame is not None:
-            self._depth, frame = self._depth + 1, frame.f_back
 
     def _rest_in_the_depth(self) -> None:
         """Stop telling near the end of the stack, where the user's code is about to fail.
@@ -95,6 +93,9 @@ class FrameTracer(BaseTracer):
 
     def pause(self) -> None:
         """Tell nothing until :meth:`resume`, at next to no cost: the recorder's own code runs."""
+        if not self.is_first_thread:
+            self._engine_threads.pause()
+            return
         if self._is_in_place:
             there = sys.gettrace()
             if there is not self._other.function:  # set on the level of C, past sys.settrace
@@ -103,11 +104,21 @@ class FrameTracer(BaseTracer):
 
     def resume(self) -> None:
         """Tell again."""
+        if not self.is_first_thread:
+            self._engine_threads.resume()
+            return
         if self._is_deep:
-            self._count_frames()
-            self._is_deep = self._depth > sys.getrecursionlimit() - 2 * _HEADROOM
+            self._is_deep = self._stack.room < 2 * _HEADROOM
         if self._is_on and not self._is_deep and not self._other.is_raising:
             self._take_place()
+
+    def backward_begins(self) -> None:
+        """Tell of hooks in threads of the engine, too; to be called while paused."""
+        self._engine_threads.begin()
+
+    def backward_ended(self) -> None:
+        """Take everything out of them; to be called while paused."""
+        self._engine_threads.end()
 
     def called_from(self, frame: FrameType) -> None:
         """Tell of the line if another trace function may have kept it from being told."""
@@ -140,13 +151,9 @@ class FrameTracer(BaseTracer):
             return
         # An exception cannot leave this function: ctypes would print and drop it.
         try:
-            if what == CALL:
-                self._depth += 1
-                if self._depth > sys.getrecursionlimit() - _HEADROOM:
-                    self._rest_in_the_depth()
-                    return
-            elif what == RETURN:
-                self._depth -= 1
+            if what == CALL and self._stack.room < _HEADROOM:
+                self._rest_in_the_depth()
+                return
             role = self.role(frame.f_code)
             if what == CALL and (self._other.function is None or frame.f_trace is None):
                 has_lines = role.has_lines or self._other.function is not None
@@ -160,6 +167,22 @@ class FrameTracer(BaseTracer):
         except BaseException as error:
             self.observers.failed(error)
 
+    def _told_elsewhere(self, frame: FrameType, what: int, argument: int | None) -> None:
+        """An event in a thread of the engine, where only hooks are of interest, not lines."""
+        if self.resting is not None and (what != RETURN or frame is not self.resting):
+            return
+        try:
+            if what == CALL:
+                frame.f_trace_lines = False
+            role = self.role(frame.f_code)
+            if role is not NO_ROLE and what in (CALL, RETURN):
+                self._tell(frame, role, what, argument)
+            elif what == _EXCEPTION and argument is not None:
+                with at_work:
+                    self._raised(frame, role, *_object(argument))
+        except BaseException as error:
+            self.observers.failed(error)
+
     def _tell(self, frame: FrameType, role: CodeRole, what: int, argument: int | None) -> None:
         has_lines = role.has_lines or frame is self.first
         watcher = role.watcher
@@ -169,13 +192,15 @@ class FrameTracer(BaseTracer):
                     self.lines.line_event(frame, frame.f_lineno)
         elif what == CALL:
             if watcher is not None:
-                watcher.entered(frame)
+                with at_work:
+                    watcher.entered(frame)
                 if watcher.rests:
                     self.resting = frame
         elif what == RETURN:
             self.resting = None
             if watcher is not None:
-                watcher.left(frame, _object(argument), argument is not None)
+                with at_work:
+                    watcher.left(frame, _object(argument), argument is not None)
             if has_lines:
                 with autograd.unseen():
                     self.lines.left(frame, argument is None, _object(argument))
@@ -186,11 +211,6 @@ class FrameTracer(BaseTracer):
         if (role.has_lines or frame is self.first) and not is_end:
             with autograd.unseen():
                 self.lines.raised(frame, kind if error is None else error)
-
-
-_set_trace: Final = ctypes.PYFUNCTYPE(None, _Hook, ctypes.py_object)(
-    ("PyEval_SetTrace", ctypes.pythonapi)
-)
 
 
 def _object(address: int | None) -> Any:

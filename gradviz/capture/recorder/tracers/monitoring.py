@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -12,7 +11,7 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observers
-from gradviz.capture.recorder.signals import held_signals
+from gradviz.capture.recorder.signals import at_work
 from gradviz.capture.recorder.tracers.base import NO_ROLE, BaseTracer
 
 monitoring: Final[Any] = getattr(sys, "monitoring", None)
@@ -93,9 +92,9 @@ class MonitoringTracer(BaseTracer):
         monitoring.set_local_events(self._tool, code, lines | events.PY_RETURN | events.PY_YIELD)
 
     def _guarded(self, tell: Callable[[], None]) -> None:
-        if threading.get_ident() != self.thread:
+        if not self.is_observed:
             return
-        with held_signals:
+        with at_work:
             try:
                 with autograd.unseen():
                     tell()
@@ -104,13 +103,13 @@ class MonitoringTracer(BaseTracer):
 
     @autograd.never_compiled
     def _started(self, code: CodeType, offset: int) -> Any:
-        if self.resting is not None or threading.get_ident() != self.thread:
+        if not self.is_observed or self.resting is not None:
             return None
         role = self.role(code)
         if role == NO_ROLE:
             return monitoring.DISABLE
         frame = sys._getframe(1)
-        with held_signals:
+        with at_work:
             if code not in self._codes:
                 self._add(code, role.has_lines)
             watcher = role.watcher
@@ -139,10 +138,12 @@ class MonitoringTracer(BaseTracer):
         frame = sys._getframe(1)
         if self._rests(frame):
             return
-        with held_signals:
+        with at_work:
             self._guarded(lambda: self._left(frame, value, True))
-            self._returned_from = frame
-        self._returned_from = None
+            if self.is_first_thread:
+                self._returned_from = frame
+        if self.is_first_thread:
+            self._returned_from = None
         if frame is self.first:
             self.left_open(None)
 
@@ -152,7 +153,8 @@ class MonitoringTracer(BaseTracer):
         if code in self._codes and not self._rests(frame):
             if frame is not self._returned_from:
                 self._guarded(lambda: self._left(frame, None, False))
-            self._returned_from = None
+            if self.is_first_thread:
+                self._returned_from = None
             if frame is self.first:
                 self.left_open(error)
         elif _opens_or_closes(code) and frame.f_back is self.first and self.first is not None:

@@ -1,0 +1,202 @@
+"""Puts a trace function into threads of torch's engine, for as long as a backward runs.
+
+Up to Python 3.11 every thread has a trace function of its own. Those of the engine live as long as
+the process, and what runs first in one may be a hook of the user's. So the function is put into
+them by the thread that calls backward, before they begin, and is taken out afterwards: into all
+threads that Python has not started and that have none. In those that do not work for the recording
+it does nothing.
+
+NOTE [A signal while another thread is traced]
+Python 3.11 begins a traced function anew as long as a signal waits to be handled. Only the main
+thread handles signals, and that waits for the engine: both would wait for ever. So while the
+backward runs a thread looks now and then whether a traced one does not get beyond the beginning of
+a function, and then takes the trace functions out.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import dis
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.tracers.passed_on import settrace
+
+TraceHook: Final = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
+)
+"""Type of a trace function on the level of C."""
+set_trace: Final = ctypes.PYFUNCTYPE(None, TraceHook, ctypes.py_object)(
+    ("PyEval_SetTrace", ctypes.pythonapi)
+)
+"""Make a function of that type the trace function of this thread."""
+_set_trace_of: Final = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)(("_PyEval_SetTrace", ctypes.pythonapi))
+_current: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+_interpreter: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p)(
+    ("PyInterpreterState_Get", ctypes.pythonapi)
+)
+_first: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+    ("PyInterpreterState_ThreadHead", ctypes.pythonapi)
+)
+_next: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+    ("PyThreadState_Next", ctypes.pythonapi)
+)
+_WORDS: Final = 24
+"""How many words of a thread's state are searched for what is known to be among them."""
+_PATIENCE: Final = 1.0
+"""Seconds that are waited for threads of the engine to begin."""
+_LOOK: Final = 0.05
+"""Seconds after which it is looked again whether traced threads get on."""
+_BEGINNING: Final = dis.opmap["RESUME"]
+"""Instruction with which every function begins."""
+
+
+class Stack:
+    """How much room the stack of the thread that makes this has left."""
+
+    def __init__(self) -> None:
+        # The state of a thread has three pointers, two numbers, what remains, and the limit.
+        state = _current() + 3 * ctypes.sizeof(ctypes.c_void_p) + 2 * ctypes.sizeof(ctypes.c_int)
+        self._remaining = ctypes.c_int.from_address(state)
+        limit = ctypes.c_int.from_address(state + ctypes.sizeof(ctypes.c_int))
+        if limit.value != sys.getrecursionlimit():
+            raise RuntimeError("the state of a thread is not that of Python 3.11")
+
+    @property
+    def room(self) -> int:
+        """How many calls may still be nested; those of functions in C count too."""
+        return self._remaining.value
+
+
+class EngineThreads:
+    """Traces what threads of the engine run for the recording.
+
+    Args:
+        told: Is called with the frame, the event and its argument.
+    """
+
+    def __init__(self, told: Callable[[FrameType, int, int | None], None]) -> None:
+        self._tell = told
+        # The interpreter keeps only a pointer to it.
+        self._hook = TraceHook(self._told)
+        self._is_on = False
+        self._runs: _thread.LockType | None = None
+        """Is held while a backward runs that traced threads work for."""
+
+    def begin(self) -> None:
+        """Put the function into them; to be called in a thread that traces nothing now."""
+        self._is_on = True
+        expected = autograd.engine_threads()
+        if not expected:
+            return
+        found = self._find()
+        if len(found) < expected:
+            autograd.start_engine_threads()
+            until = time.monotonic() + _PATIENCE
+            while len(found) < expected and time.monotonic() < until:
+                time.sleep(0.0001)  # they wait for the interpreter to make their states
+                found = self._find()
+        for state, traces in found.items():
+            if not traces:
+                _set_trace_of(state, self._address, None)
+        if found:
+            self._runs = _thread.allocate_lock()
+            self._runs.acquire()
+            _thread.start_new_thread(self._watch, (self._runs,))
+
+    def end(self) -> None:
+        """Take it out of them."""
+        self._is_on = False
+        if self._runs is not None:
+            self._runs.release()
+            self._runs = None
+        if autograd.engine_threads():
+            self._take_out()
+
+    def _take_out(self) -> None:
+        for state, traces in self._find().items():
+            if traces == self._address:
+                _set_trace_of(state, None, None)
+
+    def _watch(self, runs: _thread.LockType) -> None:
+        """See NOTE [A signal while another thread is traced]."""
+        before: set[tuple[int, int]] = set()
+        while not runs.acquire(timeout=_LOOK):
+            frames = sys._current_frames().items()
+            now = {(ident, id(frame)) for ident, frame in frames if _is_at_beginning(frame)}
+            del frames
+            if before & now:
+                self._is_on = False
+                self._take_out()
+                return
+            before = now
+
+    def pause(self) -> None:
+        """Tell nothing of this thread until :meth:`resume`."""
+        if self._is_on and sys.gettrace() is None:
+            settrace(None)
+
+    def resume(self) -> None:
+        """Tell again of this thread."""
+        if self._is_on and sys.gettrace() is None:
+            set_trace(self._hook, ctypes.py_object())
+
+    @property
+    def _address(self) -> int | None:
+        return ctypes.cast(self._hook, ctypes.c_void_p).value
+
+    @autograd.never_compiled
+    def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
+        if self._is_on and autograd.in_recording():
+            self._tell(frame, what, argument)
+        return 0
+
+    def _find(self) -> dict[int, int | None]:
+        """Threads that Python has not started: the state of each, and what traces in it."""
+        own = _current()
+        there = _words(own)
+        is_traced = sys.gettrace() is not None
+        if is_traced or threading.get_ident() not in there:
+            return {}
+        ident = there.index(threading.get_ident())
+        set_trace(self._hook, ctypes.py_object())
+        there = _words(own)
+        settrace(None)
+        if self._address not in there:
+            return {}
+        traces = there.index(self._address)
+        started = {t.ident for t in threading.enumerate() if not _is_dummy(t)}
+        found = {}
+        for state in _states():
+            words = _words(state)
+            if state != own and words[ident] not in started:
+                found[state] = words[traces]
+        return found
+
+
+def _is_at_beginning(frame: FrameType) -> bool:
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _BEGINNING
+
+
+def _is_dummy(thread: threading.Thread) -> bool:
+    """Whether a thread has only been met by :mod:`threading`, as those of the engine in a hook."""
+    return thread.name.startswith("Dummy-")
+
+
+def _states() -> Iterator[int]:
+    state = _first(_interpreter())
+    while state:
+        yield state
+        state = _next(state)
+
+
+def _words(state: int) -> list[int | None]:
+    return list((ctypes.c_void_p * _WORDS).from_address(state))

@@ -1,0 +1,130 @@
+"""Whether the ids in a document refer to nodes and tensors that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gradviz.model.records import Node, TensorInfo
+from gradviz.model.serialization.reader import DamagedError
+
+if TYPE_CHECKING:
+    from gradviz.model.recording import StepRecord
+
+Reference = tuple[str, str | None]
+"""A place in a row, and the id there."""
+
+
+def check_graph(
+    nodes: Sequence[Node], tensors: Sequence[TensorInfo], roots: Sequence[tuple[str, int]]
+) -> None:
+    """Check the ids of a graph.
+
+    Raises:
+        DamagedError: If an id has another form, is not unique or in order, or refers to nothing.
+    """
+    before = -1
+    for i, node in enumerate(nodes):
+        number = _number(node.id, "n", f"nodes[{i}].id")
+        if number <= before:
+            raise DamagedError(f"{node.id!r} is not larger than 'n{before}'", f"nodes[{i}].id")
+        before = number
+    known_tensors: set[str] = set()
+    for i, info in enumerate(tensors):
+        _number(info.id, "t", f"tensors[{i}].id")
+        if info.id in known_tensors:
+            raise DamagedError(f"{info.id!r} is the id of two tensors", f"tensors[{i}].id")
+        known_tensors.add(info.id)
+    known_nodes = {node.id for node in nodes}
+    for i, node in enumerate(nodes):
+        _refer(_nodes_of(node), known_nodes, f"nodes[{i}]")
+        _refer_to_tensors(node, known_tensors, f"nodes[{i}]")
+    for i, info in enumerate(tensors):
+        _refer([(".node", info.node)], known_nodes, f"tensors[{i}]")
+    _refer(_roots(roots), known_nodes, "roots")
+
+
+def check_recording(records: Sequence[StepRecord]) -> None:
+    """Check the ids in the rows of a recording: entries refer to nodes that exist at the step,
+    all others to what exists at any step.
+
+    Raises:
+        DamagedError: If an id has another form, or refers to nothing, or if the entries of a node
+            change in number.
+    """
+    nodes: dict[str, Node] = {}
+    known_nodes: dict[str, int] = {}
+    """How many entries each node has."""
+    known_tensors = {key for record in records for key, _ in record.changes.tensors}
+    pointing: dict[str, int] = {}
+    """How many entries point to each node."""
+    for i, record in enumerate(records):
+        for j, (key, node) in enumerate(record.changes.nodes):
+            place = f"steps[{i}].nodes[{j}]"
+            _check_key(key, node, "n", place)
+            _count(nodes.pop(key, None), pointing, -1)
+            if node is not None:
+                nodes[key] = node
+                _count(node, pointing, 1)
+                entries = len(node.next_functions)
+                if known_nodes.setdefault(key, entries) != entries:
+                    said = f"has {entries} entries, {known_nodes[key]} at an earlier step"
+                    raise DamagedError(said, f"{place}[1].next_functions")
+        for j, (key, info) in enumerate(record.changes.tensors):
+            _check_key(key, info, "t", f"steps[{i}].tensors[{j}]")
+        for j, (key, node) in enumerate(record.changes.nodes):
+            place = f"steps[{i}].nodes[{j}]"
+            if node is None and pointing.get(key):
+                raise DamagedError(f"{key!r} is gone, but a node points to it", place)
+            if node is not None:
+                _refer(_nodes_of(node), nodes, f"{place}[1]")
+                _refer_to_tensors(node, known_tensors, f"{place}[1]")
+        for j, (_, info) in enumerate(record.changes.tensors):
+            if info is not None:
+                _refer([(".node", info.node)], known_nodes, f"steps[{i}].tensors[{j}][1]")
+        _refer(_roots(record.changes.roots or ()), known_nodes, f"steps[{i}].roots")
+
+
+def _check_key(key: str, row: Node | TensorInfo | None, letter: str, place: str) -> None:
+    _number(key, letter, f"{place}[0]")
+    if row is not None and row.id != key:
+        raise DamagedError(f"{row.id!r} is not {key!r}, whose row it is", f"{place}[1].id")
+
+
+def _count(node: Node | None, pointing: dict[str, int], by: int) -> None:
+    for entry in node.next_functions if node is not None else ():
+        if entry is not None:
+            pointing[entry[0]] = pointing.get(entry[0], 0) + by
+
+
+def _nodes_of(node: Node) -> Iterator[Reference]:
+    for i, entry in enumerate(node.next_functions):
+        if entry is not None:
+            yield f".next_functions[{i}][0]", entry[0]
+
+
+def _refer_to_tensors(node: Node, known: Collection[str], place: str) -> None:
+    _refer([(".variable", node.variable)], known, place)
+    for i, slot in enumerate(node.saved):  # what was saved may have lost its row
+        for name, key in ((".tensor", slot.tensor), (".view_of", slot.view_of)):
+            if key is not None:
+                _number(key, "t", f"{place}.saved[{i}]{name}")
+
+
+def _roots(roots: Sequence[tuple[str, int]]) -> Iterator[Reference]:
+    return ((f"[{i}][0]", key) for i, (key, _) in enumerate(roots))
+
+
+def _refer(references: Iterable[Reference], known: Collection[str], within: str) -> None:
+    for place, key in references:
+        if key is not None and key not in known:
+            raise DamagedError(f"{key!r} is the id of nothing here", f"{within}{place}")
+
+
+def _number(key: str, letter: str, place: str) -> int:
+    digits = key[1:]
+    if key[:1] != letter or not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
+        raise DamagedError(f"{key!r} is not an id like '{letter}0'", place)
+    if key != f"{letter}{int(digits)}":
+        raise DamagedError(f"{key!r} is not an id like '{letter}0'", place)
+    return int(digits)
