@@ -37,6 +37,7 @@ TASKS = {
 MOST_STEPS = 60
 MOST_STOPS = 60
 MOST_CELLS = 80
+_FOCUSED = "() => document.activeElement.outerHTML.slice(0, 100)"
 _CELL = "window.jupyterapp.shell.currentWidget.content.activeCell"
 
 
@@ -73,6 +74,12 @@ class Learner:
             self.ran += 1
             self.opened.wait_for("get_ipython().execution_count", str(self.ran + 1))
 
+    def see(self, cell: Any, place: int) -> None:
+        """Look at what a cell shows, before going there: what appears moves the stops of Tab."""
+        shown = ".gradviz-root[data-ready=true]" if cell.id in PLAYERS else "button, input"
+        output = self.page.locator(f"[data-windowed-list-index='{place}'] .jp-OutputArea")
+        output.locator(shown).first.wait_for()
+
     def do(self, cell: Any) -> None:
         """Solve a task: write what is missing, run the cell and read what is printed."""
         was, becomes, printed = TASKS[cell.id]
@@ -108,11 +115,13 @@ class Learner:
 
         JupyterLab's own arrows pass over a cell whose input is folded.
         """
+        trail = []
         for _ in range(MOST_STOPS):
             if self.active == cell_id and self.is_on_cell:
                 return
+            trail.append((self.active, self.page.evaluate(_FOCUSED)))
             self.press("Shift+Tab")
-        raise AssertionError(f"Shift+Tab does not lead to {cell_id}")
+        raise AssertionError(f"Shift+Tab does not lead to {cell_id}: {trail}")
 
 
 def answer(learner: Learner) -> None:
@@ -233,6 +242,7 @@ def test_the_lesson_is_completed_with_the_keyboard_alone(
         if following is None or "hide-input" in following.metadata.get("tags", ()):
             continue
         for above in reversed(waiting):
+            learner.see(above, cells.index(above))
             learner.go_back_to(above.id)
             use(learner, above)
             shoot(f"lesson-four-{above.id}")
