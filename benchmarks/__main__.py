@@ -9,7 +9,17 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks import browser, capture, drawing, importing, lab, memory, recording, report
+from benchmarks import (
+    browser,
+    capture,
+    drawing,
+    importing,
+    lab,
+    memory,
+    player,
+    recording,
+    report,
+)
 
 SECTIONS: dict[str, ModuleType] = {
     "capture": capture,
@@ -18,6 +28,7 @@ SECTIONS: dict[str, ModuleType] = {
     "recording": recording,
     "drawing": drawing,
     "browser": browser,
+    "player": player,
     "lab": lab,
 }
 NOT_QUICK = ("lab",)

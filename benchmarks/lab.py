@@ -19,9 +19,14 @@ from benchmarks.browser import ABSENT, FLAGS, chromium
 from benchmarks.processes import ROOT
 from benchmarks.report import Table, times
 
-SIZES = (25, 400)
-AIMS = {25: 300, 400: 1500}
-"""Milliseconds after the end of the cell, as the design promises."""
+GRAPH = "from benchmarks.graphs import mlp\nloss = mlp({size})"
+RECORDING = "from benchmarks.player import chain\nrecording = chain({size})"
+CASES = {
+    "25": (GRAPH.format(size=25), "gradviz.show(loss)", 300),
+    "400": (GRAPH.format(size=400), "gradviz.show(loss)", 1500),
+    "25, recorded": (RECORDING.format(size=25), "gradviz.show(recording)", 300),
+}
+"""By number of boxes: what is made, what shows it, and the aim, milliseconds after the cell."""
 TOKEN = "benchmark"
 
 # Runs a cell; times are from its start. The cell ends when the kernel wrote its reply: by the date
@@ -59,7 +64,7 @@ async (place) => {
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Each size in a notebook of its own; the first cell of each imports everything."""
+    """Each case in a notebook of its own; the first cell of each imports everything."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -70,21 +75,21 @@ def run(quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     rounds = 1 if quick else 5
     with tempfile.TemporaryDirectory() as folder:
-        for size in SIZES:
-            Path(folder, f"{size}.ipynb").write_text(json.dumps(_notebook(size, rounds)))
+        for number, case in enumerate(CASES):
+            Path(folder, f"{number}.ipynb").write_text(json.dumps(_notebook(case, rounds)))
         with _server(Path(folder)) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
-            for size in SIZES:
+            for number, case in enumerate(CASES):
                 page = browser.new_page(viewport={"width": 1200, "height": 900})
-                found[str(size)] = _measure(page, url, size, rounds)
+                found[case] = _measure(page, f"{url}/lab/tree/{number}.ipynb", rounds)
                 page.close()
             browser.close()
     return found
 
 
-def _notebook(size: int, rounds: int) -> dict[str, Any]:
-    first = f"import gradviz\nfrom benchmarks.graphs import mlp\nloss = mlp({size})"
-    sources = [first, *["gradviz.show(loss)"] * rounds]
+def _notebook(case: str, rounds: int) -> dict[str, Any]:
+    making, showing, _ = CASES[case]
+    sources = [f"import gradviz\n{making}", *[showing] * rounds]
     cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
@@ -143,8 +148,8 @@ def _wait(server: subprocess.Popen[bytes], url: str) -> None:
     raise RuntimeError("JupyterLab did not start within a minute")
 
 
-def _measure(page: Any, url: str, size: int, rounds: int) -> dict[str, Any]:
-    page.goto(f"{url}/lab/tree/{size}.ipynb?token={TOKEN}&reset")
+def _measure(page: Any, url: str, rounds: int) -> dict[str, Any]:
+    page.goto(f"{url}?token={TOKEN}&reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     page.wait_for_function(
         "() => { const k = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;"
@@ -183,6 +188,6 @@ def tables(results: dict[str, Any]) -> list[Table]:
             continue
         after = found["after the end"]
         cells = [times(found[name], 0) for name in ("cell", "visible", "after the end")]
-        rows.append([size, *cells, f"{after['first']:.0f}", f"< {AIMS[int(size)]}"])
+        rows.append([size, *cells, f"{after['first']:.0f}", f"< {CASES[size][2]}"])
     remarks.append("after the end: below zero, the widget was there before the kernel's reply")
     return [Table(title, columns, rows, tuple(remarks))]
