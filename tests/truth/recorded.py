@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import gc
 import io
+import json
+import os
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -17,6 +20,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -28,6 +32,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 import gradviz
 from tests.truth.walk import slots_of
+
+ROOT = Path(__file__).parents[2]
 
 Seen: TypeAlias = "dict[str, Any]"
 Story: TypeAlias = "Callable[[Any, Seen], None]"
@@ -167,6 +173,33 @@ def recording_of(block: Any) -> gradviz.Recording:
     """What a block has recorded, also if it has raised."""
     found: gradviz.Recording = block._recording
     return found
+
+
+def problems_of(name: str, story: Story) -> Iterator[str]:
+    """What differs when a story is recorded, and what the recorder says went wrong in it."""
+    observe(story, plain())
+    expected, block = observe(story, plain()), gradviz.record()
+    wrong = differences(expected, observe(story, block))
+    if wrong:
+        yield f"{name}: {wrong}"[:600]
+    try:
+        assert_recorder_is_well(block)
+    except AssertionError as error:
+        yield f"{name}: {error}"[:600]
+
+
+def run_alone(module: str, *arguments: str) -> Any:
+    """What a module prints as JSON in its last line, run in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def assert_recorder_is_well(block: Any) -> None:

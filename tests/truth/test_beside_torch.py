@@ -7,13 +7,10 @@ torch's test code and compilers set global flags of torch, and prints what diffe
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-import gradviz
 from tests.truth import recorded, tools
 from tests.truth.operators import modules
 from tests.truth.recorded import Seen, Story
 from tests.truth.test_recording_operators import operator_stories
 from tests.truth.test_recording_operators import stories as module_stories
 
-ROOT = Path(__file__).parents[2]
 OPTIMIZER_PREFIX = "optimizer "
 CUSTOM_PREFIX = "custom op "
 HIGHER_ORDER_PREFIX = "higher-order op "
@@ -137,29 +132,8 @@ def database_stories() -> dict[str, Callable[[], Iterator[Story]]]:
     return found
 
 
-def problems_of(name: str, story: Story) -> Iterator[str]:
-    recorded.observe(story, recorded.plain())
-    expected, block = recorded.observe(story, recorded.plain()), gradviz.record()
-    wrong = recorded.differences(expected, recorded.observe(story, block))
-    if wrong:
-        yield f"{name}: {wrong}"[:600]
-    try:
-        recorded.assert_recorder_is_well(block)
-    except AssertionError as error:
-        yield f"{name}: {error}"[:600]
-
-
 def run(*arguments: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.truth.test_beside_torch", *arguments],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return recorded.run_alone("tests.truth.test_beside_torch", *arguments)
 
 
 @pytest.mark.slow
@@ -195,7 +169,7 @@ def main(names: Sequence[str]) -> dict[str, Any]:
         # Some entries of databases need what this machine has not.
         if recorded.error_of(story, recorded.plain(), {}) is None:
             runs += 1
-            problems += problems_of(name, story)
+            problems += recorded.problems_of(name, story)
     return {"problems": problems, "runs": runs}
 
 

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import gradviz
 from tests.truth import operators, recorded
 from tests.truth.recorded import Seen, Story
 
-ROOT = Path(__file__).parents[2]
 ALWAYS = [
     "add",
     "cat",
@@ -94,28 +90,11 @@ def problems_of(name: str) -> Iterator[str]:
     for i, story in enumerate(stories(name)):
         if recorded.error_of(story, recorded.plain(), {}) is not None:
             continue
-        recorded.observe(story, recorded.plain())
-        expected, block = recorded.observe(story, recorded.plain()), gradviz.record()
-        wrong = recorded.differences(expected, recorded.observe(story, block))
-        if wrong:
-            yield f"{name} sample {i}: {wrong}"[:600]
-        try:
-            recorded.assert_recorder_is_well(block)
-        except AssertionError as error:
-            yield f"{name} sample {i}: {error}"[:600]
+        yield from recorded.problems_of(f"{name} sample {i}", story)
 
 
 def run(*arguments: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.truth.test_recording_operators", *arguments],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return recorded.run_alone("tests.truth.test_recording_operators", *arguments)
 
 
 @pytest.mark.slow
