@@ -1,25 +1,32 @@
 // Puts the panels together. Each panel takes the context and reads the store.
 
 import { isReport } from "./documents/report";
-import { makeCards, makeWhyButton } from "./explanation/card";
+import { makeCards } from "./explanation/card";
 import { makeSaveMenu } from "./export/save_menu";
-import { makeGraph } from "./graph/graph_panel";
+import { showAfterRun } from "./frame/arrival";
+import { makeFullScreen } from "./frame/full_screen";
+import { followRoom } from "./frame/room";
+import { makeSeparator } from "./frame/separator";
+import { type GraphPanel, makeGraph } from "./graph/graph_panel";
 import { makeToolbar } from "./graph/toolbar";
 import { listenForKeys } from "./keys";
-import { html } from "./lib/dom";
-import { makeTabs } from "./lib/tabs";
+import { makeButton } from "./lib/button";
+import { focusable, html } from "./lib/dom";
+import { icon } from "./lib/icons";
 import { followTheme } from "./lib/theme";
 import { Tooltip } from "./lib/tooltip";
-import type { Panel, Store } from "./model/store";
+import type { Store } from "./model/store";
 import type { PanelContext } from "./panel_context";
 import { makeFind } from "./panels/find";
 import { makeHelp } from "./panels/help";
 import { makeInspector } from "./panels/inspector";
 import { makeLegend } from "./panels/legend";
 import { makeOutline } from "./panels/outline";
+import { makeSheets } from "./panels/sheets";
 import { makeCaption } from "./player/caption";
 import { makeCode } from "./player/code";
 import { makeControls } from "./player/controls";
+import { keepsMemory, makeMemory } from "./player/memory";
 import { makePlayback } from "./player/playback";
 import { StepCursor } from "./player/step_cursor";
 import { makeTensors } from "./player/tensors";
@@ -38,6 +45,8 @@ export function mountApp(
   };
   const tooltip = new Tooltip(root, signal);
   const context: PanelContext = { store, signal, prefix, tooltip, announce };
+  // A click between the controls gives the focus to the widget, not to the notebook.
+  focusable(root, -1);
 
   const update = followTheme(
     () => store.get("theme"),
@@ -48,50 +57,105 @@ export function mountApp(
   store.watch(["wire"], () => root.setAttribute("aria-label", store.get("wire").title));
 
   const graph = makeGraph(context);
-  const outline = makeOutline(context);
+  const cursor = new StepCursor(store);
+  const playback = makePlayback(context, cursor);
   const inspector = makeInspector(context);
   const find = makeFind(context);
   const menu = makeSaveMenu(context);
   const help = makeHelp(context);
-  const tabs = makeTabs<Panel>(
-    { label: "View", prefix, panelClass: "gradviz-panel" },
-    [
-      { id: "graph", label: "Graph", content: graph.element },
-      { id: "outline", label: "Outline", content: outline },
-    ],
-    (id) => store.set("panel", id),
-  );
-  store.watch(["panel"], () => tabs.show(store.get("panel")));
-  const toolbar = makeToolbar(context, graph.viewport, [menu.button, help.button]);
-  const bar = html("div", { class: "gradviz-bar" }, tabs.bar, find.element, toolbar, menu.element);
-  const cursor = new StepCursor(store);
-  const playback = makePlayback(context, cursor);
-  const code = makeCode(context, cursor);
-  const main = html("div", { class: "gradviz-main" }, code, ...tabs.panels, inspector);
-  const cards = makeCards(context, cursor);
-  root.append(
-    makeControls(context, cursor, playback),
-    makeCaption(context, cursor, makeWhyButton(context, cursor, cards)),
-    makeReport(context),
-    bar,
-    main,
-    cards,
-    makeTensors(context, cursor),
-    makeLegend(context),
-    help.element,
-    tooltip.element,
-    live,
-  );
-  listenForKeys(root, context, graph, find, help, cursor, playback);
-  store.watch(["timeline"], () => {
-    root.classList.toggle("has-steps", store.get("timeline") !== undefined);
-    root.classList.toggle("has-code", !code.hidden);
+  const fullScreen = makeFullScreen(root, context);
+  const recorded = () => store.get("timeline") !== undefined;
+  const sheets = makeSheets(context, [
+    {
+      id: "tensors",
+      label: "Tensors",
+      content: makeTensors(context, cursor),
+      offered: recorded,
+    },
+    {
+      id: "memory",
+      label: "Memory",
+      content: makeMemory(context, cursor),
+      offered: () => keepsMemory(store.get("timeline")),
+    },
+    {
+      id: "legend",
+      label: "Legend",
+      content: makeLegend(context, graph.draws),
+      offered: () => recorded() || store.get("wire").legend.length > 0,
+    },
+    { id: "outline", label: "Outline", content: makeOutline(context), offered: () => true },
+  ]);
+
+  const details = makeButton(context, {
+    label: "Details",
+    words: "Details",
+    icon: "details",
+    hint: "Details of the selected node, or of the one that this is about (i)",
+    run: inspector.toggle,
   });
+  const whole = makeButton(context, {
+    label: "Full screen",
+    icon: "full",
+    hint: "Full screen (f)",
+    run: fullScreen.toggle,
+  });
+  fullScreen.onChange = (on) => {
+    whole.replaceChildren(icon(on ? "window" : "full"));
+    whole.setAttribute("aria-pressed", String(on));
+  };
+  const tools = makeToolbar(context, graph.viewport, {
+    strip: [menu.button, whole],
+    more: [details, help.button],
+  });
+  const bar = html("div", { class: "gradviz-bar" }, find.element, tools, menu.element);
+  const stage = html("div", { class: "gradviz-stage" }, bar, graph.element, ...sheets.panels);
+  coverGraph(context, graph, inspector.element);
+
+  const code = makeCode(context, cursor);
+  const cards = makeCards(context, cursor);
+  const told = focusable(
+    html("div", { class: "gradviz-told" }, makeCaption(context, cursor), cards),
+  );
+  const side = html("div", { class: "gradviz-side", id: `${prefix}-side` }, code, told);
+  const body = html("div", { class: "gradviz-body" }, side, stage, inspector.element);
+  stage.before(makeSeparator(context, side));
+  const foot = html(
+    "div",
+    { class: "gradviz-foot" },
+    makeControls(context, cursor, playback),
+    sheets.strip,
+  );
+  const frame = html("div", { class: "gradviz-frame" }, foot, body);
+  root.append(makeReport(context), frame, help.element, tooltip.element, live);
+  listenForKeys(root, context, {
+    ...{ graph, find, help, sheets, inspector, fullScreen, cursor, playback },
+  });
+  followRoom(root, signal);
+  showAfterRun(root, signal);
 
   store.watch(["wire"], () => {
     const wire = store.get("wire");
+    const timeline = store.get("timeline");
+    root.classList.toggle("has-steps", timeline !== undefined);
+    root.classList.toggle("has-code", !code.hidden);
+    root.classList.toggle("has-cards", (timeline?.explained.length ?? 0) > 0);
     root.classList.toggle("has-report", isReport(wire));
     root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);
+    // What the height follows from, without a measurement, so that nothing jumps.
+    const lines = timeline?.recording.codes.reduce((sum, { lines }) => sum + lines.length + 1, 0);
+    frame.style.setProperty("--lines", String(lines ?? 0));
+  });
+  graph.viewport.tell(({ width, height }, readable) => {
+    const own = { width, height, readable };
+    for (const [name, value] of Object.entries(own)) {
+      frame.style.setProperty(`--picture-${name}`, String(value));
+    }
+  });
+  store.watch(["height"], () => {
+    const height = store.get("height");
+    frame.style.setProperty("--height", `${height}px`);
+    frame.classList.toggle("is-fixed", height > 0);
   });
 
   let before: string | undefined;
@@ -105,4 +169,24 @@ export function mountApp(
     }
     before = selected;
   });
+}
+
+/** Tells the graph what the details lie over, so that its view keeps clear of them. */
+function coverGraph(
+  { signal, store }: PanelContext,
+  graph: GraphPanel,
+  details: HTMLElement,
+): void {
+  const measure = () => {
+    const [over, under] = [details, graph.viewport.element].map((e) => e.getBoundingClientRect());
+    if (!over || !under) return;
+    const beside =
+      over.width > 0 && over.width < under.width * 0.6 && over.right <= under.right + 1;
+    graph.viewport.cover(beside ? under.right - over.left : 0);
+  };
+  store.watch(["selected", "details"], measure);
+  if (!("ResizeObserver" in globalThis)) return;
+  const observer = new ResizeObserver(measure);
+  observer.observe(details);
+  signal.addEventListener("abort", () => observer.disconnect());
 }

@@ -1,10 +1,13 @@
 // Keys that act from the whole widget, and single letters that act while the graph has the focus.
 
+import type { FullScreen } from "./frame/full_screen";
 import type { GraphPanel } from "./graph/graph_panel";
-import { claim } from "./lib/dom";
+import { claim, focusable } from "./lib/dom";
 import type { PanelContext } from "./panel_context";
 import type { Find } from "./panels/find";
 import type { Help } from "./panels/help";
+import type { Inspector } from "./panels/inspector";
+import type { Sheets } from "./panels/sheets";
 import type { Playback } from "./player/playback";
 import type { StepCursor } from "./player/step_cursor";
 
@@ -12,16 +15,21 @@ import type { StepCursor } from "./player/step_cursor";
 const STEPPING =
   ".gradviz-player, .gradviz-code, .gradviz-caption, .gradviz-cards, .gradviz-tensors";
 
-export function listenForKeys(
-  root: HTMLElement,
-  context: PanelContext,
-  graph: GraphPanel,
-  find: Find,
-  help: Help,
-  cursor: StepCursor,
-  playback: Playback,
-): void {
+/** What keys act on. */
+export interface Parts {
+  readonly graph: GraphPanel;
+  readonly find: Find;
+  readonly help: Help;
+  readonly sheets: Sheets;
+  readonly inspector: Inspector;
+  readonly fullScreen: FullScreen;
+  readonly cursor: StepCursor;
+  readonly playback: Playback;
+}
+
+export function listenForKeys(root: HTMLElement, context: PanelContext, parts: Parts): void {
   const { store } = context;
+  const { graph, find, help, sheets, inspector, fullScreen, cursor, playback } = parts;
   const { viewport } = graph;
   const letters: Record<string, () => void> = {
     "+": () => viewport.zoom(1.25),
@@ -30,10 +38,7 @@ export function listenForKeys(
     "0": () => viewport.fit(),
     "1": () => viewport.actualSize(),
     "/": () => find.focus(),
-    o: () => {
-      store.set("panel", "outline");
-      root.querySelector<HTMLElement>(".gradviz-outline button[tabindex='0']")?.focus();
-    },
+    o: () => sheets.open("outline"),
     e: () => store.set("engine_arrows", !store.get("engine_arrows")),
   };
   const moves: Record<string, () => void> = {
@@ -49,6 +54,11 @@ export function listenForKeys(
     ",": back,
     "]": forward,
     ".": forward,
+  };
+  const everywhere: Record<string, () => void> = {
+    "?": help.open,
+    f: fullScreen.toggle,
+    i: inspector.toggle,
   };
   const stepping: Record<string, () => void> = {
     ArrowLeft: back,
@@ -72,26 +82,22 @@ export function listenForKeys(
     if (target.matches("input:not([type=range]), select")) return;
     const inGraph = graph.element.contains(target);
     const act =
-      event.key === "?"
-        ? help.open
-        : (stepOf(event.key, target) ??
-          (inGraph
-            ? event.shiftKey
-              ? (moves[event.key] ?? letters[event.key])
-              : letters[event.key]
-            : undefined));
+      everywhere[event.key] ??
+      stepOf(event.key, target) ??
+      (inGraph
+        ? ((event.shiftKey ? moves[event.key] : undefined) ?? letters[event.key])
+        : undefined);
     if (act) {
       claim(event);
       act();
-    } else if (event.key === "Escape" && store.get("selected")) {
-      claim(event);
-      if (target.closest(".gradviz-inspector") && store.get("panel") === "graph") graph.focus();
-      store.set("selected", "");
     } else if (event.key === "Escape" && context.tooltip.closedBy !== event) {
       claim(event);
-      leave(root);
+      // The innermost that is open.
+      if (!(inspector.close() || sheets.close() || fullScreen.leave())) leave(root);
     }
   });
+  // JupyterLab takes the keys of whatever has the focus and does not say that it keeps them.
+  root.addEventListener("focusin", ({ target }) => focusable(target as Element));
 }
 
 /** Moves the focus out of the widget: to the cell of the notebook, else to the page. */

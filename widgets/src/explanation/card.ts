@@ -35,28 +35,6 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
   return element;
 }
 
-/** A button beside the caption that scrolls to the cards below it. */
-export function makeWhyButton(
-  context: PanelContext,
-  cursor: StepCursor,
-  cards: HTMLElement,
-): HTMLElement {
-  const run = () => {
-    cards.scrollIntoView?.({ block: "nearest" });
-    cards.querySelector<HTMLElement>("button")?.focus({ preventScroll: true });
-  };
-  const hint = "Go to the explanation below: the reason, the culprit and the fixes";
-  const button = makeButton(context, { label: "Why?", icon: "down", hint, run });
-  button.append("Why?");
-  button.classList.add("gradviz-why");
-  context.store.watch(["at", "timeline", "detail"], () => {
-    const hadFocus = document.activeElement === button;
-    button.hidden = !cursor.cards.length;
-    if (hadFocus && button.hidden) button.closest<HTMLElement>(".gradviz-caption")?.focus();
-  });
-  return button;
-}
-
 /** Moves the focus of a removed card to the first link between steps, else to the caption. */
 function goOn(element: HTMLElement): void {
   const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");

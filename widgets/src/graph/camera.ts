@@ -17,43 +17,52 @@ export interface Box extends Size {
   readonly y: number;
 }
 
+/** What the window is about: a card, and the cards that it is joined to. */
+export interface Subject {
+  readonly card: Box;
+  readonly around: readonly Box[];
+}
+
 const MIN_ZOOM = 0.02;
 const MAX_ZOOM = 4;
-/** The smallest zoom of a first view: below it, text is too small to read. */
-export const READABLE = 0.7;
+/** The smallest size at which text is read without effort, in CSS pixels. */
+const SMALLEST_TEXT = 11;
 const MARGIN = 12;
-/** Height that the pan buttons cover at the bottom of the window while something is outside. */
-const COVERED = 44;
 
 const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);
 
-/** The zoom at which everything is visible, at most 100 %. */
-export function fitZoom(content: Size, view: Size): number {
+/** The smallest zoom at which text of this size, in units of the picture, can be read. */
+export function readableZoom(smallest: number): number {
+  return smallest > 0 ? SMALLEST_TEXT / smallest : 1;
+}
+
+/** The zoom at which everything is visible; a picture is enlarged only to be readable. */
+export function fitZoom(content: Size, view: Size, readable: number): number {
   const k = Math.min(
     (view.width - 2 * MARGIN) / content.width,
     (view.height - 2 * MARGIN) / content.height,
-    1,
+    Math.max(1, readable),
   );
   return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
 }
 
-/** The zoom of a first view: all of the picture, else its whole width or height, else 100 %. */
-export function firstZoom(content: Size, view: Size): number {
-  const all = fitZoom(content, view);
-  if (all >= READABLE) return all;
+/** All of a picture that can be read so, else its whole width or height, else just readable. */
+export function firstZoom(content: Size, view: Size, readable: number): number {
+  const all = fitZoom(content, view, readable);
+  if (all >= readable) return all;
   const across = (view.width - 2 * MARGIN) / content.width;
-  const down = (view.height - MARGIN - COVERED) / content.height;
-  return Math.min(...[across, down].filter((k) => k >= READABLE), 1);
+  const down = (view.height - 2 * MARGIN) / content.height;
+  return Math.min(...[across, down].filter((k) => k >= readable), Math.max(1, readable));
 }
 
 /** Centres a picture that fits; keeps any other within the window. */
 export function clamp(camera: Camera, content: Size, view: Size): Camera {
-  const along = (at: number, size: number, room: number, end: number) =>
-    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - end, at, MARGIN);
+  const along = (at: number, size: number, room: number) =>
+    size <= room - 2 * MARGIN ? (room - size) / 2 : between(room - size - MARGIN, at, MARGIN);
   return {
     k: camera.k,
-    x: along(camera.x, content.width * camera.k, view.width, MARGIN),
-    y: along(camera.y, content.height * camera.k, view.height, COVERED),
+    x: along(camera.x, content.width * camera.k, view.width),
+    y: along(camera.y, content.height * camera.k, view.height),
   };
 }
 
@@ -66,31 +75,72 @@ export function zoomAt(camera: Camera, point: { x: number; y: number }, factor: 
 
 /** Moves just as far as needed to bring a box of the picture into the window. */
 export function reveal(camera: Camera, box: Box, view: Size): Camera {
-  const along = (at: number, low: number, size: number, room: number, margin: number) => {
+  const along = (at: number, low: number, size: number, room: number) => {
     const start = at + low * camera.k;
     const end = start + size * camera.k;
-    if (start < MARGIN || size * camera.k > room - MARGIN - margin) return at + MARGIN - start;
-    return end > room - margin ? at + room - margin - end : at;
+    if (start < MARGIN || size * camera.k > room - 2 * MARGIN) return at + MARGIN - start;
+    return end > room - MARGIN ? at + room - MARGIN - end : at;
   };
   return {
     k: camera.k,
-    x: along(camera.x, box.x, box.width, view.width, MARGIN),
-    y: along(camera.y, box.y, box.height, view.height, COVERED),
+    x: along(camera.x, box.x, box.width, view.width),
+    y: along(camera.y, box.y, box.height, view.height),
   };
 }
 
 /** Centres a box that is not in the window yet. */
 export function follow(camera: Camera, box: Box, view: Size): Camera {
   const { x, y } = reveal(camera, box, view);
-  if (Math.abs(x - camera.x) < 1 && Math.abs(y - camera.y) < 1) return camera;
-  return {
-    k: camera.k,
-    x: view.width / 2 - (box.x + box.width / 2) * camera.k,
-    y: view.height / 2 - (box.y + box.height / 2) * camera.k,
-  };
+  return Math.abs(x - camera.x) < 1 && Math.abs(y - camera.y) < 1
+    ? camera
+    : centre(camera.k, box, view);
+}
+
+/** The view of a subject, whatever was shown before: all of a picture that can be read so; of a
+    large one the subject's card with as much as fits of what it is joined to. */
+export function viewOf(
+  content: Size,
+  view: Size,
+  readable: number,
+  subject: Subject | undefined,
+): Camera {
+  const k = firstZoom(content, view, readable);
+  if (!subject) return clamp({ x: MARGIN, y: MARGIN, k }, content, view);
+  const { card } = subject;
+  const fits = ({ width, height }: Size) =>
+    width * k <= view.width - 2 * MARGIN && height * k <= view.height - 2 * MARGIN;
+  const shown = [...subject.around]
+    .sort((one, other) => distance(card, one) - distance(card, other))
+    .reduce((all, next) => (fits(union(all, next)) ? union(all, next) : all), card);
+  return reveal(clamp(centre(k, shown, view), content, view), card, view);
 }
 
 /** Whether some of the picture is outside the window. */
 export function overflows(camera: Camera, content: Size, view: Size): boolean {
   return content.width * camera.k > view.width || content.height * camera.k > view.height;
+}
+
+function centre(k: number, box: Box, view: Size): Camera {
+  return {
+    k,
+    x: view.width / 2 - (box.x + box.width / 2) * k,
+    y: view.height / 2 - (box.y + box.height / 2) * k,
+  };
+}
+
+function union(one: Box, other: Box): Box {
+  const x = Math.min(one.x, other.x);
+  const y = Math.min(one.y, other.y);
+  return {
+    x,
+    y,
+    width: Math.max(one.x + one.width, other.x + other.width) - x,
+    height: Math.max(one.y + one.height, other.y + other.height) - y,
+  };
+}
+
+function distance(one: Box, other: Box): number {
+  const dx = one.x + one.width / 2 - other.x - other.width / 2;
+  const dy = one.y + one.height / 2 - other.y - other.height / 2;
+  return Math.hypot(dx, dy);
 }

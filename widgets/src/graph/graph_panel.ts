@@ -6,16 +6,20 @@ import { isReport } from "../documents/report";
 import { claim, html, SVG } from "../lib/dom";
 import { relatedTo, subjectsOf } from "../model/related";
 import { findItems } from "../model/search";
+import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
 import { flowOf, moveOf, neighbour } from "./navigation";
+import { joins, pathsThrough } from "./paths";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
 import { addRing, SvgIndex } from "./svg_index";
-import { Viewport } from "./viewport";
+import { type Shapes, Viewport } from "./viewport";
 
 export interface GraphPanel {
   readonly element: HTMLElement;
   readonly viewport: Viewport;
+  /** Whether the picture has an element of this class now. */
+  draws(name: string): boolean;
   focus(): void;
 }
 
@@ -61,14 +65,16 @@ export function makeGraph(context: PanelContext): GraphPanel {
     content = undefined;
     trail = [];
     refresh();
-    const marked = isReport(wire) ? wire.marked : [];
-    viewport.show(picture.svg, () => {
-      const first = marked.map((id) => index.ownerOf(id)).find((shape) => shape !== undefined);
-      return goal() ?? first ?? index.cards.get(current());
-    });
+    viewport.show(picture.svg, subject);
     if (hadFocus) index.cards.get(current())?.focus();
   });
-  store.watch(["content"], refresh);
+  let shown: GraphContent | undefined;
+  store.watch(["content"], () => {
+    refresh();
+    // The cards that a step makes are there now.
+    if (shown && shown !== content && store.get("timeline")) viewport.followSubject();
+    shown = content;
+  });
 
   /** Shows the current step in the picture. */
   function refresh(): void {
@@ -92,27 +98,36 @@ export function makeGraph(context: PanelContext): GraphPanel {
     else if (heir) addRing(heir);
   }
 
-  /** The selected item, else the main item of the step: the window moves to it. */
-  function goal(): SVGGElement | undefined {
+  /** What the window is about: in a recording that of the step, whatever was shown before. */
+  function subject(): Shapes | undefined {
+    const wire = store.get("wire");
     const timeline = store.get("timeline");
-    if (!timeline) return index.ownerOf(store.get("selected"));
-    const about = subjectsOf(timeline, store.get("at")).map((id) => index.ownerOf(id));
-    return about.find((shape) => shape !== undefined);
+    const ids = timeline
+      ? latestSubjects(timeline, store.get("at"))
+      : [store.get("selected"), ...(isReport(wire) ? wire.marked : [])];
+    const card =
+      firstOf(ids) ?? (timeline ? [...index.cards.values()][0] : index.cards.get(current()));
+    if (!card) return undefined;
+    const item = index.item(card.dataset.id ?? "");
+    const around = [...(item?.next ?? []), ...(item?.prev ?? [])].map((id) => index.ownerOf(id));
+    return { card, around: around.filter((shape) => shape !== undefined) };
   }
 
-  let stepped = false;
-  store.watch(["at"], () => {
-    const shape = goal();
-    if (stepped && store.get("timeline") && shape) viewport.follow(viewport.boxOf(shape));
-    stepped = true;
-  });
+  function firstOf(ids: readonly string[]): SVGGElement | undefined {
+    return ids.map((id) => index.ownerOf(id)).find((shape) => shape !== undefined);
+  }
+
+  /** The subjects of a step; of one that has none in the picture, those of the step before. */
+  function latestSubjects(timeline: Timeline, at: number): readonly string[] {
+    for (let step = at; step >= 0; step -= 1) {
+      const ids = subjectsOf(timeline, step);
+      if (firstOf(ids)) return ids;
+    }
+    return [];
+  }
+
   store.watch(["wire", "engine_arrows"], () => {
     picture.svg.classList.toggle("gv-engine", store.get("engine_arrows"));
-  });
-  store.watch(["height"], () => {
-    const height = store.get("height");
-    element.style.setProperty("--height", `${height}px`);
-    element.classList.toggle("is-fixed", height > 0);
   });
   store.watch(["content", "query"], () => {
     const found = findItems(index.items, store.get("query"));
@@ -125,9 +140,17 @@ export function makeGraph(context: PanelContext): GraphPanel {
   store.watch(["content", "selected"], () => {
     const selected = store.get("selected");
     index.highlight("is-selected", [selected]);
+    const id = index.ownerOf(selected)?.dataset.id ?? "";
+    picture.svg.classList.toggle("is-tracing", id !== "");
+    const paths = pathsThrough(index.items, id);
+    index.highlight("is-on-path", id ? [...paths.inputs, ...paths.outputs] : []);
     for (const edge of picture.svg.querySelectorAll("[data-source]")) {
-      const ends = ["source", "target", "tensor"].map((end) => edge.getAttribute(`data-${end}`));
-      edge.classList.toggle("is-near", selected !== "" && ends.includes(selected));
+      const [source = "", target = "", tensor = ""] = ["source", "target", "tensor"].map(
+        (end) => edge.getAttribute(`data-${end}`) ?? "",
+      );
+      const near = selected !== "" && [source, target, tensor].includes(selected);
+      edge.classList.toggle("is-near", near);
+      edge.classList.toggle("is-on-path", near || (id !== "" && joins(paths, source, target)));
     }
   });
   store.watch(["wire", "selected"], () => {
@@ -201,5 +224,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return goal ?? "";
   }
 
-  return { element, viewport, focus: () => index.cards.get(current())?.focus() };
+  const draws = (name: string) =>
+    [...picture.svg.getElementsByClassName(name)].some((part) => !part.closest(".gv-absent"));
+  return { element, viewport, draws, focus: () => index.cards.get(current())?.focus() };
 }

@@ -1,7 +1,9 @@
-// The toolbar: one tab stop, arrow keys inside (ARIA Authoring Practices, toolbar pattern).
+// The tools of the graph: the most used in a slim strip, the others behind a button. The strip is one
+// tab stop, arrow keys inside (ARIA Authoring Practices, toolbar pattern).
 
 import { makeButton, type Tool } from "../lib/button";
 import { html } from "../lib/dom";
+import { makePopover } from "../lib/popover";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import type { Viewport } from "./viewport";
@@ -9,7 +11,8 @@ import type { Viewport } from "./viewport";
 export function makeToolbar(
   context: PanelContext,
   viewport: Viewport,
-  extra: readonly Node[],
+  /** Buttons of the strip, and of the panel of other tools. */
+  extra: { readonly strip: readonly Node[]; readonly more: readonly Node[] },
 ): HTMLElement {
   const { store, prefix, announce } = context;
   const button = (tool: Tool) => makeButton(context, tool);
@@ -50,12 +53,21 @@ export function makeToolbar(
     }),
     percent,
     button({ label: "Zoom in", icon: "plus", hint: "Zoom in (+)", run: () => viewport.zoom(1.25) }),
-    button({
-      label: "Fit",
-      icon: "fit",
-      hint: "Show the whole graph (0)",
-      run: () => viewport.fit(),
-    }),
+  );
+  const fit = button({
+    label: "Fit",
+    words: "Fit",
+    hint: "Show the whole graph (0); again: back to where it was",
+    run: () => viewport.fit(),
+  });
+  const more = makePopover(
+    context,
+    "More tools",
+    { label: "More tools", icon: "more", hint: "Zoom, engine arrows, details, keys" },
+    zoom,
+    viewport.pad,
+    engine,
+    ...extra.more,
   );
   const props = {
     class: "gradviz-toolbar",
@@ -63,7 +75,7 @@ export function makeToolbar(
     "aria-label": "Graph tools",
     id: `${prefix}-tools`,
   };
-  const bar = html("div", props, zoom, engine, ...extra);
+  const bar = html("div", props, fit, ...extra.strip, more.button);
   roveTabindex(bar);
-  return bar;
+  return html("div", { class: "gradviz-strip-tools" }, bar, more.element);
 }

@@ -1,24 +1,28 @@
-// The window onto the picture: drag, zoom, fit, pan buttons.
+// The window onto the picture: drag, pinch, zoom, fit, and the view of a step.
 
-import { claim, focusable, html } from "../lib/dom";
+import { claim, focusable, html, SVG } from "../lib/dom";
 import { icon } from "../lib/icons";
 import type { PanelContext } from "../panel_context";
 import {
   type Box,
   type Camera,
   clamp,
-  firstZoom,
   fitZoom,
   follow,
   overflows,
-  READABLE,
+  readableZoom,
   reveal,
+  type Size,
+  viewOf,
   zoomAt,
 } from "./camera";
+import { listenForPinch } from "./pinch";
 
 const DRAG_THRESHOLD = 4;
 const PAN_STEP = 80;
 const WHEEL_SPEED = 0.0025;
+/** As long as in graph_panel.css. */
+const GLIDE_MS = 260;
 
 type Direction = "up" | "left" | "right" | "down";
 const PAN: Record<Direction, readonly [number, number]> = {
@@ -34,24 +38,41 @@ const ARROWS: Record<string, Direction> = {
   ArrowDown: "down",
 };
 
+/** The element that the window is about, and those that it is joined to. */
+export interface Shapes {
+  readonly card: Element;
+  readonly around: readonly Element[];
+}
+
 export class Viewport {
   readonly element = html("div", { class: "gradviz-viewport" });
+  /** Buttons that move the window. */
+  readonly pad: HTMLElement;
   /** Called after every change of the zoom. */
   onZoom: (k: number) => void = () => {};
   /** Called when the window has a size, so that it can be measured. */
   onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
-  #content = { width: 1, height: 1 };
+  #content: Size = { width: 1, height: 1 };
+  #readable = 1;
   #svg: SVGSVGElement | undefined;
-  #home: () => Element | undefined = () => undefined;
+  #subject: () => Shapes | undefined = () => undefined;
+  /** Whether a person has moved the window: it then goes only where it must. */
   #touched = false;
-  readonly #pad: HTMLElement;
+  #stepped = Number.NEGATIVE_INFINITY;
+  /** Width at the right that something lies over. */
+  #covered = 0;
+  #listener: (content: Size, readable: number) => void = () => {};
 
   constructor({ signal, tooltip }: PanelContext) {
-    this.#pad = this.#makePad(tooltip);
-    this.element.append(this.#pad);
+    this.pad = this.#makePad(tooltip);
     this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.element.addEventListener("pointerdown", (event) => this.#drag(event));
+    listenForPinch(this.element, (move) => {
+      const { x, y, k } = zoomAt(this.#camera, move.from, move.factor);
+      this.#touched = true;
+      this.#apply({ k, x: x + move.to.x - move.from.x, y: y + move.to.y - move.from.y });
+    });
     if ("ResizeObserver" in globalThis) {
       const observer = new ResizeObserver(() => this.#resized());
       observer.observe(this.element);
@@ -59,23 +80,33 @@ export class Viewport {
     }
   }
 
-  /** Shows a picture; the first view of a large one begins at `home`. */
-  show(svg: SVGSVGElement, home: () => Element | undefined): void {
+  /** Shows a picture, and of a large one the part that `subject` says. */
+  show(svg: SVGSVGElement, subject: () => Shapes | undefined): void {
     const [, , width, height] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
     const content = { width: width || 1, height: height || 1 };
     const same = content.width === this.#content.width && content.height === this.#content.height;
     this.#svg?.remove();
     this.#svg = svg;
-    this.#home = home;
+    this.#subject = subject;
     this.#content = content;
     svg.setAttribute("width", String(content.width));
     svg.setAttribute("height", String(content.height));
-    const frame = this.element.parentElement ?? this.element;
-    frame.style.setProperty("--picture-width", String(content.width));
-    frame.style.setProperty("--picture-height", String(content.height));
     this.element.prepend(svg);
+    this.#measureText();
     if (same && this.#touched) this.#apply(this.#camera);
-    else this.reset();
+    else this.#home();
+  }
+
+  #measureText(): void {
+    if (this.#svg) this.#readable = readableZoom(smallestText(this.#svg));
+    this.#listener(this.#content, this.#readable);
+  }
+
+  /** Calls the listener now and later with the size of the picture, and with the zoom from which on
+      its words can be read. */
+  tell(listener: (content: Size, readable: number) => void): void {
+    this.#listener = listener;
+    listener(this.#content, this.#readable);
   }
 
   zoom(factor: number, point?: { x: number; y: number }): void {
@@ -84,9 +115,15 @@ export class Viewport {
     this.#apply(zoomAt(this.#camera, point ?? { x: width / 2, y: height / 2 }, factor));
   }
 
+  /** Shows the whole picture; where it is shown whole already, the view of the step again. */
   fit(): void {
-    this.#touched = false;
-    this.#apply({ x: 0, y: 0, k: fitZoom(this.#content, this.#size()) });
+    const k = fitZoom(this.#content, this.#size(), this.#readable);
+    if (this.#touched && Math.abs(k - this.#camera.k) < 1e-6) {
+      this.#home();
+      return;
+    }
+    this.#apply({ x: 0, y: 0, k });
+    this.#touched = k < this.#readable;
   }
 
   actualSize(): void {
@@ -99,57 +136,73 @@ export class Viewport {
     this.#apply({ ...this.#camera, x: this.#camera.x + dx, y: this.#camera.y + dy });
   }
 
-  /** All of a small picture; a readable part of a large one, from the root on. */
-  reset(): void {
-    this.fit();
-    const home = this.#camera.k < READABLE && this.#home();
-    if (!home) return;
-    const box = this.boxOf(home);
-    this.zoom(firstZoom(this.#content, this.#size()) / this.#camera.k);
-    this.reveal(box);
-    this.#touched = false;
-  }
-
   reveal(box: Box): void {
     this.#apply(reveal(this.#camera, box, this.#size()));
   }
 
-  follow(box: Box): void {
-    this.#apply(follow(this.#camera, box, this.#size()));
+  /** The view of the step; where a person has moved the window, only so far that it is in view. */
+  followSubject(): void {
+    const now = performance.now();
+    // Steps that come faster than it glides are shown at once.
+    const glides = now - this.#stepped > GLIDE_MS;
+    this.#stepped = now;
+    const shapes = this.#subject();
+    if (!this.#touched) this.#home(shapes);
+    else if (shapes) this.#apply(follow(this.#camera, this.boxOf(shapes.card), this.#size()));
+    this.element.classList.toggle("is-gliding", glides);
+  }
+
+  /** Says how much at the right is covered. */
+  cover(width: number): void {
+    if (width === this.#covered) return;
+    this.#covered = width;
+    this.#resized();
   }
 
   /** The box of an element, in units of the picture. */
   boxOf(target: Element): Box {
-    const origin = this.#svg?.getBoundingClientRect() ?? { left: 0, top: 0 };
-    const box = target.getBoundingClientRect();
-    const { k } = this.#camera;
+    const origin = this.#svg?.getBoundingClientRect();
+    const box = frameOf(target);
+    // While the window glides, the scale on the screen is not yet that of the camera.
+    const k = (origin?.width ?? 0) / this.#content.width || this.#camera.k;
     return {
-      x: (box.left - origin.left) / k,
-      y: (box.top - origin.top) / k,
+      x: (box.x - (origin?.left ?? 0)) / k,
+      y: (box.y - (origin?.top ?? 0)) / k,
       width: box.width / k,
       height: box.height / k,
     };
   }
 
-  #size() {
-    return { width: this.element.clientWidth || 1, height: this.element.clientHeight || 1 };
+  #home(shapes = this.#subject()): void {
+    const subject = shapes && {
+      card: this.boxOf(shapes.card),
+      around: shapes.around.map((shape) => this.boxOf(shape)),
+    };
+    this.#touched = false;
+    this.#apply(viewOf(this.#content, this.#size(), this.#readable, subject));
+  }
+
+  #size(): Size {
+    const { clientWidth, clientHeight } = this.element;
+    return { width: clientWidth - this.#covered || 1, height: clientHeight || 1 };
   }
 
   #resized(): void {
     if (!this.element.clientWidth) return;
     this.onShow();
+    this.#measureText();
     if (this.#touched) this.#apply(this.#camera);
-    else this.reset();
+    else this.#home();
   }
 
   #apply(camera: Camera): void {
     const size = this.#size();
     this.#camera = clamp(camera, this.#content, size);
     const { x, y, k } = this.#camera;
+    this.element.classList.remove("is-gliding");
     if (this.#svg) this.#svg.style.transform = `translate(${x}px, ${y}px) scale(${k})`;
     const movable = overflows(this.#camera, this.#content, size);
     this.element.classList.toggle("is-movable", movable);
-    this.#pad.hidden = !movable;
     this.onZoom(k);
   }
 
@@ -162,9 +215,9 @@ export class Viewport {
     this.zoom(Math.exp(-pixels * WHEEL_SPEED), point);
   }
 
+  /** Drags with a mouse or a pen: one finger scrolls the page. */
   #drag(down: PointerEvent): void {
-    const target = down.target as Element;
-    if (down.button !== 0 || !down.isPrimary || target.closest(".gradviz-pad")) return;
+    if (down.button !== 0 || !down.isPrimary || down.pointerType === "touch") return;
     const start = this.#camera;
     const gesture = new AbortController();
     const options = { signal: gesture.signal };
@@ -194,12 +247,10 @@ export class Viewport {
 
   #makePad(tooltip: PanelContext["tooltip"]): HTMLElement {
     const pad = html("div", {
-      class: "gradviz-pad",
+      class: "gradviz-pad gradviz-group",
       role: "group",
       "aria-label": "Move the picture",
     });
-    const hint = html("span", { "aria-hidden": "true" }, "drag to see the rest");
-    pad.append(hint);
     const buttons = new Map<Direction, HTMLButtonElement>();
     for (const direction of Object.keys(PAN) as Direction[]) {
       const label = `Move the window ${direction}`;
@@ -224,4 +275,27 @@ export class Viewport {
     });
     return pad;
   }
+}
+
+/** Where an element is in the browser's window, without the ring that a highlighted card has. */
+function frameOf(target: Element): Box {
+  const parts = [...target.children].filter((part) => !part.matches(".gradviz-ring"));
+  const boxes = (target.querySelector(":scope > .gradviz-ring") ? parts : [target])
+    .map((part) => part.getBoundingClientRect())
+    .filter(({ width, height }) => width + height > 0);
+  if (!boxes.length) return { x: 0, y: 0, width: 0, height: 0 };
+  const x = Math.min(...boxes.map(({ left }) => left));
+  const y = Math.min(...boxes.map(({ top }) => top));
+  const width = Math.max(...boxes.map(({ right }) => right)) - x;
+  return { x, y, width, height: Math.max(...boxes.map(({ bottom }) => bottom)) - y };
+}
+
+/** The size of the smallest text of a picture, in its units; 0 while it cannot be measured. */
+function smallestText(svg: SVGSVGElement): number {
+  const probe = document.createElementNS(SVG, "text");
+  probe.setAttribute("class", "gv-small");
+  svg.append(probe);
+  const size = Number.parseFloat(getComputedStyle(probe).fontSize);
+  probe.remove();
+  return svg.isConnected && size > 0 ? size : 0;
 }

@@ -32,7 +32,8 @@ export interface Traits {
   readonly speed: number;
 }
 
-export type Panel = "graph" | "outline";
+/** The open panel under the graph, "" if none is. */
+export type Panel = "" | "tensors" | "memory" | "legend" | "outline";
 
 export interface Local {
   readonly panel: Panel;
@@ -41,6 +42,8 @@ export interface Local {
   /** Id that the pointer or the focus is on, "" if none. */
   readonly lit: string;
   readonly playing: boolean;
+  /** Whether details are shown also where nothing is selected. */
+  readonly details: boolean;
 }
 
 /** Derived from the traits, never set. */
@@ -84,7 +87,7 @@ export class Store {
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
-  #local: Local = { panel: "graph", query: "", lit: "", playing: false };
+  #local: Local = { panel: "", query: "", lit: "", playing: false, details: false };
   #wire: AnyDocument | undefined;
   #timeline: Timeline | undefined;
   #listeners = new Map<keyof StoreState, Set<() => void>>();

@@ -24,20 +24,27 @@ const REPORT_KEYS: readonly Key[] = [
 ];
 
 const KEYS: readonly Key[] = [
-  ["Tab", "tabs, find, tools, graph, details"],
+  ["Tab", "panels, find, tools, graph, details"],
   [
     "↑ ↓ ← →",
     "in the graph: along the edges to inputs and consumers, and to neighbours on the side",
   ],
   ["Home End", "first and last node"],
-  ["Enter", "select and show details; again: the tensors on the card"],
-  ["Esc", "close, clear the selection; again: back to the cell"],
-  ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %"],
+  ["Enter", "select: all paths through it stay, the rest fades; again: the tensors on the card"],
+  [
+    "Esc",
+    "close what is open, clear the selection, leave the full screen; again: back to the cell",
+  ],
+  ["i", "details of the selected node, or of the one that this is about"],
+  ["f", "full screen"],
+  ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %; 0 again: back to where it was"],
   ["Shift ↑ ↓ ← →", "move the window"],
   ["/", "find; Enter: next match, Shift Enter: previous match"],
   ["o", "outline"],
   ["e", "engine arrows"],
   ["Ctrl wheel", "zoom"],
+  ["one finger", "scrolls the page; a tap selects"],
+  ["two fingers", "zoom and move the graph"],
 ];
 
 export interface Help {
@@ -63,7 +70,11 @@ export function makeHelp(context: PanelContext): Help {
       ...shown.map(([keys, what]) => html("div", {}, html("dt", {}, keys), html("dd", {}, what))),
     );
   });
-  const note = html("p", {}, "Single letters work while the focus is in the graph.");
+  const note = html(
+    "p",
+    {},
+    "i and f work everywhere, other letters while the focus is in the graph. ← → also move the line between code and graph.",
+  );
   element.append(
     html(
       "div",

@@ -1,4 +1,5 @@
-// Details of the selected item; without a selection, the summary of the graph.
+// Details of the selected item, over the graph while there is one; on demand also without a
+// selection: those of the step's main item, else the summary of the graph.
 
 import type { DetailSection, Item } from "../documents/graph";
 import { focusable, html } from "../lib/dom";
@@ -13,7 +14,15 @@ const FOLLOWING = "The main node or tensor of this step. Select one to keep its 
 const LONG = 24;
 const LONG_LABEL = 14;
 
-export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLElement {
+export interface Inspector {
+  readonly element: HTMLElement;
+  /** Closes it and clears the selection; says whether it was open. */
+  close(): boolean;
+  /** Opens it, or closes it. */
+  toggle(): void;
+}
+
+export function makeInspector({ store, prefix, tooltip }: PanelContext): Inspector {
   const element = html("div", {
     class: "gradviz-inspector",
     role: "group",
@@ -22,15 +31,25 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
   focusable(element, 0);
   const title = html("div", { class: "gradviz-inspector-title", id: `${prefix}-details` });
   const close = focusable(
-    html("button", { type: "button", class: "gradviz-button", "aria-label": "Select nothing" }),
+    html("button", { type: "button", class: "gradviz-button", "aria-label": "Close details" }),
     -1,
   );
   close.append(icon("close"));
-  close.addEventListener("click", () => {
-    element.focus();
+  close.addEventListener("click", () => shut());
+  tooltip.attach(close, () => "Close, and select nothing (Esc)");
+  const isOpen = () => store.get("details") || store.get("selected") !== "";
+  const shut = () => {
+    const open = isOpen();
+    const inside = element.contains(document.activeElement);
     store.set("selected", "");
+    store.set("details", false);
+    // The widget keeps the focus: the notebook would take the next key.
+    if (inside) element.closest<HTMLElement>(".gradviz-root")?.focus({ preventScroll: true });
+    return open;
+  };
+  store.watch(["selected", "details"], () => {
+    element.hidden = !isOpen();
   });
-  tooltip.attach(close, () => "Clear the selection (Esc)");
   const body = html("div");
   element.append(html("div", { class: "gradviz-inspector-head" }, title, close), body);
 
@@ -40,7 +59,8 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
     const found = subjectsOf(timeline, store.get("at")).map(find);
     return found.find((item) => item?.kind === "node") ?? found.find((item) => item);
   };
-  store.watch(["content", "selected"], () => {
+  store.watch(["content", "selected", "details"], () => {
+    if (!isOpen()) return;
     const content = store.get("content");
     const timeline = store.get("timeline");
     const selected = store.get("selected");
@@ -50,7 +70,6 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
     // Without a selection the details follow the steps.
     const followed = selected || !timeline ? undefined : about(timeline);
     element.classList.toggle("is-empty", !item && !absent && !followed);
-    close.hidden = !item && !absent;
     title.textContent = item?.label ?? absent ?? followed?.label ?? content.title;
     if (absent) {
       body.replaceChildren(html("p", {}, "Does not exist at this step."));
@@ -68,7 +87,11 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): HTMLEle
     if (shown !== selected) element.scrollTop = 0;
     shown = selected;
   });
-  return element;
+  const toggle = () => {
+    if (isOpen()) shut();
+    else store.set("details", true);
+  };
+  return { element, close: shut, toggle };
 }
 
 function show(section: DetailSection, id: string, title: string): HTMLElement {

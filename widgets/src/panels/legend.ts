@@ -1,20 +1,22 @@
-// The meaning of the marks in this picture.
+// The meaning of the marks that are visible now.
 
-import { focusable, html } from "../lib/dom";
+import { html } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import { isDrawn, makeTick, TICKS, type TickName } from "../player/ticks";
-import { makeSwatch } from "./swatch";
+import { drawnAs, makeSwatch } from "./swatch";
 
-export function makeLegend({ store }: PanelContext): HTMLElement {
+/** `draws` says whether the picture has an element of a class at this step. */
+export function makeLegend({ store }: PanelContext, draws: (name: string) => boolean): HTMLElement {
   const list = html("ul");
-  const summary = focusable(html("summary", {}, "Legend"));
-  const element = html("details", { class: "gradviz-legend", open: true }, summary, list);
-  store.watch(["wire", "detail"], () => {
-    const { legend } = store.get("wire");
+  const element = html("div", { class: "gradviz-legend" }, list);
+  store.watch(["content", "detail", "panel"], () => {
+    if (store.get("panel") !== "legend") return;
     const timeline = store.get("timeline");
-    element.hidden = !legend.length && !timeline;
-    const entries = legend.map((entry) => html("li", {}, makeSwatch(entry.class), entry.label));
+    const entries = store
+      .get("wire")
+      .legend.filter((entry) => draws(drawnAs(entry.class)))
+      .map((entry) => html("li", {}, makeSwatch(entry.class), entry.label));
     list.replaceChildren(...entries, ...(timeline ? ofSteps(timeline, store.get("detail")) : []));
   });
   store.watch(["engine_arrows"], () => {

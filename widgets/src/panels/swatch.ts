@@ -59,7 +59,14 @@ const SHAPES: Record<string, () => SVGElement[]> = {
     svg("polygon", { class: "gv-head gv-head-engine", points: "14 1 10.5 8 17.5 8" }),
   ],
 };
+/** Marks that elements of another class show. */
+const DRAWN: Record<string, string> = { "gv-hook": "gv-pin", "gv-shared": "gv-bar" };
 const POCKETS = new Set(["gv-held", "gv-modified"]);
+
+/** The class of the elements that show a mark of the legend. */
+export function drawnAs(mark: string): string {
+  return DRAWN[mark] ?? mark;
+}
 
 export function makeSwatch(classes: string): SVGElement {
   const names = classes.split(/\s+/).filter((name) => /^gv-[a-z-]+$/.test(name));

@@ -5,16 +5,12 @@ import type { PanelContext } from "../panel_context";
 import { linkTerms, richText } from "./rich_text";
 import type { StepCursor } from "./step_cursor";
 
-export function makeCaption(
-  context: PanelContext,
-  cursor: StepCursor,
-  more: HTMLElement,
-): HTMLElement {
+export function makeCaption(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store, prefix } = context;
-  const heading = html("div", { class: "gradviz-heading", id: `${prefix}-what` }, "What happened");
+  const heading = html("div", { class: "gradviz-hidden", id: `${prefix}-what` }, "What happened");
   const sentence = html("p", { class: "gradviz-sentence" });
   const element = html("div", { class: "gradviz-caption", role: "group" });
-  element.append(html("div", { class: "gradviz-caption-head" }, heading, more), sentence);
+  element.append(heading, sentence);
   element.setAttribute("aria-labelledby", `${prefix}-what`);
   focusable(element, -1);
   let words: HTMLElement[] = [];

@@ -1,9 +1,10 @@
-// The controls of a recording: step buttons, play, sub-steps, jump to error, and the current step in
-// words.
+// The controls of a recording in one line: back, forward, to the error or its culprit, play, the
+// timeline, the current step in words; the rarer ones behind a button.
 
 import { makeButton, type Tool } from "../lib/button";
 import { claim, focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
+import { makePopover } from "../lib/popover";
 import type { PanelContext } from "../panel_context";
 import { type Playback, WHY_NOT } from "./playback";
 import { makeSlider } from "./slider";
@@ -18,17 +19,26 @@ export function makeControls(
 ): HTMLElement {
   const { store, announce } = context;
   const where = html("p", { class: "gradviz-where" });
-  const row = html(
-    "div",
-    { class: "gradviz-controls" },
-    makeStepButtons(context, cursor),
-    makePlayButtons(context, playback),
-    where,
+  const more = makePopover(
+    context,
+    "More about steps",
+    { label: "More about steps", icon: "more", hint: "First and last step, speed, sub-steps" },
+    ...makeEndButtons(context, cursor),
+    makeSpeed(context),
     makeDetailButton(context, cursor),
-    makeErrorButton(context, cursor),
   );
   const props = { class: "gradviz-player", role: "group", "aria-label": "Steps" };
-  const element = html("div", props, row, makeSlider(context, cursor, playback));
+  const element = html(
+    "div",
+    props,
+    makeStepButtons(context, cursor),
+    makeErrorButton(context, cursor),
+    makePlayButton(context, playback),
+    makeSlider(context, cursor, playback),
+    where,
+    more.button,
+    more.element,
+  );
 
   let told: number | undefined;
   store.watch(["timeline"], () => {
@@ -52,20 +62,15 @@ export function makeControls(
   return element;
 }
 
+type Way = Tool & { readonly at: () => boolean };
+
 /** One tab stop: left and right step as the buttons do; up and down move between the buttons. */
 function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement {
-  const { store } = context;
-  const ways: readonly (Tool & { readonly at: () => boolean })[] = [
-    {
-      label: "First step",
-      icon: "first",
-      hint: "First step (Home)",
-      at: () => cursor.place <= 0,
-      run: () => cursor.go(0),
-    },
+  const ways: readonly Way[] = [
     {
       label: "Back",
       icon: "back",
+      words: "Back",
       hint: "Back (←, or [ in the graph)",
       at: () => cursor.place <= 0,
       run: () => cursor.go(cursor.place - 1),
@@ -78,15 +83,8 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
       at: () => cursor.place >= cursor.last,
       run: () => cursor.go(cursor.place + 1),
     },
-    {
-      label: "Last step",
-      icon: "last",
-      hint: "Last step (End)",
-      at: () => cursor.place >= cursor.last,
-      run: () => cursor.go(cursor.last),
-    },
   ];
-  const buttons = ways.map((way) => makeButton(context, way));
+  const buttons = makeWays(context, ways);
   const bar = html(
     "div",
     {
@@ -100,7 +98,7 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
   const setStop = (to: Element | undefined) => {
     for (const button of buttons) button.tabIndex = button === to ? 0 : -1;
   };
-  setStop(buttons[2]);
+  setStop(buttons[1]);
   bar.addEventListener("focusin", (event) => setStop(event.target as Element));
   bar.addEventListener("keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -109,16 +107,43 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
     claim(event);
     buttons[(from + by + buttons.length) % buttons.length]?.focus();
   });
-  store.watch(["at", "detail", "timeline"], () => {
+  return bar;
+}
+
+/** Buttons that say when there is nothing further. */
+function makeWays(context: PanelContext, ways: readonly Way[]): HTMLButtonElement[] {
+  const buttons = ways.map((way) => makeButton(context, way));
+  context.store.watch(["at", "detail", "timeline"], () => {
     // Not `disabled`, because a disabled button loses the focus at the last step.
     ways.forEach((way, i) => {
       buttons[i]?.setAttribute("aria-disabled", String(way.at()));
     });
   });
-  return bar;
+  return buttons;
 }
 
-function makePlayButtons(context: PanelContext, playback: Playback): HTMLElement {
+function makeEndButtons(context: PanelContext, cursor: StepCursor): HTMLButtonElement[] {
+  return makeWays(context, [
+    {
+      label: "First step",
+      icon: "first",
+      words: "First step",
+      hint: "First step (Home)",
+      at: () => cursor.place <= 0,
+      run: () => cursor.go(0),
+    },
+    {
+      label: "Last step",
+      icon: "last",
+      words: "Last step",
+      hint: "Last step (End)",
+      at: () => cursor.place >= cursor.last,
+      run: () => cursor.go(cursor.last),
+    },
+  ]);
+}
+
+function makePlayButton(context: PanelContext, playback: Playback): HTMLElement {
   const { store, tooltip } = context;
   const hint = () =>
     playback.allowed() ? (store.get("playing") ? "Pause (Space)" : "Play (Space)") : WHY_NOT;
@@ -128,6 +153,16 @@ function makePlayButtons(context: PanelContext, playback: Playback): HTMLElement
     playback.toggle();
     if (!playback.allowed()) tooltip.show(button, WHY_NOT);
   });
+  store.watch(["playing"], () => {
+    const on = store.get("playing");
+    button.replaceChildren(icon(on ? "pause" : "play"));
+    button.setAttribute("aria-label", on ? "Pause" : "Play");
+    button.setAttribute("aria-disabled", String(!playback.allowed()));
+  });
+  return button;
+}
+
+function makeSpeed({ store }: PanelContext): HTMLElement {
   const speed = focusable(html("select", { class: "gradviz-speed", "aria-label": "Speed" }));
   for (const value of SPEEDS) {
     speed.append(html("option", { value }, `${value === 0.5 ? "½" : value} × `.trim()));
@@ -137,13 +172,7 @@ function makePlayButtons(context: PanelContext, playback: Playback): HTMLElement
     const now = store.get("speed");
     speed.value = String(SPEEDS.findLast((value) => value <= now) ?? SPEEDS[0]);
   });
-  store.watch(["playing"], () => {
-    const on = store.get("playing");
-    button.replaceChildren(icon(on ? "pause" : "play"));
-    button.setAttribute("aria-label", on ? "Pause" : "Play");
-    button.setAttribute("aria-disabled", String(!playback.allowed()));
-  });
-  return html("div", { class: "gradviz-group" }, button, speed);
+  return html("label", { class: "gradviz-speed-row" }, "Speed ", speed);
 }
 
 function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElement {
@@ -173,22 +202,33 @@ function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElemen
 
 function makeErrorButton(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store } = context;
-  const words = html("span", { class: "gradviz-words" });
+  const words = html("span");
+  /** From the step of the error to that of its culprit, from any other to the error. */
+  const goal = () => {
+    const { errorAt, faultAt } = store.get("timeline") ?? {};
+    const culprit = cursor.cards.find(({ culprit_step }) => culprit_step !== null)?.culprit_step;
+    if (faultAt === undefined) return undefined;
+    if (store.get("at") !== faultAt) {
+      return { step: faultAt, label: `Jump to ${faultAt === errorAt ? "error" : "warning"}` };
+    }
+    return culprit == null ? undefined : { step: culprit, label: "To the culprit" };
+  };
   const button = makeButton(context, {
     label: "Jump to error",
     icon: "error",
-    hint: "Go to the step at which it is noticed",
-    run: () => cursor.jump(store.get("timeline")?.faultAt ?? 0),
+    hint: "From the step of the error to the line that caused it, and back",
+    run: () => cursor.jump(goal()?.step ?? store.get("at")),
   });
   button.append(words);
-  button.classList.add("is-error");
-  store.watch(["timeline", "at"], () => {
-    const { errorAt, faultAt: fault } = store.get("timeline") ?? {};
-    const goal = fault === errorAt ? "error" : "warning";
-    words.textContent = `jump to ${goal}`;
-    button.setAttribute("aria-label", `Jump to ${goal}`);
-    button.hidden = fault === undefined;
-    button.setAttribute("aria-disabled", String(store.get("at") === fault));
+  button.classList.add("gradviz-jump");
+  store.watch(["timeline", "at", "detail"], () => {
+    const { label } = goal() ?? {};
+    const hadFocus = document.activeElement === button;
+    button.hidden = label === undefined;
+    words.textContent = label ?? "";
+    button.setAttribute("aria-label", label ?? "");
+    button.classList.toggle("is-primary", cursor.place >= cursor.last);
+    if (hadFocus && button.hidden) button.closest<HTMLElement>(".gradviz-root")?.focus();
   });
   return button;
 }

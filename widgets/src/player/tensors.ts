@@ -13,12 +13,10 @@ const LONG = 30;
 const SHORT = 16;
 
 export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElement {
-  const { store, prefix, signal } = context;
+  const { store, signal } = context;
   const table = new Table(context, "gradviz-tensor-table", LONG);
-  const heading = html("div", { class: "gradviz-heading", id: `${prefix}-tensors` }, "Tensors");
   const none = html("p", { class: "is-quiet" }, "No tensor is known yet.");
-  const element = html("div", { class: "gradviz-tensors", role: "group" }, heading, none);
-  element.setAttribute("aria-labelledby", heading.id);
+  const element = html("div", { class: "gradviz-tensors" }, none);
   element.append(table.element);
   const head = table.element.querySelector("thead");
   if (head && "ResizeObserver" in globalThis) {
@@ -30,15 +28,14 @@ export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElem
   }
 
   store.watch(["timeline"], () => {
-    const timeline = store.get("timeline");
-    element.hidden = !timeline;
-    if (!timeline) return;
-    // Room for the rows of all steps, so that stepping does not move the page.
-    element.style.setProperty("--rows", String(Math.max(1, timeline.mostTensors)));
+    // Room for the rows of all steps, so that stepping moves nothing.
+    const rows = store.get("timeline")?.mostTensors ?? 0;
+    element.style.setProperty("--rows", String(Math.max(1, rows)));
   });
-  store.watch(["content", "detail"], () => {
+  store.watch(["content", "detail", "panel"], () => {
     const timeline = store.get("timeline");
-    if (!timeline) return;
+    // A table that nobody sees is not made.
+    if (!timeline || store.get("panel") !== "tensors") return;
     const { tensors } = timeline.state(store.get("at"));
     const before = cursor.visible[cursor.place - 1];
     const known = before === undefined ? tensors : timeline.state(before).tensors;

@@ -1,0 +1,50 @@
+// The whole screen for the widget; where the host forbids it, its whole window.
+import type { PanelContext } from "../panel_context";
+
+export interface FullScreen {
+  toggle(): void;
+  /** Leaves it; says whether there was something to leave. */
+  leave(): boolean;
+  /** Called after every change. */
+  onChange: (on: boolean) => void;
+}
+
+export function makeFullScreen(root: HTMLElement, { signal, announce }: PanelContext): FullScreen {
+  const fills = () => root.classList.contains("is-filling");
+  const isOn = () => fills() || document.fullscreenElement === root;
+  const changed = () => {
+    root.classList.toggle("is-full", isOn());
+    full.onChange(isOn());
+  };
+  /** In the top layer nothing around the widget can clip or move it. */
+  const fill = (on: boolean) => {
+    root.classList.toggle("is-filling", on);
+    if (on) root.setAttribute("popover", "manual");
+    if (root.isConnected) on ? root.showPopover?.() : root.hidePopover?.();
+    if (!on) root.removeAttribute("popover");
+    changed();
+  };
+  const enter = async () => {
+    try {
+      if (!document.fullscreenEnabled) throw new Error("not allowed");
+      await root.requestFullscreen();
+    } catch {
+      fill(true);
+    }
+    announce("full screen; Escape leaves it");
+  };
+  const leave = () => {
+    const was = isOn();
+    if (fills()) fill(false);
+    else if (was) void document.exitFullscreen();
+    return was;
+  };
+  const full: FullScreen = {
+    toggle: () => (isOn() ? void leave() : void enter()),
+    leave,
+    onChange: () => {},
+  };
+  document.addEventListener("fullscreenchange", changed, { signal });
+  signal.addEventListener("abort", () => fills() && fill(false));
+  return full;
+}
