@@ -118,6 +118,13 @@ class Animation:
         """Width and height of the picture, the same at all steps."""
         return self._layout.width, self._layout.height
 
+    def box(self, key: str) -> tuple[Point, Point] | None:
+        """Corner and size of the box of a card, the same at all steps; ``None`` without a card."""
+        if key not in self._cards:
+            return None
+        box = self._frames[self._some(key)].box
+        return self._layout.places[self._place[key]], (box.width, box.height)
+
     def at(self, step: int) -> dict[str, int]:
         """The variant of each element at a step."""
         found: dict[str, int] = {}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import traitlets
 
@@ -17,12 +17,23 @@ from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
 from gradviz.view.explanations.fields import explained
+from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
+from gradviz.view.export.animated.frames import Frames, frames_of
+from gradviz.view.export.animated.image import apng, gif
+from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import page_of
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
 from gradviz.view.widgets.base import GraphWidget
+
+ANIMATED: Final[dict[str, Callable[[FrameDrawing, Frames], bytes]]] = {
+    ".svg": lambda drawing, frames: animated_svg(drawing, frames).encode(),
+    ".gif": gif,
+    ".apng": apng,
+}
+"""What plays by itself, by ending."""
 
 
 class Player(GraphWidget):
@@ -86,18 +97,55 @@ class Player(GraphWidget):
         """The recording that is shown."""
         return self._recording
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file; the ending says what: .html .svg .png .pdf .json.
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int] | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Write to a file; the ending says what: .html .svg .png .pdf .json .gif .apng.
 
         The HTML is the whole player in one file that works without a network and without a
-        kernel, the JSON the recording; the others are the picture of the step shown now. PDF
-        needs the program ``dot`` of Graphviz.
+        kernel, the JSON the recording. GIF, APNG and an animated SVG play all steps, with code,
+        graph and caption, again and again. The others are the picture of the step shown now. PDF
+        needs the program ``dot`` of Graphviz, GIF the package Pillow.
+
+        Args:
+            path: Where to.
+            animated: Whether an SVG plays all steps, which GIF and APNG always do.
+            stops: Which steps are played; if not given all but sub-steps, at most 60.
+            seconds: How long each is seen, 1.6 if not given; where something goes wrong, and at
+                the end, it is longer.
 
         Raises:
-            OptionError: If the ending is none of these.
+            OptionError: If the ending is none of these, if it has one picture and an animation is
+                asked for, or if there would be more than 60 steps.
             GraphvizNotFoundError: For PDF, if there is no ``dot``.
+            GradvizError: For GIF, if Pillow is not installed.
+
+        Examples:
+            >>> import tempfile, torch, gradviz
+            >>> a = torch.tensor(2.0, requires_grad=True)
+            >>> with gradviz.record() as recording:
+            ...     (a * a).backward()
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = Path(folder, "steps.svg")
+            ...     Player(recording).save(path, animated=True, seconds=2)
+            ...     path.read_text().count("@keyframes") > 0
+            True
         """
         self.check_open()
+        ending = Path(path).suffix.lower()
+        if ending in ANIMATED and (animated or ending != ".svg"):
+            Path(path).write_bytes(self.animation_file(ending, stops, seconds))
+            return
+        if animated or stops is not None or seconds is not None:
+            raise OptionError(
+                f"{os.fspath(path)!r} has one picture or the whole player: animated, stops and "
+                "seconds are for animations: save('steps.svg', animated=True), or .gif, .apng"
+            )
         writers: dict[str, Callable[[], bytes]] = {
             ".html": self._html,
             ".svg": self._svg,
@@ -105,13 +153,28 @@ class Player(GraphWidget):
             ".pdf": self._pdf,
             ".json": self._json,
         }
-        ending = Path(path).suffix.lower()
         if ending not in writers:
+            endings = dict.fromkeys((*writers, *ANIMATED))
             raise OptionError(
                 f"cannot save as {os.fspath(path)!r}: "
-                f"a recording can be saved as {', '.join(writers)}"
+                f"a recording can be saved as {', '.join(endings)}"
             )
         Path(path).write_bytes(writers[ending]())
+
+    def animation_file(
+        self, ending: str, stops: Iterable[int] | None = None, seconds: float | None = None
+    ) -> bytes:
+        """The steps as a file that plays them, as :meth:`save` writes it.
+
+        Args:
+            ending: ``".svg"``, ``".gif"`` or ``".apng"``.
+            stops: Which steps.
+            seconds: How long each is seen.
+        """
+        chosen = [check_step(self._recording, stop, "stops") for stop in _listed(stops)]
+        frames = frames_of(self._recording, chosen, seconds)
+        drawing = frame_drawing(self._recording, self._animation, frames, self.engine_arrows)
+        return ANIMATED[ending](drawing, frames)
 
     def filmstrip(
         self, stops: Iterable[int] | None = None, columns: int | None = None

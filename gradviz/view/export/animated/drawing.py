@@ -1,0 +1,173 @@
+"""A recording as frames: code at the left, graph at the right, caption and position below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.model.recording import Recording
+from gradviz.view.animation.animation import Animation
+from gradviz.view.captions.caption import caption
+from gradviz.view.element import Element, Value, head, style, write_lines
+from gradviz.view.explanations.fields import explained
+from gradviz.view.export.animated import camera, graph
+from gradviz.view.export.animated.cards import card_lines, card_parts
+from gradviz.view.export.animated.code import CodeColumn
+from gradviz.view.export.animated.frames import Frames
+from gradviz.view.export.animated.parts import Moved, Part, Shown, Window, of_frame, text
+from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped
+from gradviz.view.graph.layout import Point
+from gradviz.view.outlines.recording import recording_title, summary
+from gradviz.view.style import DARK, LIGHT, coloured
+
+WIDTH: Final = 830.0
+"""Width of a frame: that of a page on GitHub."""
+SCALES: Final = (1.15, 1.5)
+"""Enlargement of the graph: the least, at which all text is readable, and the most."""
+HEIGHTS: Final = (240.0, 500.0)
+"""Height of code and graph; more only where explanations need it."""
+PAD: Final = 16.0
+GAP: Final = 10.0
+FEW: Final = 4
+"""Lines of code that are visible above an explanation."""
+
+_RULES: Final = """
+.gv-page{fill:$card;stroke:$line;stroke-width:1}
+.gv-below{fill:$head}
+.gv-rule{fill:none;stroke:$line;stroke-width:.6}
+.gv-code{font-size:12px}
+.gv-line-now{fill:$now-fill}
+.gv-line-now-bar,.gv-place,.gv-way-done{fill:$now}
+.gv-way{fill:$line;opacity:.5}
+.gv-line-raised,.gv-line-culprit,.gv-why{fill:$modified-fill}
+.gv-why{stroke:$modified;stroke-width:1.4}
+.gv-line-raised-bar,.gv-line-culprit-bar,.gv-line-raised-word,.gv-line-culprit-word,\
+.gv-why-title{fill:$modified}
+.gv-fix{font-weight:600}
+.gv-signal{fill:$now;stroke:$card;stroke-width:1.5}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameDrawing:
+    """All frames of one size."""
+
+    size: Point
+    parts: tuple[Shown, ...]
+    said: str
+    """What it shows, for a screen reader."""
+    animation: Animation
+    engine_arrows: bool
+
+    def svg(self, frame: int, *, variables: bool = False) -> str:
+        """One frame, in which nothing moves."""
+        return write_lines(self.around((style(self.css(variables)), *of_frame(self.parts, frame))))
+
+    def css(self, variables: bool = True) -> str:
+        """The rules of graph, code and words; with variables also the colours of a dark page."""
+        rules, _ = coloured(_RULES.strip(), variables=variables)
+        sheet = f"{self.animation.css(variables, self.engine_arrows)}\n{rules}"
+        if not variables:
+            return sheet
+        dark = "".join(f"--gv-{name}:{DARK[name]};" for name in LIGHT)
+        return f"{sheet}\n@media screen and (prefers-color-scheme:dark){{.gradviz-svg{{{dark}}}}}"
+
+    def around(self, children: tuple[Element, ...]) -> Element:
+        """The picture that holds elements, one image for screen readers."""
+        name = "gradviz-svg gv-engine" if self.engine_arrows else "gradviz-svg"
+        attributes = {**head(name, self.size), "role": "img", "aria-label": self.said}
+        return Element("svg", attributes, children)
+
+
+def frame_drawing(
+    recording: Recording, animation: Animation, frames: Frames, engine_arrows: bool = False
+) -> FrameDrawing:
+    """The frames of a recording.
+
+    Args:
+        recording: What is shown.
+        animation: Its graph at all steps.
+        frames: Which steps.
+        engine_arrows: Arrows along ``next_functions``.
+    """
+    code = CodeColumn(recording, frames.steps)
+    cards = {
+        i: card_lines(group, code.width - 4 * GAP)
+        for i, step in enumerate(frames.steps)
+        if (group := explained(recording).get(step, ()))
+    }
+    left = code.width if code.height or cards else 0.0
+    card = max((lines.height + GAP for lines in cards.values()), default=0.0)
+    wide, high = animation.size
+    scale = min((WIDTH - left - 8) / wide, HEIGHTS[1] / high, SCALES[1])
+    scale = max(scale, SCALES[0])
+    wanted = max(high * scale, code.height + card + 2 * GAP, HEIGHTS[0])
+    height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
+    captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
+    size = WIDTH, height + max(map(len, captions)) * LINE + 44
+    parts: list[Shown] = [
+        *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),
+        _graph(recording, animation, frames, (left, 0.0, WIDTH - left, height), scale),
+        _code(code, (0.0, GAP, left, height - card - 2 * GAP)),
+    ]
+    for i, shown in cards.items():
+        corner = GAP, height - shown.height - GAP
+        parts += card_parts(shown, corner, left - 2 * GAP, i)
+    parts += _below(recording, frames, captions, height)
+    said = f"{recording_title(recording)}, step by step: {summary(recording)}"
+    return FrameDrawing(size, tuple(parts), said, animation, engine_arrows)
+
+
+def _graph(
+    recording: Recording,
+    animation: Animation,
+    frames: Frames,
+    room: tuple[float, float, float, float],
+    scale: float,
+) -> Window:
+    """The window over the graph."""
+    x, y, width, height = room
+    subjects = graph.subjects(recording, animation, frames.steps)
+    moves = camera.offsets(subjects, animation.size, (width / scale, height / scale))
+    inside = Moved(tuple(graph.graph_parts(animation, frames.steps)), moves)
+    return Window((x, y), (width, height), scale, inside)
+
+
+def _code(code: CodeColumn, room: tuple[float, float, float, float]) -> Window:
+    """The window over the code, which begins at the top if there is room."""
+    x, y, width, height = room
+    whole = width, max(code.height, height)
+    moves = camera.offsets(code.subjects(), whole, (width, height))
+    return Window((x, y), (width, height), 1.0, Moved(tuple(code.parts()), moves))
+
+
+def _page(size: Point, left: float, height: float) -> Iterator[Element]:
+    """The ground, opaque on a page of any colour, and its lines."""
+    width, whole = size
+    ground: dict[str, Value] = {"x": 0.5, "y": 0.5, "width": width - 1, "height": whole - 1}
+    yield Element("rect", {"class": "gv-page", **ground, "rx": 6.0})
+    yield Element("path", {"class": "gv-rule", "d": f"M{left:.1f},1V{height:.1f}"})
+    yield Element("path", {"class": "gv-rule", "d": f"M1,{height:.1f}H{width - 1:.1f}"})
+
+
+def _below(
+    recording: Recording, frames: Frames, captions: list[list[str]], top: float
+) -> Iterator[Part]:
+    """The caption of each frame, and where it is among all steps."""
+    y = top + max(map(len, captions)) * LINE + 30
+    everywhere = frozenset(range(len(frames)))
+    words = [f"step {place} of {frames.of}" for place in frames.counted]
+    start = PAD + max(map(len, words)) * CHARACTER + GAP
+    way = WIDTH - PAD - 5 - start
+    line: dict[str, Value] = {"x": start, "y": y - 6, "height": 3.0, "rx": 1.5}
+    yield Part(Element("rect", {"class": "gv-way", **line, "width": way}), everywhere)
+    for i, place in enumerate(frames.counted):
+        here = frozenset((i,))
+        for n, said in enumerate(captions[i]):
+            yield Part(text(said, (PAD, top + LINE * (n + 1) + 3), "gv-code"), here)
+        yield Part(text(words[i], (PAD, y), "gv-code gv-muted"), here)
+        done = way * place / max(1, frames.of)
+        yield Part(Element("rect", {"class": "gv-way-done", **line, "width": done}), here)
+        dot: dict[str, Value] = {"cx": start + done, "cy": y - 4.5, "r": 5.0}
+        yield Part(Element("circle", {"class": "gv-place", **dot}), here)

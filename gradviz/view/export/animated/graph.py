@@ -1,0 +1,56 @@
+"""The graph in each frame: its elements, and which part of it is in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradviz.model.recording import Recording
+from gradviz.view.animation.animation import Animation
+from gradviz.view.captions.caption import caption
+from gradviz.view.element import Element, all_of
+from gradviz.view.export.animated.camera import Box
+from gradviz.view.export.animated.parts import Part, Shown, Signal, bare
+
+
+def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
+    """Each element in each of its variants, and a dot for each gradient that is passed on."""
+    states = [animation.at(step) for step in steps]
+    signals: list[Signal] = []
+    for key, looks in animation.elements.items():
+        for number, look in enumerate(looks):
+            frames = frozenset(i for i, at in enumerate(states) if at[key] == number)
+            if look is None or not frames:
+                continue
+            yield Part(bare(look), frames)
+            if "gv-flow" in look.classes:
+                line = next(element.text("d") for element in look.inside if element.tag == "path")
+                signals.append(Signal(line, frames))
+    yield from signals
+
+
+def subjects(recording: Recording, animation: Animation, steps: Sequence[int]) -> list[list[Box]]:
+    """What each step is about, as boxes in the picture, the most important first."""
+    return [list(_subjects(recording, animation, step)) for step in steps]
+
+
+def _subjects(recording: Recording, animation: Animation, step: int) -> Iterator[Box]:
+    """The node that ran, what the caption names, and what else changed."""
+    homes = _homes(animation.drawn(step))
+    node = recording.records[step].node
+    named = [term.id for term in caption(recording, step).terms]
+    changed = [key.removeprefix("gv-") for key in animation.changes[step]]
+    for key in dict.fromkeys(homes.get(key or "", "") for key in (node, *named, *changed)):
+        if (place := animation.box(key)) is not None:
+            yield Box(*place[0], *place[1])
+
+
+def _homes(drawn: Iterator[Element]) -> dict[str, str]:
+    """The card on which each node and tensor is."""
+    found: dict[str, str] = {}
+    for card in drawn:
+        if key := card.text("data-id"):
+            for element in all_of((card,)):
+                for name in ("data-id", "data-tensor"):
+                    found.setdefault(element.text(name), key)
+    found.pop("", None)
+    return found
