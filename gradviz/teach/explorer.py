@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from html import escape
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
-import ipywidgets as widgets
+import traitlets
 
-from gradviz.model import Graph
+from gradviz.model import Graph, OptionError
 from gradviz.teach import messages
-from gradviz.teach.controls import Control, Switch, in_a_row
 from gradviz.teach.function_run import Outcome, random_state, run
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
-from gradviz.view.documents.graph import graph_document
+from gradviz.view.documents.graph import compress, graph_document
+from gradviz.view.export.files import save
+from gradviz.view.export.page import page_of
+from gradviz.view.html.image import image_html
 from gradviz.view.text import clean, shorten
-from gradviz.view.widgets.base import widgets_in
-from gradviz.view.widgets.picture import Picture
+from gradviz.view.widgets.base import GraphWidget
 
 ROOM: Final = 120
 """Characters of a function's name, and of the names of its inputs, in the title."""
-_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
 def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
-    """Controls for the inputs of a function, above the graph of its result.
+    """Controls for the inputs of a function, beside the graph of its result.
 
-    Every change of a control runs the function again and shows the new graph. Changes since the
-    run before are marked in the picture and listed below it, with what the function printed or
-    raised. Each run starts with the same random numbers and with new tensors, whose ``.grad`` is
-    ``None``.
+    Every change of a control runs the function again and shows the new graph; a slider does so
+    while it is dragged. Changes since the run before are marked in the picture and listed above
+    it, with what the function printed or raised. Each run starts with the same random numbers and
+    with new tensors, whose ``.grad`` is ``None``.
 
     The value of an input decides its control:
 
@@ -77,17 +80,7 @@ def explore(function: Callable[..., Any], /, **inputs: Any) -> Explorer:
     return Explorer(function, inputs)
 
 
-class MarkedPicture(Picture):
-    """A picture with marks on what is new or changed."""
-
-    def display_changed(self, graph: Graph, changes: RunDiff) -> None:
-        """Show another graph in the same place, with ``changes`` marked."""
-        self.check_open()
-        self.wire = graph_document(graph, self._options, marks=changes.marks, legends=LEGENDS)
-        self._graph = graph
-
-
-class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class Explorer(GraphWidget):
     """What :func:`explore` returns.
 
     Args:
@@ -95,61 +88,39 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         inputs: Values that its controls begin with.
     """
 
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_drawn")
+
+    request = traitlets.Dict({"turn": 0, "values": []}).tag(sync=True)
+    """What the browser asks for: ``"turn"`` counts its requests, ``"values"`` are rows of name,
+    number of the part, and new value. It asks again only after an answer."""
+    answered = traitlets.Int(0).tag(sync=True)
+    """Turn of the last request that was answered."""
+
     def __init__(self, function: Callable[..., Any], inputs: dict[str, Any]) -> None:
         self._function = function
         self._signature = signature_of(function)
         self.controls = controls_for(self._signature, inputs)
-        """The control of each parameter by its name; ``.parts`` are its widgets."""
+        """The control of each parameter by its name; setting ``.parts[0].value`` runs again."""
         self._random = random_state()
         self.outcome = Outcome()
         """What the last run left: its graph, what was printed, or its error."""
         self.changes = RunDiff()
         """The changes since the run before; empty after the first run or an error."""
+        self._graph = Graph.of([], [])
+        self._drawn = graph_document(self._graph)
         self._shown: list[str] = []
         """Inputs of the run whose picture is shown, in words."""
         self._is_compared = False
-        self._is_resetting = False
-        self.picture = MarkedPicture(Graph.of([], []))
-        """The picture of the last run that worked."""
-        self._message, self._printed, self._told = (widgets.HTML() for _ in range(3))
-        self._source = widgets.Textarea(
-            description="Python", layout={"width": "min(46rem, 98%)", "display": "none"}
-        )
-        super().__init__(self._parts(), layout={"max_width": "100%"})
+        self._is_setting = False
+        super().__init__()
         for control in self.controls.values():
-            control.watch(lambda _change: self.run())
+            control.watch(self.run)
         self.run()
-
-    def _parts(self) -> list[Any]:
-        reset = widgets.Button(
-            description="Reset", icon="undo", tooltip="Set every input to its first value"
-        )
-        reset.on_click(lambda _button: self.reset())
-        code = widgets.ToggleButton(
-            description="Show the code", icon="code", tooltip="Python code that makes this picture"
-        )
-        code.observe(self._show_code, "value")
-        return [
-            widgets.HTML(f"<b>{escape(self._title)}</b>"),
-            *(control.widget() for control in self.controls.values() if not _is_switch(control)),
-            in_a_row([c.widget() for c in self.controls.values() if _is_switch(c)]),
-            in_a_row([reset, code]),
-            self._source,
-            self._message,
-            self._printed,
-            self.picture,
-            self._told,
-        ]
-
-    @property
-    def _title(self) -> str:
-        name, inputs = clean(name_of(self._function)), ", ".join(map(clean, self.controls))
-        return f"{shorten(name, ROOM)}({shorten(inputs, ROOM)})"
 
     @property
     def graph(self) -> Graph:
         """The graph that is shown: that of the last run that worked."""
-        return self.picture.graph
+        return self._graph
 
     @property
     def code(self) -> str:
@@ -158,64 +129,109 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def run(self) -> None:
         """Run the function with the current inputs, and show the result."""
-        if self._is_resetting:
+        if self._is_setting:
             return
-        self.picture.check_open()
-        arguments = {name: control.argument() for name, control in self.controls.items()}
-        self.outcome = run(
-            self._function,
-            lambda: call(self._function, self._signature, arguments),
-            arguments,
-            self._random,
-        )
-        self.changes = RunDiff()
-        graph = self.outcome.graph
-        self._is_compared = graph is not None and bool(self._shown)
-        if graph is not None:
-            self._show_graph(graph)
-        self._show_words()
+        self.check_open()
+        arguments: dict[str, Any] = {}
+
+        def program() -> Any:
+            # A number that its dtype cannot hold is an error of this run, as torch raises it.
+            arguments.update({name: one.argument() for name, one in self.controls.items()})
+            return call(self._function, self._signature, arguments)
+
+        self.outcome = run(self._function, program, arguments, self._random)
+        self._show()
 
     def reset(self) -> None:
         """Set every input to its first value, and run once."""
-        self._is_resetting = True
-        try:
+        with self._setting():
             for control in self.controls.values():
                 control.reset()
-        finally:
-            self._is_resetting = False
         self.run()
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what is shown to a file, as of a picture.
+
+        The HTML has the inputs too; they cannot be changed there, since the function runs in
+        Python. The other files are the graph without marks.
+
+        Raises:
+            OptionError: If the ending is none of those of a picture.
+        """
+        self.check_open()
+        if Path(path).suffix.lower() != ".html":
+            save(self._graph, path)
+            return
+        traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
+        page = page_of(self.wire, traits, still=self._still(images=False))
+        Path(path).write_text(page, encoding="utf-8")
+
     def close(self) -> None:
-        """Remove it and its controls from the page and free their memory, as of a picture."""
-        for widget in list(widgets_in(self)):
-            widget.close()
+        """Remove it from the page and free its memory, as of a picture."""
         super().close()
         self.controls, self.outcome, self.changes = {}, Outcome(), RunDiff()
         self._function = _closed
 
-    def _show_graph(self, graph: Graph) -> None:
-        if self._is_compared:
-            self.changes = run_diff(self.graph, graph)
-        self._shown = [control.words for control in self.controls.values()] or ["no inputs"]
-        self.picture.display_changed(graph, self.changes)
+    @traitlets.observe("request")
+    def _answer(self, change: dict[str, Any]) -> None:
+        """Set the values that a browser sends, run once if any differs, and say so."""
+        asked = change["new"]
+        before = self._inputs()
+        try:
+            with self._setting():
+                for name, number, value in asked.get("values", ()):
+                    # A value that a part cannot have is not taken; the browser shows the kept one.
+                    with suppress(OptionError):
+                        self.controls[name].parts[number].receive(value)
+            if self._inputs() != before:
+                self.run()
+        finally:
+            self.answered = asked.get("turn", 0)
 
-    def _show_words(self) -> None:
-        self._message.value = messages.message_html(self.outcome, self._shown)
-        self._printed.value = messages.printed_html(self.outcome.printed)
-        self._told.value = ""
-        if self._is_compared:
-            self._told.value = messages.changed_html(self.changes.sentences)
-        self._source.value = self.code
-        self._source.rows = self.code.count("\n") + 1
-        self.picture.layout.display = None if self._shown else "none"
-        self.picture.layout.border = "2px dashed #b84300" if self.outcome.error else None
+    def _inputs(self) -> list[Any]:
+        return [part.data()["value"] for one in self.controls.values() for part in one.parts]
 
-    def _show_code(self, change: Any) -> None:
-        self._source.layout.display = None if change["new"] else "none"
+    @contextmanager
+    def _setting(self) -> Iterator[None]:
+        """Several values are set, and none of them runs the function."""
+        self._is_setting = True
+        try:
+            yield
+        finally:
+            self._is_setting = False
 
-    def __str__(self) -> str:
-        if self.comm is None:
-            return f"{type(self).__name__} (closed)"
+    def _show(self) -> None:
+        graph = self.outcome.graph
+        self._is_compared = graph is not None and bool(self._shown)
+        self.changes = RunDiff()
+        if graph is not None:
+            if self._is_compared:
+                self.changes = run_diff(self._graph, graph)
+            self._shown = [control.words for control in self.controls.values()] or ["no inputs"]
+            self._drawn = graph_document(graph, marks=self.changes.marks, legends=LEGENDS)
+            self._graph = graph
+        self.wire = {**self._drawn, "text": self._text(), "exploration": self._exploration()}
+
+    def _exploration(self) -> dict[str, Any]:
+        """What the browser gets beside the picture, as ``exploration.ts`` describes it."""
+        sentences = self.changes.sentences
+        return {
+            "title": self._title,
+            "controls": [control.data() for control in self.controls.values()],
+            "has_failed": bool(self.outcome.error),
+            "message": messages.message_lines(self.outcome, self._shown),
+            "printed": messages.printed_text(self.outcome.printed),
+            "changed": messages.changed_lines(sentences) if self._is_compared else [],
+            "code": self.code,
+            "has_picture": bool(self._shown),
+        }
+
+    @property
+    def _title(self) -> str:
+        name, inputs = clean(name_of(self._function)), ", ".join(map(clean, self.controls))
+        return f"{shorten(name, ROOM)}({shorten(inputs, ROOM)})"
+
+    def _text(self) -> str:
         lines = [self._title, *(f"  {control.words}" for control in self.controls.values())]
         lines += messages.outcome_text(self.outcome, self._shown)
         lines += [str(self.graph)] if self._shown else []
@@ -223,28 +239,28 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             lines += messages.changed_text(self.changes.sentences)
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The widget, and for readers without a kernel the picture and everything as text."""
-        own = super()._repr_mimebundle_(**kwargs)
-        picture = self.picture._repr_mimebundle_(**kwargs)
-        still = picture[0] if isinstance(picture, tuple) else picture
+    def _still(self, *, images: bool) -> str:
+        """Everything as HTML without style or script."""
         inputs = ", ".join(control.words for control in self.controls.values())
         parts = [f"<div><b>{escape(self._title)}</b> {escape(inputs)}</div>"]
-        parts += [self._message.value, self._printed.value]
-        parts += [still["text/html"]] if self._shown else []
-        html = "\n".join(filter(None, (*parts, self._told.value)))
-        data = {_VIEW: own[_VIEW], "text/plain": str(self), "text/html": html}
-        if self._shown and not self.outcome.error:  # alone it would not say that it is old
-            data["image/svg+xml"] = still["image/svg+xml"]
-        return data
+        parts.append(messages.message_html(self.outcome, self._shown))
+        parts.append(messages.printed_html(self.outcome.printed))
+        if self._is_compared:
+            parts.append(messages.changed_html(self.changes.sentences))
+        if self._shown:
+            svg = self.wire["svg"]
+            parts.append(image_html(svg, self.wire["summary"]) if images else svg)
+        return "\n".join(filter(None, parts))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and for readers without a kernel the picture and everything as text."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        if self.comm is not None:
+            data["text/html"] = self._still(images=True)
+        if not self._shown or self.outcome.error:  # alone it would not say that it is old
+            data.pop("image/svg+xml", None)
+        return data, metadata
 
 
 def _closed() -> None:
     """The function of a widget that was closed."""
-
-
-def _is_switch(control: Control) -> bool:
-    return isinstance(control, Switch)

@@ -50,39 +50,46 @@ def message_html(outcome: Outcome, shown: Sequence[str]) -> str:
     )
 
 
+def printed_text(printed: str) -> str:
+    """What the function printed, fit to be shown."""
+    return _cleaned(printed.rstrip("\n"))
+
+
 def printed_html(printed: str) -> str:
-    """What the function printed."""
+    """The same as HTML."""
     if not printed:
         return ""
-    text = escape(_cleaned(printed.rstrip("\n")))
-    return f'<div>Printed</div><pre style="{_CODE}">{text}</pre>'
+    return f'<div>Printed</div><pre style="{_CODE}">{escape(printed_text(printed))}</pre>'
 
 
 def changed_lines(sentences: Sequence[str]) -> list[str]:
-    """The first sentences, and how many more there are."""
+    """A heading, the first sentences, and how many more there are."""
+    if not sentences:
+        return [UNCHANGED]
     if len(sentences) <= MOST_SENTENCES:
-        return list(sentences)
-    return [*sentences[:MOST_SENTENCES], f"… {len(sentences) - MOST_SENTENCES} more changes"]
+        return [CHANGED, *sentences]
+    more = f"… {len(sentences) - MOST_SENTENCES} more changes"
+    return [CHANGED, *sentences[:MOST_SENTENCES], more]
 
 
 def changed_html(sentences: Sequence[str]) -> str:
     """What changed, as a list."""
-    lines = changed_lines(sentences)
+    heading, *lines = changed_lines(sentences)
     if not lines:
-        return f'<div role="status">{UNCHANGED}</div>'
+        return f'<div role="status">{heading}</div>'
     items = "".join(f'<li style="overflow-wrap:anywhere">{escape(line)}</li>' for line in lines)
-    return f'<div role="status"><b>{CHANGED}</b><ul style="margin:2px 0">{items}</ul></div>'
+    return f'<div role="status"><b>{heading}</b><ul style="margin:2px 0">{items}</ul></div>'
 
 
 def changed_text(sentences: Sequence[str]) -> list[str]:
     """What changed, as lines."""
-    lines = changed_lines(sentences)
-    return [CHANGED, *(f"  {line}" for line in lines)] if lines else [UNCHANGED]
+    heading, *lines = changed_lines(sentences)
+    return [heading, *(f"  {line}" for line in lines)]
 
 
 def outcome_text(outcome: Outcome, shown: Sequence[str]) -> list[str]:
     """What was printed and what went wrong, as lines."""
-    printed = _cleaned(outcome.printed.rstrip("\n"))
+    printed = printed_text(outcome.printed)
     lines = ["printed", *(f"  {line}" for line in printed.split("\n"))] if printed else []
     return lines + message_lines(outcome, shown)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any, Final, Literal, get_args, get_origin
 
 import torch
@@ -16,10 +15,11 @@ from gradviz.teach.controls import (
     Control,
     Fixed,
     Leaf,
-    NumberControl,
+    Number,
     Switch,
     Text,
 )
+from gradviz.teach.parts import can_be_set
 
 _MISSING: Final = inspect.Parameter.empty
 _COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -80,9 +80,6 @@ def controls_for(signature: inspect.Signature, inputs: Mapping[str, Any]) -> dic
     for name in unknown:
         parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
         controls[name] = _control(parameter, inputs[name])
-    widest = max((control.label_length for control in controls.values()), default=0)
-    for control in controls.values():
-        control.align(widest)
     return controls
 
 
@@ -114,10 +111,9 @@ def control_for(name: str, value: Any, stays_float: bool = False) -> Control:
     """
     if isinstance(value, bool):
         return Switch(name, value)
-    if isinstance(value, int):
-        return NumberControl(name, value)
-    if isinstance(value, float) and isfinite(value):
-        return NumberControl(name, value) if stays_float else Leaf(name, _leaf(value))
+    if can_be_set(value):
+        is_leaf = isinstance(value, float) and not stays_float
+        return Leaf(name, _leaf(value)) if is_leaf else Number(name, value)
     if isinstance(value, str):
         return Text(name, value)
     if isinstance(value, (tuple, list)):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import warnings
 from html import escape
+from pathlib import Path
 from typing import Any, Literal, cast
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,8 @@ import torch
 
 import gradviz
 from gradviz.teach.explorer import Explorer, explore
+from gradviz.teach.parts import Number
+from gradviz.view.documents.graph import expand
 from gradviz.view.text import clean, shorten
 from tests.view.graphs import HOSTILE
 
@@ -44,6 +47,12 @@ def switch(explorer: Explorer, name: str, on: bool = True) -> None:
     explorer.controls[name].parts[-1].value = on
 
 
+def bundle_of(explorer: Explorer) -> dict[str, Any]:
+    """What IPython stores of it."""
+    bundle: dict[str, Any] = explorer._repr_mimebundle_()[0]
+    return bundle
+
+
 def names_in(graph: gradviz.Graph) -> set[str | None]:
     return {tensor.name for tensor in graph.tensors}
 
@@ -72,21 +81,21 @@ def test_requires_grad_switched_off_takes_a_leaf_out_and_says_so(explorer: Explo
     assert not explorer.graph.tensor("b").requires_grad
     switch(explorer, "b")
     assert any(re.fullmatch(r"new: n\d leaf b", line) for line in explorer.changes.sentences)
-    assert 'class="gv-node gv-leaf gv-saves-nothing gv-new"' in explorer.picture.wire["svg"]
-    assert "+ new" in explorer.picture.wire["svg"]
-    assert explorer.picture.wire["legend"][0]["class"] == "gv-new"
+    assert 'class="gv-node gv-leaf gv-saves-nothing gv-new"' in explorer.wire["svg"]
+    assert "+ new" in explorer.wire["svg"]
+    assert explorer.wire["legend"][0]["class"] == "gv-new"
 
 
 def test_the_first_picture_has_no_marks(explorer: Explorer) -> None:
     assert not explorer.changes
-    assert "gv-badge" not in explorer.picture.wire["svg"]
+    assert "gv-badge" not in explorer.wire["svg"]
     assert "What changed" not in str(explorer)
 
 
 @pytest.mark.parametrize("name", ["retain_grad", "detach_here", "no_grad"])
 def test_what_the_function_asks_for_is_a_switch_that_is_off(explorer: Explorer, name: str) -> None:
     box = explorer.controls[name].parts[0]
-    assert type(box).__name__ == "Checkbox"
+    assert box.kind == "switch"
     assert box.value is False
     switch(explorer, name)
     assert explorer.changes.sentences
@@ -108,12 +117,12 @@ def test_each_run_has_tensors_of_its_own(explorer: Explorer) -> None:
     assert "Nothing changed in the graph since the run before." in str(explorer)
 
 
-def test_reset_goes_back_and_runs_once(explorer: Explorer, monkeypatch: Any) -> None:
+def test_reset_goes_back_and_runs_once(explorer: Explorer) -> None:
     first = explorer.graph
     explorer.controls["a"].parts[0].value = 5.0
     switch(explorer, "b", False)
     runs: list[int] = []
-    monkeypatch.setattr(explorer, "_show_words", lambda: runs.append(1))
+    explorer.observe(lambda _change: runs.append(1), "wire")
     explorer.reset()
     assert explorer.graph == first
     assert len(runs) == 1
@@ -131,7 +140,7 @@ def test_an_error_is_shown_with_its_line_and_the_picture_is_marked_as_old(
     assert "The picture shows the last run without an error: a = 2.0" in text
     assert "What changed" not in text
     assert explorer.graph != shown  # no_grad alone worked
-    bundle = explorer._repr_mimebundle_()
+    bundle = bundle_of(explorer)
     assert "image/svg+xml" not in bundle
     assert "The picture shows the last run" in bundle["text/html"]
     assert 'role="alert"' in bundle["text/html"]
@@ -147,9 +156,9 @@ def test_an_error_in_the_first_run_leaves_no_picture() -> None:
     explorer = explore(fails, a=1.0)
     assert "ValueError: a is <b>1.0</b>" in str(explorer)
     assert "old" not in str(explorer)
-    assert explorer.picture.layout.display == "none"
-    assert set(explorer._repr_mimebundle_()) == {VIEW, "text/plain", "text/html"}
-    assert "<b>1.0</b>" not in explorer._repr_mimebundle_()["text/html"]
+    assert explorer.wire["exploration"]["has_picture"] is False
+    assert set(bundle_of(explorer)) == {VIEW, "text/plain", "text/html"}
+    assert "<b>1.0</b>" not in bundle_of(explorer)["text/html"]
 
 
 def test_a_function_that_returns_no_tensor_is_told() -> None:
@@ -169,7 +178,7 @@ def test_a_result_without_a_graph_shows_the_tensors_and_says_why() -> None:
     assert len(explorer.graph) == 0
     assert names_in(explorer.graph) == {"a", "b", "out"}
     assert "gone: MulBackward0" in explorer.changes.sentences
-    assert "image/svg+xml" in explorer._repr_mimebundle_()
+    assert "image/svg+xml" in bundle_of(explorer)
 
 
 def test_what_is_printed_and_warned_is_shown_and_not_printed(capsys: Any) -> None:
@@ -182,7 +191,7 @@ def test_what_is_printed_and_warned_is_shown_and_not_printed(capsys: Any) -> Non
         warnings.simplefilter("default")
         explorer = explore(talks, a=1.0)
     assert "printed\n  hello <script>\\x1b[31m\n  UserWarning: careful" in str(explorer)
-    assert "<script>" not in explorer._repr_mimebundle_()["text/html"]
+    assert "<script>" not in bundle_of(explorer)["text/html"]
     assert capsys.readouterr() == ("", "")
 
 
@@ -211,7 +220,10 @@ def test_grad_mode_set_by_the_function_does_not_stay() -> None:
 
 
 def kinds(explorer: Explorer) -> dict[str, list[str]]:
-    return {n: [type(part).__name__ for part in c.parts] for n, c in explorer.controls.items()}
+    return {
+        n: [f"{p.kind}, whole" if getattr(p, "is_whole", False) else p.kind for p in c.parts]
+        for n, c in explorer.controls.items()
+    }
 
 
 def test_what_an_input_is_decides_its_control() -> None:
@@ -243,16 +255,16 @@ def test_what_an_input_is_decides_its_control() -> None:
         numbers=torch.tensor([1, 2]),
     )
     assert kinds(explorer) == {
-        "scalar": ["FloatText", "Checkbox"],
-        "vector": ["FloatText", "FloatText", "Checkbox"],
-        "large": ["Checkbox"],
-        "numbers": ["IntText", "IntText"],
-        "rate": ["FloatText"],
-        "count": ["IntText"],
-        "on": ["Checkbox"],
-        "kind": ["Dropdown"],
-        "option": ["Dropdown"],
-        "text": ["Text"],
+        "scalar": ["number", "switch"],
+        "vector": ["number", "number", "switch"],
+        "large": ["switch"],
+        "numbers": ["number, whole", "number, whole"],
+        "rate": ["number"],
+        "count": ["number, whole"],
+        "on": ["switch"],
+        "kind": ["choice"],
+        "option": ["choice"],
+        "text": ["text"],
         "nothing": [],
         "module": [],
     }
@@ -272,7 +284,7 @@ def test_what_an_input_is_decides_its_control() -> None:
 
 
 def test_every_control_has_a_label(explorer: Explorer) -> None:
-    labels = [p.description for c in explorer.controls.values() for p in c.parts]
+    labels = [p.label for c in explorer.controls.values() for p in c.parts]
     assert labels == [
         "a",
         "a requires_grad",
@@ -296,14 +308,28 @@ def test_a_slider_reaches_round_numbers_on_both_sides(value: float, span: Any, s
 
 
 def slider_of(explorer: Explorer) -> Any:
-    return next(w for w in widgets_in(explorer) if type(w).__name__.endswith("Slider"))
+    return next(p for c in explorer.controls.values() for p in c.parts if isinstance(p, Number))
 
 
-def test_slider_and_field_go_together_and_steps_leave_no_dust(explorer: Explorer) -> None:
-    slider_of(explorer).value = -5 + 71 * 0.1
-    assert "  a = 2.1 · requires_grad" in str(explorer).split("\n")
+def shown(explorer: Explorer, name: str, number: int = 0) -> Any:
+    """What the browser gets of a part."""
+    controls = explorer.wire["exploration"]["controls"]
+    return next(c for c in controls if c["name"] == name)["parts"][number]
+
+
+def test_the_browser_gets_each_value_with_its_first_and_its_range(explorer: Explorer) -> None:
     explorer.controls["a"].parts[0].value = -1.5
-    assert slider_of(explorer).value == -1.5
+    assert shown(explorer, "a") == {
+        "kind": "number",
+        "label": "a",
+        "tip": "",
+        "value": -1.5,
+        "first": 2.0,
+        "whole": False,
+        "step": 0.1,
+        "slider": {"min": -5, "max": 5},
+    }
+    assert shown(explorer, "a", 1)["value"] is True
 
 
 def test_a_number_beyond_the_slider_makes_it_longer(explorer: Explorer) -> None:
@@ -312,18 +338,96 @@ def test_a_number_beyond_the_slider_makes_it_longer(explorer: Explorer) -> None:
     assert (slider_of(explorer).min, slider_of(explorer).max) == (-1000, 1000)
 
 
-def test_one_change_is_one_run(explorer: Explorer, monkeypatch: Any) -> None:
+def test_one_change_is_one_run(explorer: Explorer) -> None:
     runs: list[int] = []
-    monkeypatch.setattr(explorer, "_show_words", lambda: runs.append(1))
-    slider_of(explorer).value = 1.0
+    explorer.observe(lambda _change: runs.append(1), "wire")
+    explorer.controls["a"].parts[0].value = 1.0
+    assert len(runs) == 1
+    explorer.controls["a"].parts[0].value = 1.0
     assert len(runs) == 1
     explorer.controls["a"].parts[0].value = 400.0
     assert len(runs) == 2
 
 
+def ask(explorer: Explorer, turn: int, *values: Any) -> None:
+    """Ask as the browser does."""
+    explorer.set_state({"request": {"turn": turn, "values": [list(one) for one in values]}})
+
+
+def test_a_request_of_the_browser_sets_all_its_values_in_one_run_and_is_answered(
+    explorer: Explorer,
+) -> None:
+    seen: list[str] = []
+    explorer.observe(lambda change: seen.append(change["name"]), ["wire", "answered"])
+    ask(explorer, 1, ("a", 0, 4.0), ("b", 1, False), ("retain_grad", 0, True))
+    assert seen == ["wire", "answered"]
+    assert explorer.answered == 1
+    assert gradient(explorer, "a") == (4.0,)
+    assert str(explorer).split("\n")[1:4] == [
+        "  a = 4.0 · requires_grad",
+        "  b = 3.0",
+        "  [x] retain_grad",
+    ]
+
+
+def test_a_request_without_a_new_value_is_answered_without_a_run(explorer: Explorer) -> None:
+    runs: list[int] = []
+    explorer.observe(lambda _change: runs.append(1), "wire")
+    ask(explorer, 1)
+    ask(explorer, 2, ("a", 0, 2.0))
+    assert (explorer.answered, runs) == (2, [])
+
+
+@pytest.mark.parametrize("wrong", [None, "2", True, float("nan"), float("inf"), [1.0]])
+def test_a_value_that_a_part_cannot_have_is_not_taken(explorer: Explorer, wrong: Any) -> None:
+    ask(explorer, 1, ("a", 0, wrong), ("b", 0, 7.0))
+    assert explorer.answered == 1
+    assert [explorer.controls[name].parts[0].value for name in "ab"] == [2.0, 7.0]
+    with pytest.raises(gradviz.OptionError, match=r"^a = .* must be a number$"):
+        explorer.controls["a"].parts[0].value = wrong
+
+
+def test_a_request_is_answered_also_when_the_run_is_interrupted(explorer: Explorer) -> None:
+    def stopped(a: torch.Tensor) -> torch.Tensor:
+        if a > 2:
+            raise KeyboardInterrupt
+        return a * a
+
+    explorer = explore(stopped, a=1.0)
+    with pytest.raises(KeyboardInterrupt):
+        ask(explorer, 1, ("a", 0, 3.0))
+    assert explorer.answered == 1
+    ask(explorer, 2, ("a", 0, 2.0))
+    assert explorer.graph.tensor("a").values == (2.0,)
+
+
+def test_an_option_is_chosen_by_its_place_whatever_it_is() -> None:
+    options = (torch.ones(2), torch.zeros(2))
+    explorer = explore(lambda a, x: (a * x).sum(), a=2.0, x=options)
+    ask(explorer, 1, ("x", 0, 1))
+    assert explorer.controls["x"].parts[0].value is options[1]
+    assert shown(explorer, "x")["options"] == ["tensor([1., 1.])", "tensor([0., 0.])"]
+    ask(explorer, 2, ("x", 0, 2), ("x", 0, -1))
+    assert shown(explorer, "x")["value"] == 1
+
+
+def test_a_number_that_its_dtype_cannot_hold_is_an_error_of_the_run() -> None:
+    explorer = explore(lambda a, n: a * n.sum(), a=2.0, n=torch.tensor([1, 2], dtype=torch.uint8))
+    explorer.controls["n"].parts[0].value = 300
+    assert "RuntimeError: value cannot be converted to type uint8" in str(explorer)
+    explorer.reset()
+    assert not explorer.outcome.error
+
+
+def test_a_whole_number_that_a_browser_cannot_hold_stays_fixed() -> None:
+    explorer = explore(lambda a, seed: a * 2, a=1.0, seed=2**60)
+    assert kinds(explorer)["seed"] == []
+    assert "seed: int, fixed" in str(explorer)
+
+
 def test_what_cannot_be_a_number_on_a_slider_stays_fixed() -> None:
     explorer = explore(lambda a, z: (a * z.real).sum(), a=torch.tensor(float("inf")), z=1j)
-    assert kinds(explorer) == {"a": ["Checkbox"], "z": []}
+    assert kinds(explorer) == {"a": ["switch"], "z": []}
 
 
 def same_picture(explorer: Explorer) -> gradviz.Graph:
@@ -362,17 +466,27 @@ def test_the_code_has_small_tensors_whole_and_the_rest_by_name() -> None:
     assert "w = w.detach().clone().requires_grad_(False)  # the tensor you gave" in large.code
 
 
-def test_the_code_is_in_the_widget_and_shown_on_demand(explorer: Explorer) -> None:
-    found = {type(w).__name__: w for w in widgets_in(explorer)}
-    area, button = found["Textarea"], found["ToggleButton"]
-    assert area.value == explorer.code
-    assert area.layout.display == "none"
-    button.value = True
-    assert area.layout.display is None
+def test_it_is_one_widget_with_the_code_in_it(explorer: Explorer) -> None:
+    assert not hasattr(explorer, "children")
+    assert explorer.wire["exploration"]["code"] == explorer.code
+    explorer.controls["a"].parts[0].value = 7.0
+    assert "a = torch.tensor(7.0, requires_grad=True)" in explorer.wire["exploration"]["code"]
 
 
-def widgets_in(widget: Any) -> list[Any]:
-    return [widget, *(w for child in getattr(widget, "children", ()) for w in widgets_in(child))]
+def test_the_page_it_saves_has_the_last_run_and_the_other_files_its_graph(
+    explorer: Explorer, tmp_path: Path
+) -> None:
+    explorer.controls["a"].parts[0].value = 7.0
+    explorer.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<b>program(a, b, retain_grad, detach_here, no_grad)</b> a = 7.0" in page
+    assert "<li" in page.split("<script")[0]
+    assert '"answered"' not in page.split('id="gradviz-code"')[0]  # it has no kernel to answer
+    explorer.save(tmp_path / "graph.json")
+    text = (tmp_path / "graph.json").read_text("utf-8")
+    assert gradviz.Graph.from_json(text) == explorer.graph
+    with pytest.raises(gradviz.OptionError, match=r"\.png"):
+        explorer.save(tmp_path / "x.tif")
 
 
 def test_the_bundle_serves_readers_without_a_kernel_and_is_the_same_bytes() -> None:
@@ -381,7 +495,7 @@ def test_the_bundle_serves_readers_without_a_kernel_and_is_the_same_bytes() -> N
         switch(explorer, "retain_grad")
         return explorer
 
-    bundles = [made()._repr_mimebundle_() for _ in range(2)]
+    bundles = [bundle_of(made()) for _ in range(2)]
     views = [bundle.pop(VIEW) for bundle in bundles]
     assert views[0] != views[1]
     assert bundles[0] == bundles[1]
@@ -406,11 +520,12 @@ def test_the_bundle_serves_readers_without_a_kernel_and_is_the_same_bytes() -> N
 
 def test_the_state_that_is_saved_has_the_last_run(explorer: Explorer) -> None:
     switch(explorer, "b", False)
-    states = [w.get_state() for w in widgets_in(explorer)]
-    values = [str(state.get("value", "")) for state in states]
-    assert any("gone: leaf b" in value for value in values)
-    assert any("b = torch.tensor(3.0)" in value for value in values)
-    assert any(state.get("description") == "b requires_grad" for state in states)
+    saved = expand(explorer.get_state()["wire"])["exploration"]
+    assert saved["changed"][0] == "What changed since the run before"
+    assert "gone: leaf b" in saved["changed"]
+    assert "b = torch.tensor(3.0)" in saved["code"]
+    (part,) = [p for c in saved["controls"] for p in c["parts"] if p["label"] == "b requires_grad"]
+    assert (part["value"], part["first"]) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -464,5 +579,5 @@ def test_the_title_is_clean_however_the_function_is_called(name: str) -> None:
     title = str(widget).split("\n")[0]
     assert title == f"{shorten(clean(name), 120)}(a)"
     assert len(title) < 150
-    assert f"<b>{escape(title)}</b>" in widget.children[0].value
-    assert f"<b>{escape(title)}</b>" in widget._repr_mimebundle_()["text/html"]
+    assert widget.wire["exploration"]["title"] == title
+    assert f"<b>{escape(title)}</b>" in bundle_of(widget)["text/html"]
