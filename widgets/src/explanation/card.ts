@@ -1,5 +1,5 @@
 // The cards of a step: why torch raised or a gradient is wrong, the facts and the fixes. At the step
-// of the culprit: a link to the step of the explanation.
+// of the culprit: what it is the culprit of.
 
 import type { CardField, CardFix, ExplanationCard } from "../documents/explanation";
 import { makeButton } from "../lib/button";
@@ -26,24 +26,18 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
     if (now === shown && element.hasChildNodes()) return;
     shown = now;
     element.replaceChildren(
-      ...here.map((card, i) => makeCard(context, cursor, card, i, open, (on) => (open = on))),
-      ...caused.map(({ card, step }) => makeEffectLink(context, cursor, card, step)),
+      ...here.map((card, i) => makeCard(context, card, i, open, (on) => (open = on))),
+      ...caused.map(({ card }) => makeEffect(card)),
     );
-    if (hadFocus) goOn(element);
+    // The focus of a removed card goes to the sentence.
+    if (hadFocus) element.parentElement?.querySelector<HTMLElement>(".gradviz-caption")?.focus();
   });
   linkTerms(context, element, cursor);
   return element;
 }
 
-/** Moves the focus of a removed card to the first link between steps, else to the caption. */
-function goOn(element: HTMLElement): void {
-  const sentence = element.parentElement?.querySelector<HTMLElement>(".gradviz-caption");
-  (element.querySelector<HTMLElement>(".gradviz-card-go") ?? sentence)?.focus();
-}
-
 function makeCard(
   context: PanelContext,
-  cursor: StepCursor,
   card: ExplanationCard,
   number: number,
   open: boolean,
@@ -72,7 +66,6 @@ function makeCard(
   const head = html(
     "div",
     { class: "gradviz-card-head" },
-    fold,
     icon(card.tone === "error" ? "refused" : "error"),
     html(
       "p",
@@ -81,47 +74,24 @@ function makeCard(
       ` · ${card.kind}`,
     ),
     makeCopyButton(context, card.text, "Copy the explanation as text"),
+    fold,
   );
-  const line = card.culprit_line ? `: line ${card.culprit_line.line}` : "";
-  const { culprit_step } = card;
-  if (culprit_step !== null && !cursor.causedHere.some((caused) => caused.card === card)) {
-    const hint = "Go to the step at which it ran";
-    head.append(makeGo(context, `Go to the culprit${line}`, hint, () => cursor.jump(culprit_step)));
-  }
   const props = { class: `gradviz-card is-${card.tone}`, role: "group", "aria-labelledby": id };
   return html("div", props, head, body);
 }
 
-function makeEffectLink(
-  context: PanelContext,
-  cursor: StepCursor,
-  card: ExplanationCard,
-  step: number,
-): HTMLElement {
-  const what = card.tone === "error" ? "the error" : "its effect";
-  const words = `This line is the culprit: ${card.title} · ${card.kind}`;
+function makeEffect(card: ExplanationCard): HTMLElement {
   const head = html(
     "div",
     { class: "gradviz-card-head" },
     html("span", { class: "gradviz-culprit" }, "! culprit"),
-    html("p", { class: "gradviz-card-title" }, words),
-    makeGo(context, `Go to ${what}`, "Go to the step with the explanation", () =>
-      cursor.jump(step),
+    html(
+      "p",
+      { class: "gradviz-card-title" },
+      `This line is the culprit: ${card.title} · ${card.kind}`,
     ),
   );
   return html("div", { class: `gradviz-card is-${card.tone}` }, head);
-}
-
-function makeGo(
-  context: PanelContext,
-  label: string,
-  hint: string,
-  run: () => void,
-): HTMLButtonElement {
-  const button = makeButton(context, { label, hint, run });
-  button.append(label);
-  button.classList.add("gradviz-card-go");
-  return button;
 }
 
 function makeReasons(context: PanelContext, card: ExplanationCard): HTMLElement {

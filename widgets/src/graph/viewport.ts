@@ -21,6 +21,8 @@ import { listenForPinch } from "./pinch";
 const DRAG_THRESHOLD = 4;
 const PAN_STEP = 80;
 const WHEEL_SPEED = 0.0025;
+/** Parts of a unit of the picture in which boxes are measured. */
+const GRID = 8;
 /** As long as in graph_panel.css. */
 const GLIDE_MS = 260;
 
@@ -165,11 +167,13 @@ export class Viewport {
     const box = frameOf(target);
     // While the window glides, the scale on the screen is not yet that of the camera.
     const k = (origin?.width ?? 0) / this.#content.width || this.#camera.k;
+    // Without the noise of the division: the same box wherever the window looks.
+    const whole = (length: number) => Math.round((length / k) * GRID) / GRID;
     return {
-      x: (box.x - (origin?.left ?? 0)) / k,
-      y: (box.y - (origin?.top ?? 0)) / k,
-      width: box.width / k,
-      height: box.height / k,
+      x: whole(box.x - (origin?.left ?? 0)),
+      y: whole(box.y - (origin?.top ?? 0)),
+      width: whole(box.width),
+      height: whole(box.height),
     };
   }
 
@@ -198,7 +202,8 @@ export class Viewport {
   #apply(camera: Camera): void {
     const size = this.#size();
     this.#camera = clamp(camera, this.#content, size);
-    const { x, y, k } = this.#camera;
+    const { k } = this.#camera;
+    const [x, y] = [Math.round(this.#camera.x), Math.round(this.#camera.y)];
     this.element.classList.remove("is-gliding");
     if (this.#svg) this.#svg.style.transform = `translate(${x}px, ${y}px) scale(${k})`;
     const movable = overflows(this.#camera, this.#content, size);

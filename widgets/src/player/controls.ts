@@ -203,15 +203,14 @@ function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElemen
 function makeErrorButton(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store } = context;
   const words = html("span");
-  /** From the step of the error to that of its culprit, from any other to the error. */
+  /** From a step with an explanation to its culprit, from any other to the explanation. */
   const goal = () => {
     const { errorAt, faultAt } = store.get("timeline") ?? {};
     const culprit = cursor.cards.find(({ culprit_step }) => culprit_step !== null)?.culprit_step;
-    if (faultAt === undefined) return undefined;
-    if (store.get("at") !== faultAt) {
-      return { step: faultAt, label: `Jump to ${faultAt === errorAt ? "error" : "warning"}` };
-    }
-    return culprit == null ? undefined : { step: culprit, label: "To the culprit" };
+    if (culprit != null) return { step: culprit, label: "To the culprit" };
+    const step = cursor.causedHere[0]?.step ?? faultAt;
+    if (step === undefined || cursor.isAt(step)) return undefined;
+    return { step, label: `Jump to ${step === errorAt ? "error" : "warning"}` };
   };
   const button = makeButton(context, {
     label: "Jump to error",

@@ -59,18 +59,18 @@ export class StepCursor {
   /** Explanations noticed at this step, or at a hidden sub-step of it. */
   get cards(): readonly ExplanationCard[] {
     return (
-      this.#timeline?.explained.flatMap(({ card, step }) => (this.#here(step) ? card : [])) ?? []
+      this.#timeline?.explained.flatMap(({ card, step }) => (this.isAt(step) ? card : [])) ?? []
     );
   }
 
   /** Explanations whose culprit is this step, with their steps. */
   get causedHere(): readonly Explained[] {
     const all = this.#timeline?.explained ?? [];
-    return all.filter(({ card }) => card.culprit_step !== null && this.#here(card.culprit_step));
+    return all.filter(({ card }) => card.culprit_step !== null && this.isAt(card.culprit_step));
   }
 
   /** Whether a step is the current one or a sub-step of it. */
-  #here(step: number): boolean {
+  isAt(step: number): boolean {
     return step > (this.visible[this.place - 1] ?? -1) && step <= this.#store.get("at");
   }
 
