@@ -92,8 +92,10 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
       act();
     } else if (event.key === "Escape" && context.tooltip.closedBy !== event) {
       claim(event);
-      // The innermost that is open.
-      if (!(inspector.close() || sheets.close() || fullScreen.leave())) leave(root);
+      // What has the focus first, the largest last.
+      const open = [inspector.close, sheets.close, fullScreen.leave];
+      if (target.closest(".gradviz-panel")) open.unshift(sheets.close);
+      if (!open.some((close) => close())) leave(root);
     }
   });
   // JupyterLab takes the keys of whatever has the focus and does not say that it keeps them.

@@ -7,7 +7,9 @@ const sources = import.meta.glob<string>("../src/**/*.ts", {
 });
 /** Folders and files of src; each imports from those before it only. */
 const ORDER = [
-  ..."lib documents model panel_context table graph player panels explanation report".split(" "),
+  ..."lib documents model panel_context frame table graph player panels explanation report".split(
+    " ",
+  ),
   ..."export fallback keys app index".split(" "),
 ];
 const roomOf = (path: string) => path.split("/")[0]?.replace(/\.ts$/, "") ?? "";

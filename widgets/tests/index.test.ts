@@ -19,23 +19,69 @@ const mount = (state = {}) => {
   const one = <T extends Element = HTMLElement>(selector: string) =>
     el.querySelector<T>(selector) as T;
   const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
-  return { model, el, end, one, all };
+  const open = (panel: string) => one(`[id$="-tab-${panel}"]`).click();
+  return { model, el, end, one, all, open };
 };
 const press = (target: Element, key: string) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 
 describe("widget", () => {
   it("shows picture, outline, legend and the summary", () => {
-    const { one, all } = mount();
+    const { one, all, open } = mount();
     expect(one(".gradviz-root").dataset.ready).toBe("true");
     expect(all(".gradviz-viewport .gv-node")).toHaveLength(5);
+    open("outline");
     expect(all(".gradviz-outline tbody tr")).toHaveLength(wire.outline.rows.length);
-    expect(all(".gradviz-legend li")).toHaveLength(wire.legend.length);
+    open("legend");
+    // Nothing is freed in this picture.
+    const drawn = wire.legend.filter((entry) => entry.class !== "gv-freed");
+    const told = all(".gradviz-legend li").map((entry) => entry.textContent);
+    expect(told).toEqual(drawn.map(({ label }) => label));
+    expect(one(".gradviz-inspector").hidden).toBe(true);
+    one('button[aria-label="Details"]').click();
+    expect(one(".gradviz-inspector").hidden).toBe(false);
     expect(one(".gradviz-inspector").textContent).toContain("5 nodes, 2 leaves");
   });
 
+  it("opens one panel at a time, and closes it with Escape before the selection goes", () => {
+    const { model, all, one, open } = mount({ selected: "n1" });
+    const opened = () => all(".gradviz-panel:not([hidden])").map(({ className }) => className);
+    expect(opened()).toEqual([]);
+    open("legend");
+    open("outline");
+    expect(opened()).toEqual(["gradviz-panel is-outline"]);
+    press(one(".gradviz-outline button"), "Escape");
+    expect(opened()).toEqual([]);
+    expect(document.activeElement).toBe(one('[id$="-tab-outline"]'));
+    expect(model.state.selected).toBe("n1");
+    press(one('[id$="-tab-outline"]'), "Escape");
+    expect(model.state.selected).toBe("");
+    open("outline");
+    open("outline");
+    expect(opened()).toEqual([]);
+  });
+
+  it("keeps all paths through what is selected, and the rest fades", () => {
+    const { model, all } = mount({ selected: "n2" });
+    const faded = () =>
+      all(".gradviz-viewport .is-tracing [role=img][data-id]:not(.is-on-path)").map(
+        ({ dataset }) => dataset.id,
+      );
+    const joined = () =>
+      all(".gradviz-viewport .gv-edge.is-on-path").map(
+        ({ dataset }) => `${dataset.source} ${dataset.target}`,
+      );
+    expect(faded()).toContain("n3");
+    expect(faded()).not.toContain("n4");
+    expect(joined()).not.toContain("n1 n3");
+    expect(joined()).toContain("n0 n1");
+    model.set("selected", "");
+    expect(all(".is-tracing, .is-on-path")).toEqual([]);
+  });
+
   it("selects by click and tells the kernel", () => {
-    const { model, one } = mount();
+    const { model, one, open } = mount();
+    open("outline");
     one("[data-id=n2] text").dispatchEvent(new MouseEvent("click", { bubbles: true }));
     expect(model.sent).toEqual([{ selected: "n2" }]);
     expect(one("[data-id=n2]").classList).toContain("is-selected");
@@ -57,11 +103,12 @@ describe("widget", () => {
   });
 
   it("is one tab stop each for graph, outline, tabs and toolbar", () => {
-    const { el } = mount();
+    const { el, open } = mount();
+    open("outline");
     for (const part of [
       ".gradviz-viewport > svg",
       ".gradviz-outline",
-      "[role=tablist]",
+      ".gradviz-tabs",
       ".gradviz-toolbar",
     ]) {
       expect(el.querySelectorAll(`${part} [tabindex="0"]`), part).toHaveLength(1);
@@ -110,7 +157,7 @@ describe("widget", () => {
     const { model, one } = mount({ engine_arrows: true });
     const svg = one(".gradviz-viewport > svg");
     expect(svg.classList).toContain("gv-engine");
-    one(".gradviz-toolbar [aria-pressed]").click();
+    one('button[aria-label="Engine arrows"]').click();
     expect(svg.classList).not.toContain("gv-engine");
     expect(model.state.engine_arrows).toBe(false);
   });
@@ -127,7 +174,7 @@ describe("widget", () => {
     model.set("wire", { ...wire, title: "second", items: wire.items.slice(0, 1), legend: [] });
     expect(one(".gradviz-root").getAttribute("aria-label")).toBe("second");
     expect(all(".gradviz-viewport > svg [tabindex]")).toHaveLength(1);
-    expect(one(".gradviz-legend").hidden).toBe(true);
+    expect(one('[id$="-tab-legend"]').hidden).toBe(true);
   });
 
   it("leaves picture and text when the picture cannot be used", () => {

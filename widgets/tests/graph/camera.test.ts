@@ -5,28 +5,62 @@ import {
   fitZoom,
   follow,
   overflows,
+  readableZoom,
   reveal,
+  viewOf,
   zoomAt,
 } from "../../src/graph/camera";
 
 const view = { width: 424, height: 324 };
 
 describe("camera", () => {
-  it("fits a large picture and never enlarges a small one", () => {
-    expect(fitZoom({ width: 800, height: 300 }, view)).toBe(0.5);
-    expect(fitZoom({ width: 40, height: 30 }, view)).toBe(1);
+  it("can be read where no text is smaller than 11 pixels", () => {
+    expect(readableZoom(12)).toBeCloseTo(11 / 12);
+    expect(readableZoom(10)).toBe(1.1);
+    expect(readableZoom(0)).toBe(1);
+  });
+
+  it("fits a large picture, and enlarges a small one only as far as its words need", () => {
+    expect(fitZoom({ width: 800, height: 300 }, view, 0.75)).toBe(0.5);
+    expect(fitZoom({ width: 40, height: 30 }, view, 0.75)).toBe(1);
+    expect(fitZoom({ width: 40, height: 30 }, view, 1.1)).toBe(1.1);
   });
 
   it("begins with all of a picture, of its width or of its height, while that can be read", () => {
-    expect(firstZoom({ width: 500, height: 300 }, view)).toBe(0.8);
-    expect(firstZoom({ width: 500, height: 3000 }, view)).toBe(0.8);
-    expect(firstZoom({ width: 5000, height: 335 }, view)).toBe(0.8);
-    expect(firstZoom({ width: 5000, height: 100 }, view)).toBe(1);
-    expect(firstZoom({ width: 600, height: 3000 }, view)).toBe(1);
+    expect(firstZoom({ width: 500, height: 300 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 500, height: 3000 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 5000, height: 375 }, view, 0.75)).toBe(0.8);
+    expect(firstZoom({ width: 5000, height: 100 }, view, 0.75)).toBe(1);
+    expect(firstZoom({ width: 600, height: 3000 }, view, 0.75)).toBe(1);
+    expect(firstZoom({ width: 400, height: 3000 }, view, 1.1)).toBe(1.1);
+  });
+
+  it("shows of a large picture what a step is about, with the nearest around it", () => {
+    const content = { width: 2000, height: 2000 };
+    const at = (x: number, y: number) => ({ x, y, width: 100, height: 60 });
+    const middle = ({ x, y, k }: { x: number; y: number; k: number }) => [
+      (view.width / 2 - x) / k,
+      (view.height / 2 - y) / k,
+    ];
+    const alone = viewOf(content, view, 1, { card: at(900, 900), around: [] });
+    expect(middle(alone)).toEqual([950, 930]);
+    const near = viewOf(content, view, 1, { card: at(900, 900), around: [at(900, 1100)] });
+    expect(middle(near)).toEqual([950, 1030]);
+    const far = viewOf(content, view, 1, { card: at(900, 900), around: [at(900, 1800)] });
+    expect(far).toEqual(alone);
+    const corner = viewOf(content, view, 1, { card: at(0, 0), around: [] });
+    expect(corner).toEqual({ x: 12, y: 12, k: 1 });
+  });
+
+  it("shows a whole picture that fits, whatever a step is about", () => {
+    const content = { width: 300, height: 200 };
+    const card = { x: 0, y: 0, width: 50, height: 50 };
+    expect(viewOf(content, view, 1, { card, around: [] })).toEqual({ x: 62, y: 62, k: 1 });
+    expect(viewOf(content, view, 1, undefined)).toEqual({ x: 62, y: 62, k: 1 });
   });
 
   it("gives a usable zoom for a window without a size", () => {
-    expect(fitZoom({ width: 800, height: 300 }, { width: 0, height: 0 })).toBeGreaterThan(0);
+    expect(fitZoom({ width: 800, height: 300 }, { width: 0, height: 0 }, 1)).toBeGreaterThan(0);
   });
 
   it("centres what fits", () => {
@@ -36,7 +70,7 @@ describe("camera", () => {
 
   it("lets no large picture leave the window", () => {
     const content = { width: 1000, height: 1000 };
-    expect(clamp({ x: 500, y: -5000, k: 1 }, content, view)).toEqual({ x: 12, y: -720, k: 1 });
+    expect(clamp({ x: 500, y: -5000, k: 1 }, content, view)).toEqual({ x: 12, y: -688, k: 1 });
   });
 
   it("keeps the point under the pointer when it zooms", () => {
