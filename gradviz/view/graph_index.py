@@ -226,6 +226,12 @@ class GraphIndex:
         place = self.graph.place_of(node_id)
         return place is not None and place < len(self.nodes)
 
+    def node_at(self, node_id: str) -> Node | None:
+        """A node by its id, also one that is not described; ``None`` if it does not exist."""
+        if node_id in self.rows or self.graph.place_of(node_id) is None:
+            return self.rows.get(node_id)
+        return self.graph[node_id]
+
     def node_name(self, node_id: str | None) -> str:
         """Name of a node, for a leaf with its variable: ``leaf w``."""
         if node_id is None:

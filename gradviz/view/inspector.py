@@ -20,6 +20,9 @@ TENSOR_KEYS: Final[tuple[tuple[TensorKey, ...], ...]] = (
 )
 """Facts before the flags, before ``.grad`` and after it."""
 
+FORMULA: Final = "torch's formula"
+"""Heading of the derivatives as torch's own table has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -48,7 +51,8 @@ def node_sections(node: Node, graph_index: GraphIndex, tags: bool = True) -> tup
     facts = graph_index.of_node(node)
     parts = (
         ("next_functions", tuple(_next_rows(facts))),
-        ("derivative", tuple((p.label, p.words) for p in facts["derivative"].parts)),
+        ("gradient", tuple((p.label, p.words) for p in facts["gradient"].parts)),
+        (FORMULA, tuple((p.label, p.words) for p in facts["derivative"].parts)),
         ("saved tensors", tuple((s["name"].words, saved_words(s)) for s in facts.saved)),
         ("saved numbers", tuple((p.label, p.words) for p in facts["saved numbers"].parts)),
     )

@@ -53,6 +53,10 @@ class GraphLookup:
             return info.id
         return f"output of {self.nodes[info.node].name}"
 
+    def node_at(self, node_id: str) -> Node | None:
+        """A node by its id."""
+        return self.nodes.get(node_id)
+
     def node_name(self, node_id: str) -> str:
         """torch's name of a node, of a leaf ``leaf w``."""
         node = self.nodes[node_id]

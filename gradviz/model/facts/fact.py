@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from gradviz.model.records import (
     Attribute,
+    Node,
     Number,
     ValueSummary,
 )
@@ -41,7 +42,7 @@ class Fact(NamedTuple):
     long: str = ""
     """The whole fact in a list: ``"version 1"``. Empty for the common case."""
     parts: tuple[Fact, ...] = ()
-    """Its parts: hooks, entries of ``next_functions``, saved numbers, derivatives."""
+    """Its parts: hooks, entries of ``next_functions``, saved numbers, gradients, derivatives."""
 
 
 class Surroundings(Protocol):
@@ -62,6 +63,9 @@ class Surroundings(Protocol):
     @property
     def has_one_device(self) -> bool:
         """Whether all tensors are on one device, which facts then leave out."""
+
+    def node_at(self, node_id: str) -> Node | None:
+        """A node by its id, ``None`` if it does not exist here."""
 
     def node_name(self, node_id: str) -> str:
         """Name of a node, for a leaf with its variable, fit to be shown."""

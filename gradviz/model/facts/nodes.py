@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from gradviz.model.derivatives import gradient_of, shapes_behind
 from gradviz.model.facts.common import hook_facts, listed_facts
 from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings
 from gradviz.model.facts.saved import slot_facts
@@ -27,6 +28,7 @@ NodeKey: TypeAlias = Literal[
     "tensors",
     "arguments",
     "next_functions",
+    "gradient",
     "derivative",
     "saved numbers",
     "hooks",
@@ -149,6 +151,23 @@ def _entries(made: Made, around: Surroundings) -> Fact:
     return Fact("next_functions", None, brief, brief and f"-> {brief}", parts=tuple(parts))
 
 
+def _gradient(made: Made, around: Surroundings) -> Fact:
+    """How each gradient is computed; arguments of which the same is said share a part."""
+    node, told = made.node, dict[str, list[str]]()
+    shapes = shapes_behind(node, around.node_at)
+    places = [place for place, entry in enumerate(node.next_functions) if entry is not None]
+    for place in places:
+        words = around.tidy(gradient_of(node, place, shapes).words)
+        told.setdefault(words, []).append(around.tidy(argument_of(node, place) or ""))
+    parts = []
+    for words, names in told.items():
+        label = " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if all(names) else ""
+        lead = f"to {label}: " if label and len(node.next_functions) > 1 else ""
+        parts.append(Fact(label, words, words, f"{lead}{words}", f"gradient {lead}{words}" if lead else f"gradient: {words}"))
+    brief = "; ".join(part.short for part in parts)
+    return Fact("gradient", brief or None, brief, brief, parts=tuple(parts))
+
+
 def _derivative(made: Made, around: Surroundings) -> Fact:
     """torch's formula, line by line: the label is the argument."""
     formula, parts = made.node.formula, []
@@ -205,6 +224,7 @@ _NODE: Final[dict[NodeKey, Maker[Made]]] = {
     "tensors": _tensors,
     "arguments": _arguments,
     "next_functions": _entries,
+    "gradient": _gradient,
     "derivative": _derivative,
     "saved numbers": _attributes,
     "hooks": _node_hooks,

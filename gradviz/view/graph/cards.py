@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from textwrap import wrap
 from typing import Final
 
 from gradviz.model.facts import (
@@ -121,7 +122,7 @@ def more_card(count: int, uses: Iterable[int] = ()) -> Card:
 def _title(node: Node, graph_index: GraphIndex) -> str:
     """The texts that the card shortens, whole."""
     name, room = graph_index.node_name(node.id), 30 if node.variable else 44
-    others = [node.source or "", f"in {node.module or ''}", *(node.formula or "").split("\n")]
+    others = [node.source or "", f"in {node.module or ''}"]
     lines = [clean(line) for line in others if cells(line) > ROOM]
     return "\n".join((name, *lines)) if lines or cells(name) > room else ""
 
@@ -158,10 +159,15 @@ def _muted(text: str) -> Line:
 
 
 def _formula(facts: NodeFacts) -> list[Line]:
-    rows = [part.short for part in facts["derivative"].parts]
-    lines = [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
-    if len(lines) > 3:
-        lines[2:] = [Line(f"… {len(lines) - 2} more lines", "gv-muted")]
+    """How gradients are computed, whole; a count stands for those beyond the first lines."""
+    lines: list[Line] = []
+    parts = facts["gradient"].parts
+    for number, part in enumerate(parts):
+        rows = wrap(part.short, ROOM + 4, subsequent_indent="  ")
+        if lines and len(lines) + len(rows) > FEW:
+            more = formatting.plural(len(parts) - number, "more gradient")
+            return [*lines, Line(f"… {more}", "gv-muted")]
+        lines += [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
     return lines
 
 

@@ -96,7 +96,7 @@ def _node_lines(node: Node, graph_index: GraphIndex) -> Iterator[str]:
 
 def _memory(facts: NodeFacts, saved: bool = True) -> Iterator[str]:
     """What a node keeps, and its hooks."""
-    yield from (part.long for part in facts["derivative"].parts)
+    yield from (part.long for part in facts["gradient"].parts)
     if saved:
         yield from (f"saved {_slot(slot)}" for slot in facts.saved)
     yield from facts.long("saved numbers")

@@ -144,9 +144,13 @@ class _Changes:
         self.sharing: dict[str, tuple[str, ...]] = {}
         self.has_one_device = True
 
+    def node_at(self, node_id: str) -> Node | None:
+        """A node that exists at the step."""
+        return self._history.node_at(node_id, self._step.index)
+
     def node_name(self, node_id: str) -> str:
         """Name of a node that exists, else its id."""
-        node = self._history.node_at(node_id, self._step.index)
+        node = self.node_at(node_id)
         return node_id if node is None else clean(node.name)
 
     def tidy(self, text: str, /) -> str:

@@ -1,0 +1,60 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from gradviz.model.derivatives.case import Case, NotKnown, Rules
+from gradviz.model.derivatives.expression import GRAD, Expression, named
+
+SELF, ALPHA, BETA = named("self"), named("alpha"), named("beta")
+
+
+def _plus_product(first: str, second: str) -> dict[str, object]:
+    """``beta × self + alpha × first @ second``."""
+    return {
+        "self": (GRAD * BETA).apply("to input"),
+        first: ALPHA * (GRAD @ named(second).mT),
+        second: ALPHA * (named(first).mT @ GRAD),
+    }
+
+
+def _outer(left: Expression, right: Expression) -> Expression:
+    return Expression("outer", (left, right))
+
+
+def _weight_of_linear(case: Case) -> Expression:
+    if len(case.grad_shape) != 2:
+        raise NotKnown
+    return GRAD.mT @ named("input")
+
+
+def _bias_of_linear(case: Case) -> Expression:
+    return GRAD.apply("summed to", case.shape)
+
+
+PRODUCTS: Rules = {
+    "Mm": {"self": GRAD @ named("mat2").mT, "mat2": SELF.mT @ GRAD},
+    "Bmm": {"self": GRAD @ named("mat2").mT, "mat2": SELF.mT @ GRAD},
+    "Mv": {"self": _outer(GRAD, named("vec")), "vec": SELF.mT @ GRAD},
+    "Dot": {"self": GRAD * named("tensor"), "tensor": GRAD * SELF},
+    "Vdot": {"self": GRAD * named("other"), "other": GRAD * SELF},
+    "Addmm": _plus_product("mat1", "mat2"),
+    "Baddbmm": _plus_product("batch1", "batch2"),
+    "Addbmm": _plus_product("batch1", "batch2"),
+    "Addmv": {
+        "self": (GRAD * BETA).apply("to input"),
+        "mat": ALPHA * _outer(GRAD, named("vec")),
+        "vec": ALPHA * (named("mat").mT @ GRAD),
+    },
+    "Addr": {
+        "self": (GRAD * BETA).apply("to input"),
+        "vec1": ALPHA * (GRAD @ named("vec2")),
+        "vec2": ALPHA * (GRAD.mT @ named("vec1")),
+    },
+    "Ger": {"self": GRAD @ named("vec2"), "vec2": GRAD.mT @ SELF},
+    "Linear": {
+        "input": GRAD @ named("weight"),
+        "weight": _weight_of_linear,
+        "bias": _bias_of_linear,
+    },
+}
+"""Trees of the gradients of factors."""
