@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+import torch
 from playwright.sync_api import Page, expect
 
 import gradviz
@@ -46,3 +48,52 @@ def test_it_shows_the_picture_without_scripts(browser: Any, tmp_path: Path) -> N
     page.goto(save(tmp_path))
     expect(page.locator("svg.gradviz-svg, img").first).to_be_visible()
     context.close()
+
+
+def save_recording(folder: Path) -> str:
+    a = torch.tensor(2.0, requires_grad=True)
+    with gradviz.record() as recording:
+        out = a * a
+        out.backward()
+    file = folder / "steps.html"
+    gradviz.show(recording).save(file)
+    return file.as_uri()
+
+
+def opened(page: Page, address: str) -> Any:
+    page.goto(address)
+    widget = page.locator(".gradviz-root[data-ready=true]")
+    widget.wait_for()
+    return widget.get_by_role("slider", name="Step")
+
+
+def test_the_address_of_a_recording_names_the_step(page: Page, tmp_path: Path) -> None:
+    address = save_recording(tmp_path)
+    slider = opened(page, f"{address}#step=3&sel=n0")
+    expect(slider).to_have_value("3")
+    expect(page.locator(".gradviz-viewport [data-id='n0']").first).to_have_class(
+        re.compile("is-selected")
+    )
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_value("4")
+    page.wait_for_url(f"{address}#step=4&sel=n0")
+    page.evaluate("location.hash = 'step=1'")
+    expect(slider).to_have_value("1")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("#step=2"))
+    page.go_back()
+    expect(slider).to_have_value("4")
+    page.go_forward()
+    expect(slider).to_have_value("2")
+
+
+def test_arrow_keys_step_at_once_and_the_title_is_the_code(page: Page, tmp_path: Path) -> None:
+    slider = opened(page, save_recording(tmp_path))
+    assert page.title() == "out = a * a"
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_value("2")
+    page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_value("1")
+    page.get_by_role("searchbox").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_value("1")

@@ -3,6 +3,7 @@
 import { isReport } from "./documents/report";
 import { makeCards } from "./explanation/card";
 import { makeSaveMenu } from "./export/save_menu";
+import { followPage } from "./export/saved_page";
 import { showAfterRun } from "./frame/arrival";
 import { makeFullScreen } from "./frame/full_screen";
 import { followRoom } from "./frame/room";
@@ -131,6 +132,7 @@ export function mountApp(
   listenForKeys(root, context, {
     ...{ graph, find, help, sheets, inspector, fullScreen, cursor, playback },
   });
+  followPage(root, context, cursor);
   followRoom(root, signal);
   showAfterRun(root, signal);
 

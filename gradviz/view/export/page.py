@@ -9,10 +9,13 @@ from typing import Any, Final
 
 from gradviz.model.errors import GradvizError
 from gradviz.model.graph import Graph
+from gradviz.model.recording import Recording
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.text import xml
+from gradviz.view.text import shorten, xml
 
+TITLE: Final = 80
+"""Characters of a title that is a line of code."""
 STATIC: Final = Path(__file__).parents[1] / "static"
 
 # The static content is in the page itself, for browsers without scripts.
@@ -98,7 +101,9 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
     return page_of(wire, {"wire": wire, "engine_arrows": options.engine_arrows})
 
 
-def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> str:
+def page_of(
+    wire: dict[str, Any], traits: dict[str, Any], still: str = "", *, title: str = ""
+) -> str:
     """The page of a document.
 
     Args:
@@ -106,6 +111,7 @@ def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> st
         traits: Values of the widget's traits, the wire as it is to lie in the page.
         still: HTML shown without scripts, which says all there is to say; if not given the
             summary and the picture.
+        title: Of the page; if not given that of the document.
 
     Raises:
         GradvizError: If the front end is not built.
@@ -116,9 +122,10 @@ def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> st
     except FileNotFoundError as error:
         raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
     state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"} | traits
+    state["page"] = True
     return _PAGE.substitute(
-        title=xml(wire["title"]),
-        summary="" if still else f"<p>{_summary(wire)}</p>\n",
+        title=xml(title or wire["title"]),
+        summary="" if still else f"<p>{_summary(wire, title)}</p>\n",
         still=still or wire["svg"],
         text=xml(wire["text"]),
         css=css.replace("</", "<\\/"),
@@ -128,8 +135,27 @@ def page_of(wire: dict[str, Any], traits: dict[str, Any], still: str = "") -> st
     )
 
 
-def _summary(wire: dict[str, Any]) -> str:
-    return xml(wire["summary"].removeprefix(f"{wire['title']}: "))
+def first_line(recording: Recording) -> str:
+    """What a recording is recognised by: the first line of its code that is no import, else the
+    first; a comment without its sign. ``""`` if the code is not known.
+
+    Examples:
+        >>> from gradviz.model.recording import Code
+        >>> start = Recording.empty().records
+        >>> first_line(Recording(start, [Code("cell", 1, "%%gradviz\\nimport torch\\n# A line\\n")]))
+        'A line'
+    """
+    text = recording.codes[0].text if recording.codes else ""
+    lines = [line.strip() for line in text.split("\n")]
+    lines = [line.lstrip("# ") for line in lines if line.strip("# ") and line[0] != "%"]
+    telling = (line for line in lines if not line.startswith(("import ", "from ")))
+    return shorten(next(telling, "".join(lines[:1])), TITLE, end=True)
+
+
+def _summary(wire: dict[str, Any], title: str) -> str:
+    """What the title does not say."""
+    words: str = wire["summary"]
+    return xml(words if title else words.removeprefix(f"{wire['title']}: "))
 
 
 def _inert(data: Any) -> str:

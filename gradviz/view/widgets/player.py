@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import traitlets
 
-from gradviz.model.errors import OptionError
+from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import caption
@@ -22,7 +22,7 @@ from gradviz.view.export.animated.frames import Frames, frames_of
 from gradviz.view.export.animated.image import apng, gif
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
-from gradviz.view.export.page import page_of
+from gradviz.view.export.page import first_line, page_of
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
@@ -91,6 +91,7 @@ class Player(GraphWidget):
         super().__init__(
             wire=wire, step=wire["open"], engine_arrows=options.engine_arrows, height=height
         )
+        self.on_msg(self._answer)
 
     @property
     def recording(self) -> Recording:
@@ -218,6 +219,21 @@ class Player(GraphWidget):
     def _cards(self, step: int) -> str:
         return "".join(map(explanation_card, explained(self._recording).get(step, ())))
 
+    def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
+        """Send the animation that the menu of the browser asks for.
+
+        The browser does not make it: code, graph and captions would be laid out by two programs.
+        """
+        if not isinstance(asked, dict) or asked.get("ask") != "animation":
+            return
+        answer = {"answer": asked.get("number"), "error": ""}
+        try:
+            file = self.animation_file(".svg")
+        except GradvizError as error:
+            self.send({**answer, "error": str(error)})
+        else:
+            self.send(answer, [file])
+
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:
         return check_step(self._recording, proposal["value"], "step")
@@ -257,7 +273,7 @@ class Player(GraphWidget):
         }
         # Without scripts the page is the picture and the explanations of its step.
         still = {**wire, "svg": wire["svg"] + self._cards(self.step)}
-        return page_of(still, traits).encode()
+        return page_of(still, traits, title=first_line(self._recording)).encode()
 
 
 def _listed(stops: Iterable[int] | None) -> list[int]:

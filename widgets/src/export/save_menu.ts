@@ -1,10 +1,13 @@
-// Copy and save: SVG, PNG at twice the size, text, JSON. Works without a kernel and a network.
+// Copy and save: SVG, PNG at twice the size, text, JSON, a link. All but the animation of a recording
+// works without a kernel and a network.
 
 import type { BaseDocument } from "../documents/graph";
 import { makeButton } from "../lib/button";
-import { claim, html, wellFormed } from "../lib/dom";
+import { claim, focusable, html, wellFormed } from "../lib/dom";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
+import { StepCursor } from "../player/step_cursor";
+import { linkHere } from "./saved_page";
 import { documentAt } from "./static_document";
 
 export type Format = "svg" | "png" | "txt" | "json";
@@ -67,9 +70,56 @@ async function copy(wire: BaseDocument, format: Format): Promise<void> {
 }
 
 async function save(wire: BaseDocument, format: Format): Promise<void> {
-  const address = URL.createObjectURL(await contentOf(wire, format));
-  html("a", { href: address, download: fileName(wire.title, format) }).click();
+  download(await contentOf(wire, format), fileName(wire.title, format));
+}
+
+function download(file: Blob, name: string): void {
+  const address = URL.createObjectURL(file);
+  html("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** What the menu offers. */
+interface Entry {
+  readonly verb: "save" | "copy";
+  /** Its words in the menu. */
+  readonly name: string;
+  /** Between verb and name, "as" if not given. */
+  readonly is?: string;
+  /** Whether it takes a while. */
+  readonly waits?: boolean;
+  offered(): boolean;
+  run(): Promise<void>;
+}
+
+function entriesOf(context: PanelContext, now: () => BaseDocument): readonly Entry[] {
+  const { store } = context;
+  const cursor = new StepCursor(store);
+  const formats = (Object.keys(TYPES) as Format[]).flatMap((format) => {
+    const offered = () => format !== "json" || store.get("wire").json !== undefined;
+    const one = { name: NAMES[format], offered };
+    return [
+      { ...one, verb: "save" as const, run: () => save(now(), format) },
+      { ...one, verb: "copy" as const, run: () => copy(now(), format) },
+    ];
+  });
+  return [
+    ...formats,
+    {
+      ...{ verb: "save", name: "animation", waits: true },
+      offered: () => store.get("timeline") !== undefined,
+      // Python lays out code, graph and captions of its frames; a second program would differ.
+      run: async () => {
+        const file = new Blob([await store.kernel.ask("animation")], { type: TYPES.svg });
+        download(file, fileName(`${store.get("wire").title} steps`, "svg"));
+      },
+    },
+    {
+      ...{ verb: "copy", name: "link to this step", is: "" },
+      offered: () => store.get("page") && store.get("timeline") !== undefined,
+      run: () => navigator.clipboard.writeText(linkHere(context, cursor)),
+    },
+  ];
 }
 
 export interface Menu {
@@ -105,6 +155,7 @@ export function makeSaveMenu(context: PanelContext): Menu {
   const open = (on: boolean) => {
     element.hidden = !on;
     button.setAttribute("aria-expanded", String(on));
+    if (on) note.hidden = true;
     if (on) element.querySelector<HTMLElement>("button:not([hidden])")?.focus();
   };
   const close = () => {
@@ -113,42 +164,46 @@ export function makeSaveMenu(context: PanelContext): Menu {
   };
 
   const now = () => documentAt(store.get("wire"), store.get("timeline"), store.get("at"));
-  const act = async (verb: "copy" | "save", format: Format) => {
-    close();
+  const note = html("p", { class: "gradviz-menu-note", hidden: true });
+  const say = (words: string) => {
+    note.textContent = words;
+    note.hidden = words === "";
+    announce(words);
+  };
+  const act = async (entry: Entry) => {
+    const { verb, name } = entry;
+    if (entry.waits) say("the kernel draws the animation");
+    else close();
     try {
-      await (verb === "copy" ? copy : save)(now(), format);
-      announce(verb === "copy" ? `copied as ${NAMES[format]}` : `saved as ${NAMES[format]}`);
+      await entry.run();
+      close();
+      say(`${verb === "copy" ? "copied" : "saved"} ${entry.is ?? "as"} ${name}`);
+      note.hidden = true;
     } catch (error) {
-      announce(`could not ${verb}: ${error instanceof Error ? error.message : String(error)}`);
+      say(`could not ${verb}: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
 
-  const json: HTMLElement[] = [];
+  const offers: (() => void)[] = [];
   for (const verb of ["save", "copy"] as const) {
+    const words = verb === "save" ? "Save" : "Copy";
     const group = html("div", { role: "group", "aria-label": `${verb} as` });
-    group.append(
-      html(
-        "div",
-        { class: "gradviz-menu-head", "aria-hidden": "true" },
-        `${verb === "save" ? "Save" : "Copy"} as`,
-      ),
-    );
-    for (const format of Object.keys(TYPES) as Format[]) {
-      const item = html("button", {
-        type: "button",
-        role: "menuitem",
-        "aria-label": `${verb} as ${NAMES[format]}`,
+    const props = { class: "gradviz-menu-head", "aria-hidden": "true" };
+    group.append(html("div", props, `${words} as`));
+    for (const entry of entriesOf(context, now).filter((one) => one.verb === verb)) {
+      const item = focusable(html("button", { type: "button", role: "menuitem" }, entry.name));
+      item.setAttribute("aria-label", [verb, entry.is ?? "as", entry.name].join(" ").trim());
+      item.addEventListener("click", () => void act(entry));
+      offers.push(() => {
+        item.hidden = !entry.offered();
       });
-      item.setAttribute("data-lm-suppress-shortcuts", "true");
-      item.append(NAMES[format]);
-      item.addEventListener("click", () => void act(verb, format));
-      if (format === "json") json.push(item);
       group.append(item);
     }
     element.append(group);
   }
+  element.append(note);
   store.watch(["wire"], () => {
-    for (const item of json) item.hidden = store.get("wire").json === undefined;
+    for (const offer of offers) offer();
   });
   roveTabindex(element, ["ArrowUp", "ArrowDown"]);
   element.addEventListener("keydown", (event) => {

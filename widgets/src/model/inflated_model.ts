@@ -2,11 +2,11 @@
 // new document can be read; until then the old one stays.
 
 import { inflateDocument } from "../documents/parse";
-import type { Model } from "./store";
+import type { Listener, Model } from "./store";
 
 export class InflatedModel implements Model {
   readonly #model: Model;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<Listener>();
   /** The document, an Error if it cannot be read; undefined until the first one. */
   #wire: unknown;
   /** Counts changes: of two documents that are being inflated, only the newer is shown. */
@@ -45,12 +45,17 @@ export class InflatedModel implements Model {
     this.#model.save_changes();
   }
 
-  on(event: string, listener: () => void): void {
+  get send(): Model["send"] {
+    const model = this.#model;
+    return model.send && ((content) => model.send?.(content));
+  }
+
+  on(event: string, listener: Listener): void {
     if (event === "change:wire") this.#listeners.add(listener);
     else this.#model.on(event, listener);
   }
 
-  off(event: string, listener: () => void): void {
+  off(event: string, listener: Listener): void {
     if (event === "change:wire") this.#listeners.delete(listener);
     else this.#model.off?.(event, listener);
   }

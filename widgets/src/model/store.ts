@@ -6,15 +6,21 @@ import { type AnyDocument, parseDocument } from "../documents/parse";
 import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
+import { Kernel } from "./kernel";
 import { Timeline } from "./timeline";
+
+/** Of a message from the kernel it gets the content and the buffers, of a change nothing. */
+export type Listener = (content?: unknown, buffers?: readonly DataView<ArrayBuffer>[]) => void;
 
 /** The model that anywidget passes to render; exported pages implement it too. */
 export interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
   save_changes(): void;
-  on(event: string, listener: () => void): void;
-  off?(event: string, listener: () => void): void;
+  on(event: string, listener: Listener): void;
+  off?(event: string, listener: Listener): void;
+  /** Sends a message to the kernel; saved pages have none. */
+  readonly send?: ((content: unknown) => void) | undefined;
 }
 
 /** Names are those of the Python traits. */
@@ -30,6 +36,8 @@ export interface Traits {
   readonly detail: boolean;
   /** Steps a second while playing. */
   readonly speed: number;
+  /** Whether it is alone in a page that was saved, without a kernel. */
+  readonly page: boolean;
 }
 
 /** The open panel under the graph, "" if none is. */
@@ -67,6 +75,7 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   step: (value) => (Number.isInteger(value) && (value as number) >= 0 ? (value as number) : -1),
   detail: (value) => value === true,
   speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+  page: (value) => value === true,
 };
 
 const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
@@ -84,6 +93,7 @@ const NOTHING: GraphContent = {
 };
 
 export class Store {
+  readonly kernel: Kernel;
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
@@ -95,6 +105,7 @@ export class Store {
   readonly #told = new Map<keyof Derived, unknown>();
 
   constructor(model: Model, signal: AbortSignal, onError: (error: unknown) => void) {
+    this.kernel = new Kernel(model, signal);
     this.#model = model;
     this.#signal = signal;
     this.#onError = onError;

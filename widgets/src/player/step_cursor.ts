@@ -43,6 +43,29 @@ export class StepCursor {
     this.show(place);
   }
 
+  /** The number under which the current step is found again: "7", of a sub-step "7.3". */
+  get number(): string {
+    const at = this.#store.get("at");
+    const steps = this.#timeline?.visible(false) ?? [0];
+    const place = steps.findIndex((step) => step >= at);
+    if (place < 0 || steps[place] === at) return String(place < 0 ? steps.length - 1 : place);
+    return `${place}.${at - (steps[place - 1] ?? -1)}`;
+  }
+
+  /** Goes to the step with this number; false if there is none. */
+  find(number: string): boolean {
+    const steps = this.#timeline?.visible(false) ?? [];
+    const [place = Number.NaN, part] = number.split(".").map(Number);
+    const around = steps[place];
+    if (around === undefined) return false;
+    const index = part === undefined ? around : (steps[place - 1] ?? -1) + part;
+    if (!Number.isInteger(index) || index > around || (part ?? 1) < 1) return false;
+    this.#store.set("playing", false);
+    if (index !== around) this.#store.set("detail", true);
+    this.#store.set("step", index);
+    return true;
+  }
+
   /** To a step by its number in the recording. */
   jump(index: number): void {
     const place = this.visible.findIndex((step) => step >= index);

@@ -1,0 +1,76 @@
+// A saved page, which has its widget alone: the address names the step and what is selected, and the
+// arrow keys step at once.
+
+import { claim } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
+import type { StepCursor } from "../player/step_cursor";
+
+/** Browsers refuse to change the address too often. */
+const PAUSE = 200;
+
+/** "#step=7&sel=n3"; empty for what is not given. */
+export function addressOf(step: string, selected: string): string {
+  const parts = new URLSearchParams();
+  if (step) parts.set("step", step);
+  if (selected) parts.set("sel", selected);
+  return parts.size ? `#${parts}` : "";
+}
+
+export function readAddress(hash: string): { readonly step: string; readonly selected: string } {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  return { step: parts.get("step") ?? "", selected: parts.get("sel") ?? "" };
+}
+
+/** Makes a saved page answer to its address and to arrow keys; does nothing elsewhere. */
+export function followPage(root: HTMLElement, context: PanelContext, cursor: StepCursor): void {
+  if (!context.store.get("page")) return;
+  followAddress(context, cursor);
+  followArrows(root, context, cursor);
+}
+
+/** The address of what is shown now. */
+export function linkHere({ store }: PanelContext, cursor: StepCursor): string {
+  const step = store.get("timeline") ? cursor.number : "";
+  return `${location.href.split("#")[0]}${addressOf(step, store.get("selected"))}`;
+}
+
+function followAddress(context: PanelContext, cursor: StepCursor): void {
+  const { store, signal, announce } = context;
+  const read = () => {
+    const { step, selected } = readAddress(location.hash);
+    if (step && !cursor.find(step)) announce(`there is no step ${step}`);
+    const known = store.get("content").items.some(({ id }) => id === selected);
+    if (known || step) store.set("selected", known ? selected : "");
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = () => history.replaceState(history.state, "", linkHere(context, cursor));
+  read();
+  addEventListener("hashchange", read, { signal });
+  let isFirst = true;
+  store.watch(["at", "selected"], () => {
+    clearTimeout(timer);
+    if (!isFirst) timer = setTimeout(write, PAUSE);
+  });
+  isFirst = false;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+}
+
+/** Left and right step while nothing has the focus, if they can mean one player only. */
+function followArrows(
+  root: HTMLElement,
+  { store, signal }: PanelContext,
+  cursor: StepCursor,
+): void {
+  const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
+  const listen = (event: KeyboardEvent) => {
+    const by = moves[event.key];
+    const focused = document.activeElement;
+    if (by === undefined || (focused && focused !== document.body)) return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const players = [...document.querySelectorAll(".gradviz-root.has-steps")];
+    if (players.some((player) => player !== root) || !store.get("timeline")) return;
+    claim(event);
+    cursor.go(cursor.place + by);
+  };
+  document.addEventListener("keydown", listen, { signal });
+}

@@ -1,0 +1,53 @@
+// Questions to the kernel that are answered by a file. Messages carry them, not traits: what a trait
+// holds is stored with the notebook.
+
+import type { Model } from "./store";
+
+/** How long an answer may take. */
+const PATIENCE = 20_000;
+const NONE = 'this page has no kernel; in Python: save("steps.svg", animated=True)';
+const SILENT = "the kernel does not answer: run the cell again";
+
+interface Answer {
+  readonly answer: unknown;
+  readonly error: string;
+}
+
+export class Kernel {
+  readonly #model: Model;
+  readonly #signal: AbortSignal;
+
+  constructor(model: Model, signal: AbortSignal) {
+    this.#model = model;
+    this.#signal = signal;
+  }
+
+  /** The bytes that the kernel sends when it is asked for something. */
+  ask(what: string): Promise<DataView<ArrayBuffer>> {
+    const model = this.#model;
+    // Every view of a widget gets every answer.
+    const number = `${Date.now()}-${Math.random()}`;
+    return new Promise((resolve, reject) => {
+      if (!model.send) throw new Error(NONE);
+      const end = () => {
+        clearTimeout(timer);
+        model.off?.("msg:custom", listen);
+      };
+      const listen = (content?: unknown, buffers?: readonly DataView<ArrayBuffer>[]) => {
+        const { answer, error } = (content ?? {}) as Partial<Answer>;
+        if (answer !== number) return;
+        end();
+        const [bytes] = buffers ?? [];
+        if (bytes) resolve(bytes);
+        else reject(new Error(error || SILENT));
+      };
+      const timer = setTimeout(() => {
+        end();
+        reject(new Error(SILENT));
+      }, PATIENCE);
+      this.#signal.addEventListener("abort", end, { once: true });
+      model.on("msg:custom", listen);
+      model.send({ ask: what, number });
+    });
+  }
+}
