@@ -94,6 +94,6 @@ def test_arrow_keys_step_at_once_and_the_title_is_the_code(page: Page, tmp_path:
     expect(slider).to_have_value("2")
     page.keyboard.press("ArrowLeft")
     expect(slider).to_have_value("1")
-    page.get_by_role("searchbox").first.focus()
+    page.locator(".gradviz-find input").focus()
     page.keyboard.press("ArrowRight")
     expect(slider).to_have_value("1")

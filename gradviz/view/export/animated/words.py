@@ -25,7 +25,7 @@ def wrapped_code(line: str, room: int) -> Iterator[str]:
 
     Examples:
         >>> list(wrapped_code("    loss = criterion(model(x), y)", 20))
-        ['    loss =', '      criterion(mode', '      l(x), y)']
+        ['    loss = criterion', '      (model(x), y)']
     """
     indent = line[: min(len(line) - len(line.lstrip()), room // 2)]
     found = wrap(
