@@ -128,8 +128,10 @@ class Leaf(Control):
         self._fields = self._make_fields(name)
         made: list[Part[Any]] = [*self._fields]
         if tensor.is_floating_point() or tensor.is_complex():
-            label = f"{name} requires_grad"
-            made.append(parts.Switch(label, tensor.requires_grad, SWITCHES["requires_grad"]))
+            switch = "requires_grad"
+            made.append(
+                parts.Switch(f"{name} {switch}", tensor.requires_grad, SWITCHES[switch], switch)
+            )
         super().__init__(name, made)
         self.note = "" if self._fields else f"{self._shape}, fixed"
         self.columns = tensor.shape[-1] if self._fields and tensor.dim() else 1

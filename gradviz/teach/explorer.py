@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -208,7 +209,11 @@ class Explorer(GraphWidget):
             if self._is_compared:
                 self.changes = run_diff(self._graph, graph)
             self._shown = [control.words for control in self.controls.values()] or ["no inputs"]
-            self._drawn = graph_document(graph, marks=self.changes.marks, legends=LEGENDS)
+            self._drawn = graph_document(
+                graph, marks=self.changes.marks, legends=LEGENDS, before=self.changes.before
+            )
+            # The facts of the graph before are drawn, and no longer needed.
+            self.changes = replace(self.changes, before={})
             self._graph = graph
         self.wire = {**self._drawn, "text": self._text(), "exploration": self._exploration()}
 

@@ -25,6 +25,7 @@ class Part(Generic[Value]):
         label: Its name, which a screen reader says.
         value: What it begins with.
         tip: What it does, as a tooltip.
+        text: What is written beside it, where that is less than its name.
 
     Raises:
         OptionError: If a value is set that it cannot have.
@@ -33,9 +34,10 @@ class Part(Generic[Value]):
     kind: ClassVar[str]
     """What a person sets it with: ``"number"``, ``"switch"``, ``"choice"`` or ``"text"``."""
 
-    def __init__(self, label: str, value: Value, tip: str = "") -> None:
+    def __init__(self, label: str, value: Value, tip: str = "", text: str = "") -> None:
         self.label = label
         self.tip = tip
+        self._text = text or label
         self._changed: Callable[[], None] | None = None
         self.first = self._value = self._checked(value)
 
@@ -66,6 +68,7 @@ class Part(Generic[Value]):
         return {
             "kind": self.kind,
             "label": clean(self.label),
+            "text": clean(self._text),
             "tip": self.tip,
             "value": self._sent(self._value),
             "first": self._sent(self.first),

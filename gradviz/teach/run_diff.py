@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +12,9 @@ from gradviz.analysis.diff.pairing import NodePairs
 from gradviz.analysis.diff.sentences import thing_by_thing
 from gradviz.model import Graph
 from gradviz.model.diff import Difference
+from gradviz.model.facts import TensorFacts
 from gradviz.model.highlights import Highlight, HighlightKind
+from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 LEGENDS: Final[dict[HighlightKind, str]] = {
@@ -30,6 +33,8 @@ class RunDiff:
     """What to mark in a picture of the later graph."""
     sentences: list[str] = field(default_factory=list)
     """All differences as text, item by item."""
+    before: Mapping[str, TensorFacts] = field(default_factory=dict)
+    """What the tensors of the later graph were, by their ids there."""
 
     def __bool__(self) -> bool:
         return bool(self.differences)
@@ -50,4 +55,7 @@ def run_diff(before: Graph, after: Graph) -> RunDiff:
     pairs = NodePairs(before, after)
     differences = differences_of(pairs)
     sentences = thing_by_thing(differences, clean)
-    return RunDiff(differences, marks_of(differences, pairs), sentences)
+    index = GraphIndex.of(before)
+    known = (info for info in before.tensors if info.id in pairs.after)
+    facts = {pairs.after[info.id]: index.of_tensor(info) for info in known}
+    return RunDiff(differences, marks_of(differences, pairs), sentences, facts)

@@ -71,6 +71,8 @@ class GraphIndex:
         """Name of each tensor, its id when it has none."""
         self.roots: dict[str, list[int]] = {}
         """Output numbers of each node that is a root."""
+        self.before: Mapping[str, TensorFacts] = {}
+        """Facts in a graph before, of the tensors that are compared with it."""
         self._device = device
         self._sources: dict[str, dict[str, None]] = {}
         self._savers: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -149,7 +151,7 @@ class GraphIndex:
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
         """The facts of a tensor, made once."""
         if info.id not in self._tensor_facts:
-            self._tensor_facts[info.id] = tensor_facts(info, self)
+            self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
         return self._tensor_facts[info.id]
 
     def first(self, limit: int) -> GraphIndex:

@@ -322,6 +322,7 @@ def test_the_browser_gets_each_value_with_its_first_and_its_range(explorer: Expl
     assert shown(explorer, "a") == {
         "kind": "number",
         "label": "a",
+        "text": "a",
         "tip": "",
         "value": -1.5,
         "first": 2.0,
@@ -329,7 +330,12 @@ def test_the_browser_gets_each_value_with_its_first_and_its_range(explorer: Expl
         "step": 0.1,
         "slider": {"min": -5, "max": 5},
     }
-    assert shown(explorer, "a", 1)["value"] is True
+    switch = shown(explorer, "a", 1)
+    assert (switch["label"], switch["text"], switch["value"]) == (
+        "a requires_grad",
+        "requires_grad",
+        True,
+    )
 
 
 def test_a_number_beyond_the_slider_makes_it_longer(explorer: Explorer) -> None:

@@ -1,7 +1,9 @@
 // Puts the panels together. Each panel takes the context and reads the store.
 
+import { explorationOf } from "./documents/exploration";
 import { isReport } from "./documents/report";
 import { makeCards } from "./explanation/card";
+import { heightOf, makeExplore } from "./explore/explore";
 import { makeSaveMenu } from "./export/save_menu";
 import { followPage } from "./export/saved_page";
 import { showAfterRun } from "./frame/arrival";
@@ -120,7 +122,7 @@ export function mountApp(
   );
   const side = html("div", { class: "gradviz-side", id: `${prefix}-side` }, code, told);
   const body = html("div", { class: "gradviz-body" }, side, stage, inspector.element);
-  stage.before(makeSeparator(context, side));
+  stage.before(makeSeparator(context, side), ...makeExplore(context));
   const foot = html(
     "div",
     { class: "gradviz-foot" },
@@ -144,9 +146,13 @@ export function mountApp(
     root.classList.toggle("has-cards", (timeline?.explained.length ?? 0) > 0);
     root.classList.toggle("has-report", isReport(wire));
     root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);
+    const exploration = explorationOf(wire);
+    root.classList.toggle("has-inputs", exploration !== undefined);
+    root.classList.toggle("has-no-graph", exploration?.has_picture === false);
     // What the height follows from, without a measurement, so that nothing jumps.
     const lines = timeline?.recording.codes.reduce((sum, { lines }) => sum + lines.length + 1, 0);
     frame.style.setProperty("--lines", String(lines ?? 0));
+    frame.style.setProperty("--inputs", `${exploration ? heightOf(exploration) : 0}px`);
   });
   graph.viewport.tell(({ width, height }, readable) => {
     const own = { width, height, readable };

@@ -86,11 +86,19 @@ class Facts(Generic[Key, Row]):
         row: The node, tensor or saved tensor.
         around: Its graph.
         makers: How each fact is made.
+        before: The facts of the same thing in a graph before, if the two are compared.
     """
 
-    __slots__ = ("_around", "_made", "_makers", "_row")
+    __slots__ = ("_around", "_made", "_makers", "_row", "before")
 
-    def __init__(self, row: Row, around: Surroundings, makers: Mapping[Key, Maker[Row]]) -> None:
+    def __init__(
+        self,
+        row: Row,
+        around: Surroundings,
+        makers: Mapping[Key, Maker[Row]],
+        before: Facts[Key, Row] | None = None,
+    ) -> None:
+        self.before = before
         self._row, self._around, self._makers = row, around, makers
         self._made: dict[Key, Fact] = {}
 
@@ -102,6 +110,11 @@ class Facts(Generic[Key, Row]):
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._makers)
+
+    def changed(self, key: Key) -> Fact | None:
+        """The fact as it was before, if it was another; ``None`` if nothing was before."""
+        was = None if self.before is None else self.before[key]
+        return None if was is None or was.words == self[key].words else was
 
     def short(self, *keys: Key) -> list[str]:
         """The short forms of these facts that are not empty."""

@@ -54,8 +54,15 @@ FLAGS: Final[tuple[TensorKey, ...]] = (
 TensorFacts: TypeAlias = Facts[TensorKey, TensorInfo]
 
 
-def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
+def tensor_facts(
+    info: TensorInfo, around: Surroundings, before: TensorFacts | None = None
+) -> TensorFacts:
     """The facts of a tensor.
+
+    Args:
+        info: The tensor.
+        around: Its graph.
+        before: Its facts in a graph before.
 
     Examples:
         >>> from gradviz.model import Graph, Node, TensorInfo
@@ -66,7 +73,7 @@ def tensor_facts(info: TensorInfo, around: Surroundings) -> TensorFacts:
         >>> found["version"].words, found.short("shape", "version"), found.long(*FLAGS)
         ('1', ['(2,)', 'v1'], ['leaf', 'requires grad'])
     """
-    return Facts(info, around, _TENSOR)
+    return Facts(info, around, _TENSOR, before)
 
 
 def _tensor_name(info: TensorInfo, around: Surroundings) -> Fact:

@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from gradviz.model.facts import TensorFacts
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.view import aria
@@ -34,6 +35,7 @@ def graph_document(
     *,
     marks: Iterable[Highlight] = (),
     legends: Mapping[HighlightKind, str] | None = None,
+    before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
@@ -43,6 +45,7 @@ def graph_document(
         options: How it is drawn.
         marks: Marks of findings.
         legends: Sentences for marks that replace those of the legend.
+        before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
 
     Returns:
@@ -56,6 +59,7 @@ def graph_document(
         ('autograd graph of SinBackward0', ['n0'])
     """
     graph_index = GraphIndex.of(graph, LIMIT)
+    graph_index.before = before or {}
     drawn, marks = picture(graph, options, graph_index), tuple(marks)
     listed = table_of(graph_index)
     document: dict[str, Any] = {

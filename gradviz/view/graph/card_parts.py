@@ -43,11 +43,20 @@ class Line:
     icon: Icon = ""
     lead: str = ""
     """A name before the text, heavier."""
+    change: tuple[str, str] | None = None
+    """After the text, what was there in the graph before and what is there now; the first is
+    empty where there is no room for it."""
+
+    @property
+    def beginning(self) -> str:
+        """Lead and text as they are in the line."""
+        return f"{self.lead} {self.text}" if self.lead and self.text else self.lead or self.text
 
     @property
     def whole(self) -> str:
-        """Lead and text as they stand in the line."""
-        return f"{self.lead} {self.text}" if self.lead and self.text else self.lead or self.text
+        """The line as it is read."""
+        changed = " → ".join(filter(None, self.change or ()))
+        return " ".join(filter(None, (self.beginning, changed)))
 
     @property
     def width(self) -> float:

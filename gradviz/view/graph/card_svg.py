@@ -246,16 +246,34 @@ def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
         elif line.icon == "cut":
             yield _path("gv-cut-sign", f"M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9")
+        if line.change is not None:
+            yield _ground(line, start, baseline)
         yield _line(line, start, baseline)
         top += line.height
 
 
+def _ground(line: Line, x: float, y: float) -> Element:
+    """What is behind the text that is new in a line."""
+    now = line.change[1] if line.change else ""
+    width = width_of(now, line.size)
+    left = x + width_of(line.whole, line.size) - width
+    return _rect(left - 2, y - line.size + 0.5, width + 4, line.size + 2.5, 2, "gv-ground")
+
+
 def _line(line: Line, x: float, y: float) -> Element:
-    if not line.lead:
+    if not line.lead and line.change is None:
         return _text(line.text, x, y, line.size, line.css)
-    lead = Element("tspan", {"class": "gv-name"}, (line.lead,))
-    rest = (f" {line.text}",) if line.text else ()
-    return _text(line.whole, x, y, line.size, line.css, (lead, *rest))
+    spans: list[Element | str] = []
+    if line.lead:
+        spans.append(Element("tspan", {"class": "gv-name"}, (line.lead,)))
+    if line.text:
+        spans.append(f" {line.text}" if line.lead else line.text)
+    if line.change is not None:
+        was, now = line.change
+        spans.append(" " if line.beginning else "")
+        spans += [Element("tspan", {"class": "gv-was"}, (was,)), " → "] if was else []
+        spans.append(Element("tspan", {"class": "gv-is"}, (now,)))
+    return _text(line.whole, x, y, line.size, line.css, tuple(filter(None, spans)))
 
 
 def _text(

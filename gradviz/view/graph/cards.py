@@ -228,10 +228,16 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Bl
 
 
 def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterator[Line]:
-    """Shape, what is unusual, version and values: in one line if they fit."""
+    """Shape, what is unusual, version and values: in one line if they fit.
+
+    A version or values that changed have a line of their own, with what they were.
+    """
     keys = [key for key in TENSOR_KEYS if PART_OF.get(key, "") in ("", *parts)]
+    changed = [line for key in ("version", "values") if (line := _changed(facts, key, parts))]
+    if "version" in keys and facts.changed("version"):
+        keys.remove("version")
     words, values = " ".join(facts.short(*keys)), facts["values"]
-    text = values.short if "values" in parts else ""
+    text = values.short if "values" in parts and not facts.changed("values") else ""
     room = ROOM - cells(lead)
     together = formatting.join((words, text), " ")
     if cells(together) <= room:
@@ -241,6 +247,7 @@ def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterato
     if text and isinstance(values.value, Values):
         fitting = formatting.numbers(values.value.values, values.value.shape, ROOM - 2)
         yield _muted(f"= {fitting}")
+    yield from changed
     for others in facts.short("sharing"):
         yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
 
@@ -252,7 +259,19 @@ def _retains_grad(facts: TensorFacts) -> list[Line]:
 def _grad(facts: TensorFacts, parts: frozenset[str]) -> Iterator[Line]:
     if "grad" in parts:
         grad = facts["grad"]
-        yield Line(shorten(f"{grad.label} {grad.words}", ROOM))
+        yield _changed(facts, "grad", parts) or Line(shorten(f"{grad.label} {grad.words}", ROOM))
+
+
+def _changed(facts: TensorFacts, key: TensorKey, parts: frozenset[str]) -> Line | None:
+    """The line of a fact that was another before: ``.grad None → 1.0``."""
+    was, now = facts.changed(key), facts[key]
+    if was is None or not now.words or PART_OF.get(key, key) not in parts:
+        return None
+    label = {"version": "version", "values": "="}.get(key, now.label)
+    room = ROOM - cells(label) - 1
+    both = (was.words or "none", now.words)
+    fits = cells(" → ".join(both)) <= room
+    return Line(label, change=both if fits else ("", shorten(now.words, room)))
 
 
 def _hooks(hooks: tuple[Fact, ...], parts: frozenset[str]) -> list[Line]:

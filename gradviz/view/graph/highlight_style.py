@@ -67,6 +67,10 @@ def _rules_of(kind: HighlightKind) -> str:
         f".gv-edge.{css}>path,.gv-uses.{css}>path{{{line % 2.6}}}",
         f".gv-stub.{css}>rect,.gv-stub.{css}>path{{{line % 2}}}",
     ]
+    if kind == "changed":
+        found.append(".gv-ground{fill:$now-fill}")
+        found.append(".gv-was{fill:$muted;text-decoration:line-through}")
+        found.append(".gv-is{fill:$ink;font-weight:600}")
     if kind == "gone":
         found.append(f".{css}>.gv-band{{fill:none}}")
         found.append(f".{css} text{{fill:$muted}}")

@@ -1,4 +1,5 @@
 // From what the trait holds to a document that the panels can rely on.
+import { explorationFields } from "./exploration";
 import { baseFields, contentFields, type GraphDocument } from "./graph";
 import { isRecording, type RecordingDocument, recordingFields } from "./recording";
 import { isReport, type ReportDocument, reportFields } from "./report";
@@ -40,7 +41,8 @@ export function parseDocument(value: unknown): AnyDocument {
       `this picture has format ${String(found.format)}, the front end reads format 1: run the cell again`,
     );
   }
-  const own = isRecording(found) ? recordingFields : isReport(found) ? reportFields : contentFields;
+  const graph = { ...contentFields, ...explorationFields };
+  const own = isRecording(found) ? recordingFields : isReport(found) ? reportFields : graph;
   for (const [name, check] of Object.entries({ ...baseFields, ...own })) {
     if (!check(found[name])) throw new Error(`the field "${name}" of this picture is damaged`);
   }

@@ -38,6 +38,18 @@ export interface Traits {
   readonly speed: number;
   /** Whether it is alone in a page that was saved, without a kernel. */
   readonly page: boolean;
+  /** What was asked of the function that is explored. */
+  readonly request: Request;
+  /** Turn of the last request that Python answered; -1 where no Python is. */
+  readonly answered: number;
+}
+
+/** New values for inputs of a function. */
+export interface Request {
+  /** Counts the requests. */
+  readonly turn: number;
+  /** Name of the parameter, number of its part, value. */
+  readonly values: readonly (readonly [string, number, unknown])[];
 }
 
 /** The open panel under the graph, "" if none is. */
@@ -76,6 +88,8 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   detail: (value) => value === true,
   speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
   page: (value) => value === true,
+  request: (value) => (value as Request | undefined) ?? { turn: 0, values: [] },
+  answered: (value) => (Number.isInteger(value) ? (value as number) : -1),
 };
 
 const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {

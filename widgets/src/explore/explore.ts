@@ -1,0 +1,100 @@
+// A function with its inputs: controls beside its graph, and above the graph what changed.
+import { type Control, type Exploration, explorationOf } from "../documents/exploration";
+import { focusable, html } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
+import { makeInputs } from "./inputs";
+import { type Progress, Requests } from "./requests";
+import { makeResults } from "./results";
+
+const SAID: Readonly<Record<Progress, string>> = {
+  idle: "",
+  running: "running …",
+  silent:
+    "No answer from Python yet: the kernel is busy, or it has ended. If it has, run the cell again.",
+  absent:
+    "These are the inputs of the last run. They cannot be changed here: the function runs in Python, and this page has no kernel. Run the cell in a notebook.",
+};
+
+/** About how high the inputs are in pixels, so that the height is known before they are drawn. */
+export function heightOf({ controls }: Exploration): number {
+  const rowsOf = ({ parts, columns }: Control) => {
+    const fields = parts.filter(({ kind }) => kind !== "switch").length;
+    if (!fields) return 28;
+    const hasSlider = parts.some((part) => part.kind === "number" && part.slider);
+    const isMatrix = fields > columns;
+    return 38 + (hasSlider ? 26 : 0) + (isMatrix ? 30 * (fields / columns) : 0);
+  };
+  return controls.reduce((sum, control) => sum + rowsOf(control), 100);
+}
+
+/** The inputs, and what the last run left; both hidden where no function is explored. */
+export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLElement] {
+  const { store, prefix, signal, announce } = context;
+  const said = html("p", { class: "gradviz-progress is-quiet", role: "status" });
+  const requests = new Requests(store, signal, () => showProgress());
+  const inputs = makeInputs(context, requests);
+  const results = makeResults(context);
+
+  const title = html("div", { class: "gradviz-heading", id: `${prefix}-inputs` });
+  const code = html("textarea", {
+    class: "gradviz-source",
+    readonly: true,
+    "aria-label": "Python",
+  });
+  focusable(code);
+  code.hidden = true;
+  const button = (words: string, run: () => void) => {
+    const made = focusable(html("button", { type: "button", class: "gradviz-button" }, words));
+    made.addEventListener("click", run);
+    return made;
+  };
+  const reset = button("Reset", () => {
+    if (requests.isOpen) inputs.reset();
+  });
+  const copy = button("Copy code", async () => {
+    try {
+      await navigator.clipboard.writeText(code.value);
+      announce("copied the code");
+    } catch {
+      show.click();
+      announce("the browser does not let this page copy: the code is selected");
+    }
+  });
+  const show = button("Show code", () => {
+    code.hidden = !code.hidden;
+    show.setAttribute("aria-expanded", String(!code.hidden));
+    if (!code.hidden) code.select();
+  });
+  show.setAttribute("aria-expanded", "false");
+
+  const panel = html("section", { class: "gradviz-inputs", "aria-labelledby": title.id });
+  const buttons = html("div", { class: "gradviz-group" }, reset, copy, show);
+  panel.append(title, inputs.element, said, buttons);
+  const above = html("div", { class: "gradviz-above" }, results.element, code);
+
+  let shown: Exploration | undefined;
+  const showProgress = () => {
+    const { progress, isOpen } = requests;
+    said.textContent = SAID[progress];
+    said.hidden = progress === "idle";
+    panel.classList.toggle("is-running", progress === "running");
+    inputs.element.disabled = !isOpen;
+    reset.setAttribute("aria-disabled", String(!isOpen));
+    if (shown) results.show(shown, isOpen);
+  };
+  let isStarted = false;
+  store.watch(["wire"], () => {
+    const exploration = explorationOf(store.get("wire"));
+    panel.hidden = above.hidden = exploration === undefined;
+    if (!exploration || exploration === shown) return;
+    shown = exploration;
+    title.textContent = exploration.title;
+    code.value = exploration.code;
+    code.rows = Math.min(12, exploration.code.split("\n").length);
+    inputs.show(exploration);
+    if (!isStarted) requests.start();
+    isStarted = true;
+    showProgress();
+  });
+  return [panel, above];
+}

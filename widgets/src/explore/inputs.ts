@@ -1,0 +1,100 @@
+// The inputs of a function: for each parameter its name, its fields, and its switches.
+import type { Control, Exploration, Part } from "../documents/exploration";
+import { html } from "../lib/dom";
+import type { PanelContext } from "../panel_context";
+import { type Field, makeField } from "./fields";
+import type { Requests } from "./requests";
+
+export interface Inputs {
+  readonly element: HTMLFieldSetElement;
+  show(exploration: Exploration): void;
+  /** Sets every input to its first value. */
+  reset(): void;
+}
+
+export function makeInputs(context: PanelContext, requests: Requests): Inputs {
+  const element = html("fieldset", { class: "gradviz-fields" });
+  let fields: Field[][] = [];
+  let made: readonly Control[] = [];
+
+  const build = (controls: readonly Control[]) => {
+    made = controls;
+    fields = controls.map((control, i) =>
+      control.parts.map((part, number) =>
+        makeField(part, `${context.prefix}-input-${i}-${number}`, (value) =>
+          requests.set(control.name, number, value),
+        ),
+      ),
+    );
+    element.replaceChildren(
+      ...controls.map((control, i) => rowOf(context, control, fields[i] ?? [])),
+    );
+  };
+
+  return {
+    element,
+    show({ controls }) {
+      if (!isSame(controls, made)) build(controls);
+      made = controls;
+      controls.forEach((control, i) => {
+        control.parts.forEach((part, number) => {
+          fields[i]?.[number]?.show(part, requests.isAhead(control.name, number));
+        });
+      });
+    },
+    reset() {
+      for (const { name, parts } of made) {
+        parts.forEach(({ first }, number) => {
+          requests.set(name, number, first);
+        });
+      }
+    },
+  };
+}
+
+function rowOf(context: PanelContext, control: Control, fields: readonly Field[]): HTMLElement {
+  const { name, note, parts } = control;
+  const switches: HTMLElement[] = [];
+  const numbers: HTMLElement[] = [];
+  const sliders: HTMLElement[] = [];
+  parts.forEach((part, number) => {
+    const { element, slider } = fields[number] as Field;
+    if (part.kind === "switch") switches.push(switchOf(context, part, element));
+    else numbers.push(element);
+    if (slider) sliders.push(slider);
+  });
+  const row = html("div", { class: "gradviz-control" });
+  const isSwitch = parts.length === 1 && switches.length === 1;
+  if (isSwitch && !note) {
+    row.append(...switches);
+    return row;
+  }
+  const [first] = numbers;
+  if (first && numbers.length === 1) {
+    row.append(html("label", { class: "gradviz-name", for: first.id }, name), first);
+  } else {
+    parts.forEach((part, i) => {
+      if (part.kind !== "switch") fields[i]?.element.setAttribute("aria-label", part.label);
+    });
+    const grid = html("div", { class: "gradviz-matrix" }, ...numbers);
+    grid.style.setProperty("--columns", String(control.columns));
+    const words = html("span", { class: "is-quiet" }, note);
+    row.append(html("span", { class: "gradviz-name" }, name), note ? words : grid);
+  }
+  row.append(...switches, ...sliders);
+  return row;
+}
+
+function switchOf(context: PanelContext, part: Part, box: HTMLElement): HTMLElement {
+  if (part.text !== part.label) box.setAttribute("aria-label", part.label);
+  const label = html("label", { class: "gradviz-switch" }, box, part.text);
+  if (part.tip) context.tooltip.attach(label, () => part.tip);
+  return label;
+}
+
+/** Whether the same fields serve both; only values and ranges may differ. */
+function isSame(some: readonly Control[], others: readonly Control[]): boolean {
+  const form = (controls: readonly Control[]) =>
+    JSON.stringify(controls.map(({ name, parts }) => [name, parts.map((part) => part.kind)]));
+  return form(some) === form(others);
+}
