@@ -22,7 +22,7 @@ export function makeInputs(context: PanelContext, requests: Requests): Inputs {
     fields = controls.map((control, i) =>
       control.parts.map((part, number) =>
         makeField(part, `${context.prefix}-input-${i}-${number}`, (value) =>
-          requests.set(control.name, number, value),
+          requests.set([control.name, number, value]),
         ),
       ),
     );
@@ -43,11 +43,14 @@ export function makeInputs(context: PanelContext, requests: Requests): Inputs {
       });
     },
     reset() {
-      for (const { name, parts } of made) {
-        parts.forEach(({ first }, number) => {
-          requests.set(name, number, first);
+      made.forEach(({ parts }, i) => {
+        parts.forEach((part, number) => {
+          fields[i]?.[number]?.show({ ...part, value: part.first } as Part, false);
         });
-      }
+      });
+      const first = ({ name, parts }: Control) =>
+        parts.map((part, number) => [name, number, part.first] as const);
+      requests.set(...made.flatMap(first));
     },
   };
 }

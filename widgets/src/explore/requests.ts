@@ -69,9 +69,9 @@ export class Requests {
     return this.#isUnanswered && values.some(([n, place]) => keyOf(n, place) === key);
   }
 
-  /** Wants a value; several wanted before the next request go together. */
-  set(name: string, number: number, value: unknown): void {
-    this.#wanted.set(keyOf(name, number), [name, number, value]);
+  /** Wants values; all that are wanted before the next request go together. */
+  set(...values: Request["values"]): void {
+    for (const value of values) this.#wanted.set(keyOf(value[0], value[1]), value);
     this.#next();
   }
 
