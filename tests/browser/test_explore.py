@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Locator, Page, expect
 
+import gradviz
 from tests.browser.bare import axe_violations
 from tests.browser.conftest import Shoot
 from tests.browser.lab import Notebook
@@ -33,93 +36,202 @@ explorer = gradviz.explore(program, a=2.0, b=0.5)
 explorer"""
 
 
+SLOW = """\
+import time, gradviz
+runs = []
+def slow(a, b):
+    time.sleep(0.3)
+    runs.append(round(a.item(), 3))
+    return a * b
+
+explorer = gradviz.explore(slow, a=2.0, b=3.0)
+explorer"""
+
+
 def leaf(widget: Locator, name: str) -> Locator:
     return widget.locator(".gradviz-viewport .gv-leaf", has_text=name)
+
+
+def box(item: Locator) -> Any:
+    return item.bounding_box()
 
 
 def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
     notebook: Open, page: Page, shoot: Shoot
 ) -> None:
     opened = notebook("explore.ipynb", PROGRAM)
-    opened.command("application:toggle-left-area")
-    page.set_viewport_size({"width": 1200, "height": 1700})
+    page.set_viewport_size({"width": 1366, "height": 768})
     opened.run_all()
     widget = opened.widget()
-    output = page.locator(".jp-OutputArea-output").first
     expect(widget.locator(".gv-badge")).to_have_count(0)
-    shoot("explore-1200-light-first")
+    expect(widget).to_contain_text("Change an input")
+    shoot("explore-1366-light-first")
 
-    output.get_by_role("slider").first.focus()
+    slider = widget.get_by_role("slider", name="a, slider")
+    expect(slider).to_be_enabled()
+    slider.focus()
     page.keyboard.press("ArrowRight")
-    expect(leaf(widget, "= 2.1")).to_have_count(1)
-    expect(output).to_contain_text("a: values 2.0 → 2.1")
-    field = output.get_by_label("a", exact=True)
+    expect(leaf(widget, "= 2.0 → 2.1")).to_have_count(1)
+    expect(leaf(widget, "= 2.0 → 2.1").locator(".gv-was")).to_have_text(["2.0", "2.241"])
+    expect(widget).to_contain_text("a: values 2.0 → 2.1")
+    field = widget.get_by_label("a", exact=True)
     expect(field).to_have_value("2.1")
     field.fill("1.5")
     page.keyboard.press("Enter")
     opened.wait_for("explorer.graph.tensor('a').values", "(1.5,)")
-    expect(leaf(widget, "= 1.5")).to_have_count(1)
-    expect(output).to_contain_text("a: values 2.1 → 1.5")
-    expect(output).to_contain_text("y is 0.75")
+    expect(leaf(widget, "= 2.1 → 1.5")).to_have_count(1)
+    expect(slider).to_have_value("1.5")
+    expect(widget).to_contain_text("y is 0.75")
+    field.press("ArrowUp")
+    expect(leaf(widget, "= 1.5 → 1.6")).to_have_count(1)
+    field.fill("")
+    field.press("Enter")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill("1.5")
+    field.press("Enter")
+    expect(leaf(widget, "= 1.6 → 1.5")).to_have_count(1)
 
-    output.get_by_label("a requires_grad").uncheck()
+    widget.get_by_label("a requires_grad", exact=True).uncheck()
     expect(leaf(widget, "= 1.5")).to_have_count(0)
-    expect(output).to_contain_text("gone: leaf a")
-    output.get_by_label("a requires_grad").check()
+    expect(widget).to_contain_text("gone: leaf a")
+    widget.get_by_label("a requires_grad", exact=True).check()
     expect(leaf(widget, "= 1.5")).to_have_count(1)
     expect(widget.locator(".gv-leaf.gv-new .gv-badge")).to_have_text("+ new")
     expect(widget.locator(".gradviz-legend")).to_contain_text("+ new since the run before")
-    # A handle has no label that could be set; the field before it has, and does the same.
-    violations = axe_violations(page, ".jp-OutputArea-output")
-    assert [v for v in violations if "noUi-handle" not in v] == []
-    shoot("explore-1200-light")
+    assert axe_violations(page, ".jp-OutputArea-output") == []
+    shoot("explore-1366-light")
 
-    output.get_by_label("detach_here").check()
-    expect(output).to_contain_text("gone: leaf a")
-    output.get_by_label("retain_grad").check()
-    expect(output).to_contain_text("Nothing changed in the graph since the run before.")
+    widget.get_by_label("detach_here", exact=True).check()
+    expect(widget).to_contain_text("gone: leaf a")
+    widget.get_by_label("retain_grad", exact=True).check()
+    expect(widget).to_contain_text("Nothing changed in the graph since the run before.")
 
-    output.get_by_role("button", name="Show the code").click()
-    expect(output.get_by_label("Python")).to_have_value(opened_code(opened))
-    output.get_by_role("button", name="Reset").click()
+    widget.get_by_role("button", name="Show code").click()
+    expect(widget.get_by_label("Python")).to_have_value(opened_code(opened))
+    widget.get_by_role("button", name="Reset").click()
     opened.wait_for("explorer.graph.tensor('a').values", "(2.0,)")
-    expect(output.get_by_label("retain_grad")).not_to_be_checked()
-    shoot("explore-1200-light-code")
+    expect(widget.get_by_label("retain_grad", exact=True)).not_to_be_checked()
+    shoot("explore-1366-light-code")
 
 
 def opened_code(opened: Notebook) -> str:
     return str(eval(opened.python("explorer.code")))
 
 
-@pytest.mark.parametrize("width", [420, 1200])
+def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
+    notebook: Open, page: Page
+) -> None:
+    opened = notebook("slow.ipynb", SLOW)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    opened.run_all()
+    widget = opened.widget()
+    slider = widget.get_by_role("slider", name="a, slider")
+    expect(slider).to_be_enabled()
+    at = box(slider)
+    y = at["y"] + at["height"] / 2
+    page.mouse.move(at["x"] + 0.7 * at["width"], y)
+    page.mouse.down()
+    for tenth in range(60):
+        page.mouse.move(at["x"] + (0.7 - tenth / 120) * at["width"], y)
+        page.wait_for_timeout(20)
+    expect(widget.locator(".gradviz-changed")).to_contain_text("a: values")  # not yet released
+    wanted = widget.get_by_label("a", exact=True).input_value()
+    page.mouse.up()
+    opened.wait_for("runs[-1]", str(float(wanted)))
+    page.wait_for_timeout(700)
+    # The drag takes more than a second, and a run 0.3 s: more than one, and not one for each move.
+    assert 3 <= int(opened.python("len(runs)")) <= 20
+    assert opened.python("runs[-1]") == str(float(wanted))
+    assert opened.python("explorer.request['turn'] == explorer.answered") == "True"
+    expect(widget.get_by_label("a", exact=True)).to_have_value(wanted)
+
+
+def test_no_key_reaches_the_notebook_and_all_is_reached_by_keyboard(
+    notebook: Open, page: Page
+) -> None:
+    opened = notebook("keys.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    slider = widget.get_by_role("slider", name="a, slider")
+    expect(slider).to_be_enabled()
+    widget.get_by_label("a", exact=True).focus()
+    reached = []
+    for _ in range(12):
+        reached.append(
+            page.evaluate(
+                "() => document.activeElement.labels?.[0]?.textContent"
+                " || document.activeElement.getAttribute('aria-label')"
+                " || document.activeElement.textContent"
+            )
+        )
+        for key in "abdxyzm":
+            page.keyboard.press(key)
+        for key in ("d", "d", "ArrowDown", "ArrowUp"):
+            page.keyboard.press(key)
+        page.keyboard.press("Tab")
+    assert {"a", "requires_grad", "a, slider", "retain_grad", "Reset", "Show code"} <= {*reached}
+    expect(page.locator(".jp-Cell")).to_have_count(1)
+    expect(page.locator(".jp-Cell .cm-content")).to_contain_text("gradviz.explore")
+
+
+def test_without_a_kernel_the_last_run_is_shown_and_why_nothing_can_be_changed(
+    page: Page, tmp_path: Path, shoot: Shoot
+) -> None:
+    explorer = gradviz.explore(lambda a, b: a * b, a=2.0, b=3.0)
+    explorer.controls["a"].parts[0].value = 2.5
+    explorer.save(tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri())
+    widget = page.locator(".gradviz-root[data-ready=true]")
+    expect(widget).to_contain_text("this page has no kernel")
+    expect(widget.get_by_role("slider")).to_have_count(2)
+    for control in widget.locator("fieldset input").all():
+        expect(control).to_be_disabled()
+    expect(widget.get_by_label("a", exact=True)).to_have_value("2.5")
+    expect(leaf(widget, "= 2.0 → 2.5")).to_have_count(1)
+    expect(widget).to_contain_text("a: values 2.0 → 2.5")
+    assert axe_violations(page, ".gradviz-root") == []
+    shoot("explore-page")
+
+
+@pytest.mark.parametrize("width", [400, 1366])
 def test_it_reads_well_narrow_wide_and_dark(
     notebook: Open, page: Page, shoot: Shoot, width: int
 ) -> None:
     opened = notebook(f"explore{width}.ipynb", PROGRAM)
     opened.command("application:toggle-left-area")
-    page.set_viewport_size({"width": width, "height": 1700})
+    page.set_viewport_size({"width": width, "height": 1100})
     opened.run_all()
     widget = opened.widget()
     opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
     try:
         expect(widget).to_have_attribute("data-theme", "dark")
-        output = page.locator(".jp-OutputArea-output").first
-        output.get_by_label("retain_grad").check()
-        expect(output).to_contain_text("y: retains_grad False → True")
-        output.get_by_label("b requires_grad").uncheck()
-        expect(output).to_contain_text("gone: leaf b")
+        widget.get_by_label("retain_grad", exact=True).check()
+        expect(widget).to_contain_text("y: retains_grad False → True")
+        widget.get_by_label("b requires_grad", exact=True).uncheck()
+        expect(widget).to_contain_text("gone: leaf b")
         shoot(f"explore-{width}-dark")
-        output.get_by_label("detach_here").check()
-        expect(output).to_contain_text("RuntimeError")
-        expect(output).to_contain_text("The picture shows the last run")
+        widget.get_by_label("detach_here", exact=True).check()
+        expect(widget).to_contain_text("RuntimeError")
+        expect(widget).to_contain_text("The picture shows the last run")
+        assert axe_violations(page, ".jp-OutputArea-output") == []
         shoot(f"explore-{width}-dark-error")
     finally:
         opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
         expect(widget).to_have_attribute("data-theme", "light")
     page.wait_for_timeout(1000)
     shoot(f"explore-{width}-light-error")
-    output.get_by_role("button", name="Reset").click()
-    expect(output).to_contain_text("new: ")
+    widget.get_by_role("button", name="Reset").click()
+    expect(widget).to_contain_text("new: ")
     shoot(f"explore-{width}-light")
-    overflow = output.evaluate("e => e.scrollWidth - e.clientWidth")
-    assert overflow <= 0
+    assert widget.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    inputs, graph = box(widget.locator(".gradviz-inputs")), box(widget.locator(".gradviz-graph"))
+    if width > 900:  # beside, else above
+        assert inputs["width"] == pytest.approx(260, abs=2)
+        assert graph["x"] >= inputs["x"] + inputs["width"] - 1
+    else:
+        assert graph["y"] >= inputs["y"] + inputs["height"] - 1
+    above = box(widget.locator(".gradviz-above"))
+    assert above["y"] + above["height"] <= graph["y"] + 1
+    small = widget.locator(":is(.gradviz-switch, .gradviz-inputs input, .gradviz-inputs button)")
+    sizes = [box(one) for one in small.all() if one.get_attribute("type") != "checkbox"]
+    assert [one for one in sizes if one["width"] < 24 or one["height"] < 24] == []

@@ -27,7 +27,7 @@ const makeNumber: Make<NumberPart> = (part, id, set) => {
     field.removeAttribute("aria-invalid");
     if (slider) slider.value = shown;
   };
-  field.addEventListener("change", () => {
+  onCommit(field, () => {
     const value = field.value.trim() === "" ? Number.NaN : Number(field.value);
     const fits = part.whole ? Number.isSafeInteger(value) : Number.isFinite(value);
     setProps(field, { "aria-invalid": fits ? undefined : "true" });
@@ -91,7 +91,8 @@ const makeText: Make<Extract<Part, { kind: "text" }>> = (_part, id, set) => {
   const field = focusable(html("input", { id, type: "text", autocomplete: "off" }));
   field.setAttribute("spellcheck", "false");
   let shown = "";
-  field.addEventListener("change", () => {
+  onCommit(field, () => {
+    if (field.value === shown) return;
     shown = field.value;
     set(shown);
   });
@@ -115,6 +116,14 @@ export function makeField(part: Part, id: string, set: (value: unknown) => void)
     case "text":
       return makeText(part, id, set);
   }
+}
+
+/** Calls when a person is done typing; some notebooks keep Enter from causing "change". */
+function onCommit(field: HTMLInputElement, call: () => void): void {
+  field.addEventListener("change", call);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") call();
+  });
 }
 
 /** Without the dust that adding steps leaves. */
