@@ -88,6 +88,7 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
     panel.hidden = above.hidden = exploration === undefined;
     if (!exploration || exploration === shown) return;
     shown = exploration;
+    above.classList.toggle("is-old", exploration.has_failed);
     title.textContent = exploration.title;
     code.value = exploration.code;
     code.rows = Math.min(12, exploration.code.split("\n").length);
