@@ -3,11 +3,15 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+import torch
 
-from gradviz.view.widgets.base import GraphWidget
+from gradviz.capture.recorder import Recorder
+from gradviz.view.widgets.player import Player
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "README.svg"
@@ -53,15 +57,61 @@ def test_the_text_before_the_picture_is_what_torch_prints() -> None:
         assert re.sub(r"0x[0-9a-f]+", "0x7f…", printed.getvalue().strip()) == told
 
 
+PROGRAM = """\
+%%gradviz
+a = tensor(2.0, requires_grad=True)
+b = tensor(3.0, requires_grad=True)
+loss = a * b + a
+loss.backward()
+
+h = b.exp()
+h += 1
+h.backward()
+"""
+"""What the picture shows: gradients arrive, then a saved tensor is changed in place."""
+
+
+def recorded() -> Player:
+    """The cell as ``%%gradviz`` records it."""
+    recorder, raised = Recorder(label="cell"), None
+    begin = partial(recorder.start, file="README.py", text=PROGRAM)
+    code = compile(PROGRAM.replace("%%gradviz", "begin()"), "README.py", "exec")
+    try:
+        exec(code, {"tensor": torch.tensor, "begin": begin})
+    except RuntimeError as error:
+        raised = error
+    return Player(recorder.stop(raised))
+
+
 def draw_picture() -> str:
-    names, _ = run_blocks(count=1)
-    exec("picture = gradviz.show(loss)", names)
-    assert isinstance(names["picture"], GraphWidget)
-    return str(names["picture"].wire["svg"])
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "picture.svg")
+        recorded().save(file, animated=True, seconds=1.3)
+        return file.read_text("utf-8")
 
 
-def test_the_picture_is_what_gradviz_draws_for_the_first_block() -> None:
+def test_the_picture_is_what_gradviz_draws_for_the_program() -> None:
     assert PICTURE.read_text() == draw_picture(), "out of date: make readme"
+
+
+def test_the_picture_plays_all_steps_and_is_small() -> None:
+    picture, again = draw_picture(), draw_picture()
+    assert picture == again
+    assert len(picture.encode()) < 1_500_000
+    last = re.findall(r"step \d+ of (\d+)", picture)[0]
+    shown = re.findall(rf"step (\d+) of {last}", picture)
+    assert [*map(int, shown)] == list(range(1, int(last) + 1))
+    assert "@media print,(prefers-reduced-motion:reduce){.gv-timed{animation:none" in picture
+    assert not re.search(r"<script|<foreignObject|href=|url\(", picture)
+
+
+def test_the_picture_ends_with_the_culprit_and_its_fix() -> None:
+    error = recorded().recording.explanation
+    assert error is not None
+    assert error.line == 8
+    picture = draw_picture()
+    for words in ("a.grad was None and became 4.0", "! culprit", error.fixes[0].code):
+        assert f">{words}</text>" in picture
 
 
 def test_commands_of_the_readme_are_targets_of_the_makefile() -> None:
