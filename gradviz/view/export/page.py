@@ -136,13 +136,14 @@ def page_of(
 
 
 def first_line(recording: Recording) -> str:
-    """What a recording is recognised by: the first line of its code that is no import, else the
+    r"""What a recording is recognised by: the first line of its code that is no import, else the
     first; a comment without its sign. ``""`` if the code is not known.
 
     Examples:
         >>> from gradviz.model.recording import Code
         >>> start = Recording.empty().records
-        >>> first_line(Recording(start, [Code("cell", 1, "%%gradviz\\nimport torch\\n# A line\\n")]))
+        >>> code = Code("cell", 1, "%%gradviz\nimport torch\n# A line\n")
+        >>> first_line(Recording(start, [code]))
         'A line'
     """
     text = recording.codes[0].text if recording.codes else ""
