@@ -57,7 +57,7 @@ def measure(size: int, rounds: int) -> dict[str, Any]:
             name: {"best": found.best(name) * 1e3, "median": found.median(name) * 1e3}
             for name in found.rounds
         },
-        "svg kB": len(wire["svg"].encode()) / 1e3,
+        "svg kB": len(wire["pictures"][wire["density"]].encode()) / 1e3,
         "wire kB": len(json.dumps(wire).encode()) / 1e3,
     }
 

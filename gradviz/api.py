@@ -38,6 +38,7 @@ _OPTIONS: Final = (
     "height",
     "show",
     "hide",
+    "density",
     "step",
     "stops",
 )
@@ -57,6 +58,7 @@ def show(
     height: int = 0,
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
+    density: str = "auto",
     step: int | None = None,
     stops: Iterable[int] | None = None,
     **unknown: Any,
@@ -79,6 +81,10 @@ def show(
             ``"formula"``, ``"shapes"``, ``"hooks"``, ``"constants"``, ``"tags"``, ``"source"``,
             ``"versions"``.
         hide: Parts to leave out.
+        density: How much cards say at first: ``"compact"`` (names, ``.grad`` and what is wrong),
+            ``"normal"`` (what a learner needs), ``"full"`` (everything), or ``"auto"``: compact
+            above six cards, else normal. In the widget it can be changed. Parts that ``show``
+            names are in every density.
         step: Step of a recording to show first, counted from the end if negative; by default the
             step that raised an error, else the first.
         stops: Steps of a recording to mark on its timeline.
@@ -107,7 +113,7 @@ def show(
         )
     if type(height) is not int or height < 0:
         raise OptionError(f"height={height!r} must be a number of pixels: height=400, or 0")
-    options = DrawOptions.of(direction, engine_arrows, show, hide)
+    options = DrawOptions.of(direction, engine_arrows, show, hide, density)
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
             raise OptionError(

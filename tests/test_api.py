@@ -44,7 +44,7 @@ def test_the_same_program_gives_the_same_bytes() -> None:
         model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
         total = model(torch.randn(2, 3)).sum()
         picture = gradviz.show(total)
-        return picture.wire["svg"], str(picture), picture.graph.to_json()
+        return "".join(picture.wire["pictures"].values()), str(picture), picture.graph.to_json()
 
     assert build() == build()
 
@@ -54,6 +54,7 @@ def test_the_same_program_gives_the_same_bytes() -> None:
     [
         ({"colour": "red"}, r"no option 'colour'; its options are names, direction, engine_arrows"),
         ({"direction": "down"}, "TB"),
+        ({"density": "dense"}, r"density='dense' must be 'auto', 'compact', 'normal' or 'full'"),
         ({"hide": ["colours"]}, "saved"),
         ({"show": ["everything"]}, "saved"),
         ({"height": -1}, "number of pixels"),
@@ -75,7 +76,8 @@ def test_names_cannot_be_given_to_a_graph(loss: torch.Tensor) -> None:
 @pytest.mark.parametrize("part", ["saved", "values", "grad", "formula", "versions"])
 def test_hiding_a_part_changes_the_picture(loss: torch.Tensor, part: str) -> None:
     loss.backward(retain_graph=True)
-    assert gradviz.show(loss, hide=[part]).wire["svg"] != gradviz.show(loss).wire["svg"]
+    whole, less = (gradviz.show(loss, hide=hide).wire["pictures"] for hide in ([], [part]))
+    assert less["full"] != whole["full"]
 
 
 def test_the_output_of_a_cell_has_widget_image_svg_and_outline(loss: torch.Tensor) -> None:

@@ -29,12 +29,11 @@ from gradviz.model.facts import (
 )
 from gradviz.model.recording import RowChanges, StepRecord
 from gradviz.view import aria, graph_index, inspector
-from gradviz.view.animation.animation import Animation
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, TENSOR_KEYS
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph import cards
-from gradviz.view.graph.card_parts import PARTS, Card
+from gradviz.view.graph.card_parts import Card, CardContent
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines import graph as outline
 from gradviz.view.outlines import recording as recording_outline
@@ -174,16 +173,16 @@ def test_cards_say_short_forms(name: str) -> None:
     around = GraphIndex.of(graph)
     for info, facts in tensors_of(graph):
         if info.node is None:
-            text = text_of(cards.tensor_card(info, around, frozenset(PARTS)))
+            text = text_of(cards.tensor_card(info, around, CardContent()))
             assert facts["requires_grad"].short in text
             assert (OUTSIDE in text) == info.requires_grad
         elif around.is_drawn(info.node):
-            text = text_of(cards.node_card(graph[info.node], around, frozenset(PARTS)))
+            text = text_of(cards.node_card(graph[info.node], around, CardContent()))
         if len(shown := " ".join(facts.short(*cards.TENSOR_KEYS))) < 16:
             assert shown in text
         assert all(form in text for form in facts.short("retains_grad"))
     for node_id, node in nodes_of(graph):
-        text = text_of(cards.node_card(graph[node_id], around, frozenset(PARTS)))
+        text = text_of(cards.node_card(graph[node_id], around, CardContent()))
         for slot in node.saved[: cards.FEW]:
             forms = [slot["name"].short, slot["state"].short]
             if slot["state"].value != "none" and max(map(len, forms)) < 12:
@@ -336,6 +335,6 @@ def test_a_moment_puts_each_fact_into_words_once(
         return advance(self, step)
 
     monkeypatch.setattr(StepIndex, "advance", goes_on)
-    recording_document(recording, animation=Animation(recording))
+    recording_document(recording)
     assert set(made.values()) <= {1}
     assert len(steps) == len(recording)

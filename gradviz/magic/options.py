@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from IPython.core.error import UsageError
 
-from gradviz.view.graph.card_parts import PARTS
+from gradviz.view.graph.card_parts import DENSITIES, PARTS
 
 NAME: Final = "gradviz"
 MARK: Final = f"%%{NAME}"
@@ -45,7 +45,7 @@ def read_options(line: str) -> MagicOptions:
     except ValueError as error:
         parser().error(str(error))
     found = parser().parse_args(words)
-    look = {key: getattr(found, key) for key in ("step", "stops", "hide", "height")}
+    look = {key: getattr(found, key) for key in ("step", "stops", "hide", "density", "height")}
     return MagicOptions(
         tuple(found.into),
         not found.no_values,
@@ -102,6 +102,11 @@ def parser() -> _Parser:
         metavar="PART",
         choices=PARTS,
         help="part of the picture to leave out, for example values; can be given several times",
+    )
+    parser.add_argument(
+        "--density",
+        choices=("auto", *DENSITIES),
+        help="how much cards say: compact, normal, full; auto: compact above six cards",
     )
     parser.add_argument("--height", type=_pixels, metavar="PX", help="height of the player")
     parser.add_argument(

@@ -164,7 +164,7 @@ class Explorer(GraphWidget):
             save(self._graph, path)
             return
         traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
-        page = page_of(self.wire, traits, still=self._still(images=False))
+        page = page_of(self.wire, traits, still=self._html(images=False))
         Path(path).write_text(page, encoding="utf-8")
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ class Explorer(GraphWidget):
             lines += messages.changed_text(self.changes.sentences)
         return "\n".join(lines)
 
-    def _still(self, *, images: bool) -> str:
+    def _html(self, *, images: bool) -> str:
         """Everything as HTML without style or script."""
         inputs = ", ".join(control.words for control in self.controls.values())
         parts = [f"<div><b>{escape(self._title)}</b> {escape(inputs)}</div>"]
@@ -253,7 +253,7 @@ class Explorer(GraphWidget):
         if self._is_compared:
             parts.append(messages.changed_html(self.changes.sentences))
         if self._shown:
-            svg = self.wire["svg"]
+            svg = self._still
             parts.append(image_html(svg, self.wire["summary"]) if images else svg)
         return "\n".join(filter(None, parts))
 
@@ -261,7 +261,7 @@ class Explorer(GraphWidget):
         """The widget, and for readers without a kernel the picture and everything as text."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
         if self.comm is not None:
-            data["text/html"] = self._still(images=True)
+            data["text/html"] = self._html(images=True)
         if not self._shown or self.outcome.error:  # alone it would not say that it is old
             data.pop("image/svg+xml", None)
         return data, metadata

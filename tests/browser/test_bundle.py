@@ -25,8 +25,15 @@ def tall(wire: dict[str, Any]) -> dict[str, Any]:
     """The same picture, four times as large."""
     size = 'viewBox="0 0 520 520" width="520" height="520"'
     large = 'viewBox="0 0 2080 2080" width="2080" height="2080"'
-    svg = wire["svg"].replace(size, large).replace("</style>", '</style><g transform="scale(4)">')
-    return {**wire, "svg": svg.replace("</svg>", "</g></svg>")}
+    svg = picture_of(wire).replace(size, large)
+    svg = svg.replace("</style>", '</style><g transform="scale(4)">').replace(
+        "</svg>", "</g></svg>"
+    )
+    return {**wire, "pictures": {"normal": svg}}
+
+
+def picture_of(wire: dict[str, Any]) -> str:
+    return str(wire["pictures"][wire["density"]])
 
 
 def test_a_small_graph_is_shown_whole_at_its_own_size(bare: Bare, wire: Any) -> None:
@@ -288,7 +295,7 @@ def test_the_graph_is_saved(bare: Bare, wire: Any, form: str) -> None:
         width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
         assert (width, height) == (1040, 1040)
     else:
-        text = {"SVG": wire["svg"], "text": wire["text"], "JSON": wire["json"]}[form]
+        text = {"SVG": picture_of(wire), "text": wire["text"], "JSON": wire["json"]}[form]
         assert content.decode() == text
     expect(widget.root.get_by_role("status")).to_have_text(f"saved as {form}")
     assert widget.focused == "Copy or save"
@@ -309,7 +316,7 @@ def test_the_graph_is_copied(bare: Bare, wire: Any) -> None:
         widget.root.get_by_role("menuitem", name=f"copy as {form}").click()
         expect(widget.root.get_by_role("status")).to_have_text(f"copied as {form}")
         copied = bare.page.evaluate("() => window.copied")
-        assert copied > 1000 if form == "PNG" else copied in (wire["svg"], wire["text"])
+        assert copied > 1000 if form == "PNG" else copied in (picture_of(wire), wire["text"])
 
 
 def test_a_refused_copy_is_said(bare: Bare, wire: Any) -> None:
@@ -349,7 +356,7 @@ def test_hostile_words_stay_words(bare: Bare, wire: Any) -> None:
     for word in ("MmBackward0", "AddBackward0", "autograd graph of loss"):
         text = text.replace(word, "EVIL")
     hostile = json.loads(text, object_hook=lambda d: {k: _put(v, evil) for k, v in d.items()})
-    hostile["svg"] = wire["svg"].replace(
+    hostile["pictures"]["normal"] = picture_of(wire).replace(
         "</svg>",
         "<script>window.hacked=1</script><image href='x' onerror='window.hacked=1'/>"
         "<foreignObject><img xmlns='http://www.w3.org/1999/xhtml' src='x' onerror='hacked=1'/>"

@@ -18,7 +18,12 @@ def stored(wire: dict[str, Any], with_drawing: bool = False) -> str:
             recording as many as an element has looks.
     """
     if not with_drawing:
-        wire = {**wire, "svg": ""}
-        if "elements" in wire:
-            wire["elements"] = {key: [""] * len(looks) for key, looks in wire["elements"].items()}
+        wire = {**wire, "pictures": {k: _empty(one) for k, one in wire["pictures"].items()}}
     return json.dumps(wire, indent=1, ensure_ascii=False) + "\n"
+
+
+def _empty(picture: Any) -> Any:
+    if isinstance(picture, str):
+        return ""
+    elements = {key: [""] * len(looks) for key, looks in picture["elements"].items()}
+    return {"svg": "", "elements": elements}

@@ -11,7 +11,7 @@ from gradviz.model import Node, Recording
 from gradviz.model.recording import RowChanges, StepRecord
 from gradviz.view.animation.animation import Animation
 from gradviz.view.graph import cards
-from gradviz.view.graph.card_parts import PARTS, Block, Card, Line
+from gradviz.view.graph.card_parts import Block, Card, CardContent, Line
 from gradviz.view.graph.geometry import measure
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
@@ -19,7 +19,8 @@ from gradviz.view.step_index import StepIndex, step_indexes
 from tests.view.graphs import tensor
 from tests.view.recordings import ALL, Script, cuts, loop, product
 
-STAGES = {name: Animation(recording) for name, recording in ALL.items()}
+FULL = DrawOptions(density="full")
+STAGES = {name: Animation(recording, FULL) for name, recording in ALL.items()}
 EVERYWHERE = [
     pytest.param(name, direction, id=f"{name} {direction}")
     for name in ALL
@@ -28,7 +29,11 @@ EVERYWHERE = [
 
 
 def animation_of(name: str, direction: Any = "TB") -> Animation:
-    return STAGES[name] if direction == "TB" else Animation(ALL[name], DrawOptions(direction))
+    return (
+        STAGES[name]
+        if direction == "TB"
+        else Animation(ALL[name], DrawOptions(direction, density="full"))
+    )
 
 
 def element(svg: str, key: str) -> ET.Element:
@@ -69,7 +74,7 @@ def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(name: str) -> 
 @pytest.mark.parametrize("name", ALL)
 def test_cards_are_those_of_the_steps_graph(name: str) -> None:
     """What is not made anew at a step is what would be made anew."""
-    recording, everything = ALL[name], frozenset(PARTS)
+    recording, everything = ALL[name], CardContent()
     union = GraphIndex.of(recording.graph)
     animation = STAGES[name]
     for step in recording.steps:
@@ -257,7 +262,7 @@ def test_ids_are_unique_at_every_step(name: str) -> None:
 
 
 def test_the_same_recording_gives_the_same_bytes() -> None:
-    again = Animation(Recording.from_json(product().to_json()))
+    again = Animation(Recording.from_json(product().to_json()), FULL)
     assert [again.svg(i) for i in range(23)] == [STAGES["product"].svg(i) for i in range(23)]
 
 

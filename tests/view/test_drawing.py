@@ -8,14 +8,21 @@ import pytest
 
 from gradviz.model import Graph, Node
 from gradviz.model.highlights import Highlight
+from gradviz.view.graph import drawing
 from gradviz.view.graph.card_parts import PARTS
-from gradviz.view.graph.drawing import draw, picture
+from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DrawOptions
 from tests.view.graphs import chain, every_mark, product_and_sum, tensor
 
+FULL = DrawOptions(density="full")
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def draw(graph: Graph, options: DrawOptions = FULL, *, variables: bool = True) -> str:
+    """Everything that a card can say, unless the options say less."""
+    return drawing.draw(graph, options, variables=variables)
 
 
 def parsed(svg: str) -> ET.Element:
@@ -183,11 +190,11 @@ def test_device_is_drawn_only_when_there_are_several() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_can_be_hidden_and_shown_alone(part: str) -> None:
     everything = draw(_with_all_parts())
-    assert draw(_with_all_parts(), DrawOptions.of(hide=[part])) != everything
-    assert draw(_with_all_parts(), DrawOptions.of(show=[part])) != draw(
-        _with_all_parts(), DrawOptions.of(show=[])
+    assert draw(_with_all_parts(), DrawOptions.of(hide=[part], density="full")) != everything
+    assert draw(_with_all_parts(), DrawOptions.of(show=[part], density="full")) != draw(
+        _with_all_parts(), DrawOptions.of(show=[], density="full")
     )
-    assert draw(_with_all_parts(), DrawOptions.of(show=PARTS)) == everything
+    assert draw(_with_all_parts(), DrawOptions.of(show=PARTS, density="full")) == everything
 
 
 def _with_all_parts() -> Graph:

@@ -40,7 +40,7 @@ def classes(svg: str, key: str) -> set[str]:
 def test_the_wire_is_that_of_the_recording_but_for_what_is_explained() -> None:
     plain: dict[str, Any] = recording_document(product(again=True))
     assert {key for key in plain if plain[key] != WIRE[key]} <= {
-        "svg", "text", "elements", "views", "legend",
+        "text", "pictures", "views", "legend",
     }  # fmt: skip
     for index, (before, after) in enumerate(zip(plain["views"], WIRE["views"], strict=True)):
         if index not in (5, 6, 21, 22, LAST):
@@ -106,12 +106,13 @@ def test_the_node_that_raised_needs_no_second_sign() -> None:
 
 def test_elements_and_turns_agree_with_the_picture() -> None:
     for step in (20, 21, 22, LAST):
-        now: dict[str, int] = {}
-        for view in WIRE["views"][: step + 1]:
-            now |= view["at"]
-        drawn = [WIRE["elements"][key][number] for key, number in now.items()]
-        svg = Animation(BOTH).svg(step)
-        assert all(text in svg for text in drawn)
+        for density, picture in WIRE["pictures"].items():
+            now: dict[str, int] = {}
+            for view in WIRE["views"][: step + 1]:
+                now |= view["at"][density]
+            drawn = [picture["elements"][key][number] for key, number in now.items()]
+            svg = Animation(BOTH, DrawOptions(density=density)).svg(step)
+            assert all(text in svg for text in drawn)
 
 
 def test_a_filmstrip_has_marks_and_reason() -> None:
@@ -197,7 +198,7 @@ def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:
     picture = explanation_view(replace(FREED, recording=recording), height=200)
     assert isinstance(picture, Picture)
     assert picture.graph == recording.graph_at(LAST)
-    assert "gv-refused" in classes(picture.wire["svg"], "n0")
+    assert "gv-refused" in classes(picture._still, "n0")
     assert picture.wire["legend"][0]["class"] == "gv-culprit"
     assert str(picture).startswith(explanation_text(FREED) + "\n\nautograd graph of out2")
     assert picture._repr_mimebundle_()[0]["text/html"].endswith(explanation_card(FREED))
@@ -208,9 +209,9 @@ def test_a_saved_picture_has_the_marks_too(tmp_path: Path) -> None:
     picture = explanation_view(replace(FREED, recording=recording))
     for ending in ("svg", "html", "png", "json"):
         picture.save(tmp_path / f"a.{ending}")
-    assert (tmp_path / "a.svg").read_text("utf-8") == picture.wire["svg"]
+    assert (tmp_path / "a.svg").read_text("utf-8") == picture._still
     page = (tmp_path / "a.html").read_text("utf-8")
-    assert picture.wire["svg"] + explanation_card(FREED) in page
+    assert picture._still + explanation_card(FREED) in page
     graph = recording.graph_at(LAST)
     Picture(graph).save(tmp_path / "plain.png")
     assert (tmp_path / "a.png").read_bytes() != (tmp_path / "plain.png").read_bytes()
@@ -238,8 +239,9 @@ def test_hostile_text_reaches_the_browser_as_clean_data(text: str) -> None:
     [card], [same] = (w["views"][LAST]["cards"] for w in (wire, calm))
     assert json.dumps(card, ensure_ascii=False).encode()
     assert [field["name"] for field in card["fields"]] == [f["name"] for f in same["fields"]]
-    tags = [[e.tag for e in ET.fromstring(w["svg"]).iter()] for w in (wire, calm)]
-    assert tags[0] == tags[1]
+    for density in ("compact", "normal", "full"):
+        drawn = [ET.fromstring(w["pictures"][density]["svg"]) for w in (wire, calm)]
+        assert len({tuple(e.tag for e in svg.iter()) for svg in drawn}) == 1
 
 
 def test_a_page_without_scripts_has_card_and_outline(tmp_path: Path) -> None:

@@ -205,7 +205,9 @@ def test_what_is_gone_is_not_counted_as_there() -> None:
         product_and_sum(), marks=[Highlight("n1", "gone"), Highlight("n1.0", "gone")]
     )
     assert wire["summary"].endswith("; 1 node of these is gone")
-    assert "; 1 node of these is gone" in wire["svg"][: wire["svg"].index("<style>")]
+    assert list(wire["pictures"]) == ["compact", "normal", "full"]
+    for drawn in wire["pictures"].values():
+        assert "; 1 node of these is gone" in drawn[: drawn.index("<style>")]
 
 
 @pytest.mark.parametrize("words", HOSTILE)

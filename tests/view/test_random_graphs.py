@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density
 from gradviz.view.graph.cards import node_card
 from gradviz.view.graph.drawing import compose, draw
 from gradviz.view.graph.geometry import PAD, CardFrame, measure
@@ -21,40 +22,30 @@ from gradviz.view.outlines.graph import outline, table
 from gradviz.view.text import width_of
 from tests.view.graphs import graphs
 
-PARTS = frozenset(
-    (
-        "saved",
-        "values",
-        "grad",
-        "formula",
-        "shapes",
-        "hooks",
-        "constants",
-        "tags",
-        "source",
-        "versions",
-    )
-)
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @MANY
-@given(graphs(), st.sampled_from(["TB", "LR"]))
-def test_any_graph_is_drawn_with_every_id_once(graph: Graph, direction: Any) -> None:
-    root = ET.fromstring(draw(graph, DrawOptions(direction)))
+@given(graphs(), st.sampled_from(["TB", "LR"]), st.sampled_from(DENSITIES))
+def test_any_graph_is_drawn_with_every_id_once(
+    graph: Graph, direction: Any, density: Density
+) -> None:
+    root = ET.fromstring(draw(graph, DrawOptions(direction, density=density)))
     ids = [e.get("data-id") for e in root.iter() if e.get("data-id")]
     assert len(ids) == len(set(ids))
     assert {n.id for n in graph.nodes} <= set(ids)
     edges = [e for e in root.iter() if e.get("class") == "gv-edge"]
     assert len(edges) == len(graph.edges)
     stubs = [e for e in root.iter() if e.get("class") == "gv-stub"]
-    assert len(stubs) == graph.counts["none edges"]
+    assert len(stubs) == (graph.counts["none edges"] if density != "compact" else 0)
 
 
 @MANY
-@given(graphs(), st.sampled_from(["TB", "LR"]))
-def test_boxes_never_overlap_and_stay_in_the_picture(graph: Graph, direction: Any) -> None:
-    frames, layout = _placed(graph, direction)
+@given(graphs(), st.sampled_from(["TB", "LR"]), st.sampled_from(DENSITIES))
+def test_boxes_never_overlap_and_stay_in_the_picture(
+    graph: Graph, direction: Any, density: Density
+) -> None:
+    frames, layout = _placed(graph, direction, density)
     corners = {frame.box.id: (frame, *layout.places[frame.box.id]) for frame in frames}
     for frame, x, y in corners.values():
         assert 0 <= x <= layout.width - frame.box.width + 0.2
@@ -70,9 +61,9 @@ def test_boxes_never_overlap_and_stay_in_the_picture(graph: Graph, direction: An
 
 
 @MANY
-@given(graphs(), st.sampled_from(["TB", "LR"]))
-def test_text_fits_its_card(graph: Graph, direction: Any) -> None:
-    for frame in _placed(graph, direction)[0]:
+@given(graphs(), st.sampled_from(["TB", "LR"]), st.sampled_from(DENSITIES))
+def test_text_fits_its_card(graph: Graph, direction: Any, density: Density) -> None:
+    for frame in _placed(graph, direction, density)[0]:
         for block, top in zip(frame.card.blocks, frame.tops, strict=True):
             assert block.width + 2 * PAD <= frame.width + 0.11
             assert top + block.height <= frame.height + 0.11
@@ -101,19 +92,21 @@ def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) 
     assert {node.id for node in graph.nodes} <= set(found.ids)
 
 
-def _placed(graph: Graph, direction: Any) -> tuple[list[CardFrame], Any]:
-    scene = compose(graph, PARTS)
+def _placed(graph: Graph, direction: Any, density: Density) -> tuple[list[CardFrame], Any]:
+    scene = compose(graph, DrawOptions(density=density))
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     frames = [measure(card, direction, spine.get(card.id, -1)) for card in scene.cards]
     return frames, lay_out([frame.box for frame in frames], links, direction)
 
 
-@pytest.mark.parametrize("hidden", [PARTS, frozenset(), PARTS - {"saved"}])
-def test_cards_have_a_title_whatever_is_hidden(hidden: frozenset[str]) -> None:
+@pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.parametrize("shown", [PARTS, (), ("saved",)])
+def test_cards_have_a_title_whatever_is_hidden(shown: tuple[str, ...], density: Density) -> None:
     from tests.view.graphs import every_mark
 
     graph = every_mark()
     graph_index = GraphIndex.of(graph)
+    content = CardContent(density, frozenset(shown))
     for node in graph.nodes:
-        assert node_card(node, graph_index, PARTS - hidden).blocks[0].kind == "title"
+        assert node_card(node, graph_index, content).blocks[0].kind == "title"

@@ -105,8 +105,7 @@ def test_the_moment_never_falls_behind(recording: Recording) -> None:
 @given(recordings())
 def test_what_is_kept_from_step_to_step_is_what_would_be_made_anew(recording: Recording) -> None:
     """An animation of the step alone, between the same neighbours, has the same words on cards."""
-    animation = Animation(recording)
-    wire = recording_document(recording, animation=animation)
+    wire = recording_document(recording)
     alone = [
         recording_document(Recording([*settled(recording, i)], (), "cpu", "code"))
         for i in range(len(recording))

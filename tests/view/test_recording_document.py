@@ -9,9 +9,10 @@ import pytest
 
 from gradviz.model import OptionError, Recording
 from gradviz.model.recording import Code, StepRecord
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.documents.recording import opening_step, recording_document
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.inspector import node_sections
 from gradviz.view.outlines.graph import table
@@ -90,23 +91,38 @@ def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_looks_and_picture_are_those_of_the_animation(name: str) -> None:
-    wire, animation = WIRES[name], Animation(ALL[name])
-    for step, looks in enumerate(at_every_step(wire, "at")):
-        body = "\n".join(
-            wire["elements"][key][number] or f'<g id="{key}" class="gv-absent"></g>'
-            for key, number in looks.items()
-        )
-        assert f"</style>\n{body}\n</svg>" in animation.svg(step)
-    assert wire["svg"] == animation.svg(wire["open"])
+    wire, animations = WIRES[name], Animations(ALL[name])
+    assert wire["density"] == animations.opening
+    assert list(wire["pictures"]) == ["compact", "normal", "full"]
+    for density, picture in wire["pictures"].items():
+        now: dict[str, int] = {}
+        for step, view in enumerate(wire["views"]):
+            now |= view["at"][density]
+            body = "\n".join(
+                picture["elements"][key][number] or f'<g id="{key}" class="gv-absent"></g>'
+                for key, number in now.items()
+            )
+            assert f"</style>\n{body}\n</svg>" in animations[density].svg(step)
+        assert picture["svg"] == animations[density].svg(wire["open"])
+
+
+def test_an_animation_of_its_own_is_that_of_its_density() -> None:
+    animations = Animations(product())
+    for density, animation in animations.items():
+        alone = Animation(product(), DrawOptions(density=density))
+        assert [alone.svg(i) for i in range(23)] == [animation.svg(i) for i in range(23)]
+    assert Animation(product()).svg(4) == animations[animations.opening].svg(4)
 
 
 def test_a_view_holds_only_what_differs() -> None:
     for wire in WIRES.values():
-        for part in ("at", "items", "rows", "tensors"):
+        changes = [[view[part] for view in wire["views"]] for part in ("items", "rows", "tensors")]
+        changes += [[view["at"][density] for view in wire["views"]] for density in wire["pictures"]]
+        for steps in changes:
             now: dict[str, Any] = {}
-            for view in wire["views"]:
-                assert [k for k, v in view[part].items() if now.get(k) == v] == []
-                now.update(view[part])
+            for change in steps:
+                assert [k for k, v in change.items() if now.get(k) == v] == []
+                now.update(change)
 
 
 def test_captions_are_the_sentence_in_pieces() -> None:
@@ -195,7 +211,7 @@ def test_the_recording_itself_travels_while_the_document_is_small() -> None:
 
 def test_what_travels_is_small() -> None:
     for wire in WIRES.values():
-        assert len(json.dumps(compress(wire))) < 20_000
+        assert len(json.dumps(compress(wire))) < 30_000  # three densities
 
 
 def test_legend_has_the_marks_of_all_steps() -> None:
@@ -228,5 +244,5 @@ def test_a_recording_of_nothing_is_a_document_too() -> None:
     start: StepRecord = cuts().records[0]
     wire = recording_document(Recording([start]))
     assert wire["open"] == 0
-    assert wire["elements"] == {}
+    assert [picture["elements"] for picture in wire["pictures"].values()] == [{}, {}, {}]
     assert wire["views"][0]["sentence"] == "before the first line"

@@ -122,8 +122,8 @@ def test_the_bundle_can_be_read_without_a_kernel_and_without_trust() -> None:
     assert "requires_grad is False" in html
     assert not re.search(r"<(script|style|svg|link|iframe)", html)
     pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', html)
-    assert [base64.b64decode(p).decode() for p in pictures] == [report.wire["svg"], FIGURE.svg()]
-    assert "∅ unreached" in report.wire["svg"]
+    assert [base64.b64decode(p).decode() for p in pictures] == [report._drawn, FIGURE.svg()]
+    assert "∅ unreached" in report._drawn
 
 
 def test_without_a_graph_the_first_figure_is_the_picture() -> None:

@@ -11,12 +11,22 @@ export function showFallback(root: HTMLElement, wire: unknown, error: unknown): 
       `This graph cannot be shown interactively: ${reason}.`,
     ),
   );
-  if (typeof found.svg === "string") {
+  const svg = pictureIn(found);
+  if (svg) {
     // An SVG shown as an image runs no script and loads nothing.
     const alt = typeof found.summary === "string" ? found.summary : "the graph";
-    const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(wellFormed(found.svg))}`;
+    const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(wellFormed(svg))}`;
     root.append(html("img", { class: "gradviz-still", alt, src }));
   }
   if (typeof found.text === "string")
     root.append(html("pre", { class: "gradviz-text" }, found.text));
+}
+
+/** The picture of a document that may be damaged, or of another version. */
+function pictureIn({ pictures, density }: Record<string, unknown>): string | undefined {
+  if (typeof pictures !== "object" || pictures === null) return undefined;
+  const drawn: unknown = (pictures as Record<string, unknown>)[String(density)];
+  if (typeof drawn === "string") return drawn;
+  const svg = typeof drawn === "object" && drawn !== null && "svg" in drawn ? drawn.svg : undefined;
+  return typeof svg === "string" ? svg : undefined;
 }

@@ -6,7 +6,7 @@ The picture of a step and the browser use the same elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -15,19 +15,17 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
 from gradviz.view.animation import step_svg
 from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
-from gradviz.view.animation.shared_places import share_nodes, share_tensors
 from gradviz.view.animation.step_drawings import (
     LinkKey,
     LinkLook,
     UnplacedDrawing,
     Variants,
-    lives_of,
 )
 from gradviz.view.animation.step_items import StepItems
 from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
-from gradviz.view.graph.card_parts import MORE, Card, times
+from gradviz.view.graph.card_parts import MORE, Card, Density, times
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure, together
 from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -40,27 +38,38 @@ EMPTY: Final = Layout(320.0, 60.0, {}, ())
 
 
 class Animation:
-    """The pictures of all steps of a recording.
+    """The pictures of all steps of a recording, in one density.
 
     Args:
         recording: What is shown.
         options: How it is drawn.
+        unplaced: Its cards and links, if they have been made.
+        density: How much cards say; if not given as the options say.
 
     Raises:
         GraphvizNotFoundError: If no layout engine is installed.
     """
 
-    def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        options: DrawOptions = DEFAULT,
+        unplaced: UnplacedDrawing | None = None,
+        density: Density | None = None,
+    ) -> None:
         self.direction: Direction = options.direction
-        self._unplaced = UnplacedDrawing(recording, options.parts)
+        self._unplaced = unplaced or UnplacedDrawing(recording, options)
+        self.density: Density = density or options.density_of(self._unplaced.seen)
         self._steps = len(recording.records)
         self._cards = {
-            key: variants for key, variants in self._unplaced.cards.items() if variants.looks
+            key: variants
+            for key, variants in self._unplaced.cards[self.density].items()
+            if variants.looks
         }
         self._links = {
             t: variants for t, variants in self._unplaced.links.items() if variants.looks
         }
-        self._place = self._share()
+        self._place = self._unplaced.places
         self._frames = self._measure()
         self._layout, self._paths = self._lay_out(options.engine)
         self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
@@ -154,25 +163,8 @@ class Animation:
             if earlier.get(key) == self.changes[step][key]:
                 del self.changes[step][key]
 
-    def _share(self) -> dict[str, str]:
-        """For each card, the card whose place it shares."""
-        lives = dict(lives_of(self._cards, self._steps))
-        nodes = [node for node in self._unplaced.nodes if node.id in self._cards]
-        ports = {
-            node.id: (
-                tuple(port.label for port in self._unplaced.inputs[node.id]),
-                tuple(port.slot for port in self._some(node.id).outputs),
-            )
-            for node in nodes
-        }
-        place = share_nodes(nodes, lives, ports)
-        forms: dict[str, object | None] = {}
-        for key in self._cards:
-            if key[0] == "t":
-                title = self._some(key).blocks[0].lines[0].text
-                uses = {(place[t.source], t.port) for t in self._links if t.target == key}
-                forms[key] = (title, frozenset(uses)) if title != key else None
-        return place | share_tensors(forms, lives) | {MORE: MORE}
+    def _port(self, link_key: LinkKey) -> int:
+        return self._unplaced.port(link_key, self.density)
 
     def _some(self, key: str) -> Card:
         return next(iter(self._cards[key].looks))
@@ -182,7 +174,7 @@ class Animation:
             self._place[link_key.target],
             link_key.output,
             self._place[link_key.source],
-            link_key.port,
+            self._port(link_key),
         )
 
     def _measure(self) -> dict[Card, CardFrame]:
@@ -231,7 +223,7 @@ class Animation:
         label = card_svg.count(link_key.count, self._paths[link][-1], self.direction)
         if look.flow is not None:
             place = self._layout.places[link.head]
-            label = step_svg.gradient(look.flow, head, place, link_key.port, self.direction)
+            label = step_svg.gradient(look.flow, head, place, link.head_port, self.direction)
         arrived = "gv-flowed" if look.flow and look.flow.arrived else "gv-flow"
         return card_svg.link(
             self._paths[link],
@@ -239,7 +231,7 @@ class Animation:
             link_key.target,
             link_key.slot if link_key.count == 1 else None,
             card_svg.reach(tail, link_key.output, False, self.direction),
-            card_svg.reach(head, link_key.port, True, self.direction),
+            card_svg.reach(head, link.head_port, True, self.direction),
             is_edge=link_key.is_edge,
             own_id=f"gv-{link_key.key}",
             css=arrived if look.flow else "",
@@ -272,3 +264,33 @@ class Animation:
             for step, look in variants.changes:
                 number = len(variants.looks) if look is None else variants.looks[look]  # type: ignore[index]
                 self.changes[step][key] = number
+
+
+class Animations(Mapping[Density, Animation]):
+    """The pictures of all steps of a recording in each density; the recording is played once.
+
+    Args:
+        recording: What is shown.
+        options: How it is drawn.
+
+    Raises:
+        GraphvizNotFoundError: If no layout engine is installed.
+    """
+
+    def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
+        unplaced = UnplacedDrawing(recording, options)
+        self.opening: Density = options.density_of(unplaced.seen)
+        """The density in which the player opens."""
+        self._made = {
+            density: Animation(recording, options, unplaced, density)
+            for density in options.densities_of(unplaced.seen)
+        }
+
+    def __getitem__(self, density: Density) -> Animation:
+        return self._made[density]
+
+    def __iter__(self) -> Iterator[Density]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)

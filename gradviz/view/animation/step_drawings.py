@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from gradviz.model.recording import Recording
@@ -14,12 +15,13 @@ from gradviz.view.animation.backward_progress import (
     EdgeGradient,
     backward_progress,
 )
-from gradviz.view.animation.shared_places import Life
+from gradviz.view.animation.shared_places import Life, share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.graph import cards, cut_stubs
-from gradviz.view.graph.card_parts import MORE, Card, Port
+from gradviz.view.graph.card_parts import DENSITIES, MORE, Card, Density, Port, thinned
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.text import shorten
 
@@ -98,19 +100,34 @@ class UnplacedDrawing:
 
     Args:
         recording: What is shown.
-        parts: Parts of cards, as :func:`gradviz.view.graph.card_parts.choose` gives them.
+        options: How it is drawn.
+        densities: The densities that cards are made for. Links are the same in all of them.
     """
 
-    def __init__(self, recording: Recording, parts: frozenset[str]) -> None:
-        self.parts = parts
+    def __init__(
+        self,
+        recording: Recording,
+        options: DrawOptions,
+        densities: Collection[Density] = DENSITIES,
+    ) -> None:
+        self.steps = len(recording.records)
+        self._contents = {density: options.content(density) for density in densities}
         self.nodes: tuple[Node, ...] = recording.graph.nodes[:LIMIT]
         self.hidden = max(0, len(recording.graph) - LIMIT)
-        outside, saves = _outside(recording, {n.variable for n in self.nodes}, parts)
-        self.cards: dict[str, Variants[Card]] = {key: Variants() for key in outside}
-        self.cards |= {node.id: Variants() for node in self.nodes}
-        if self.hidden:
-            self.cards[MORE] = Variants()
-        self.inputs, entries = _ways_in(self.nodes, saves)
+        outside, saves = _outside(recording, {n.variable for n in self.nodes}, options.parts)
+        keys = [*outside, *(node.id for node in self.nodes), *([MORE] if self.hidden else ())]
+        self.cards: dict[Density, dict[str, Variants[Card]]] = {
+            density: {key: Variants() for key in keys} for density in densities
+        }
+        self._some_cards = next(iter(self.cards.values()))
+        """Those of one density: in all of them a card exists at the same steps, with the same
+        outputs."""
+        drawn = {node.id for node in self.nodes}
+        content = next(iter(self._contents.values()))
+        ports = {n.id: cards.inputs_of(n, drawn.__contains__, content) for n in self.nodes}
+        self.inputs, entries = _ways_in(ports, saves)
+        """All input ports of each node; a density may leave some out."""
+        self._kept: dict[Density, dict[str, dict[int, Port]]] = {}
         self.links: dict[LinkKey, Variants[LinkLook]] = {}
         self.summaries: list[str] = []
         self.step_items: list[StepItems] = []
@@ -124,8 +141,9 @@ class UnplacedDrawing:
         before = BackwardProgress()
         for step, step_index, touched in step_indexes(recording):
             place = backward_progress(recording, step.index)
-            if not self.links:
+            if not step.index:
                 self._string(step_index, entries)
+                self._thin()
             self.step_items.append(self._writer.step_items(step, step_index, touched))
             for cut in cut_stubs.cuts(step.events, step_index):
                 home = self._home(cut.tensor, step_index)
@@ -134,14 +152,16 @@ class UnplacedDrawing:
             touched |= {k for k, _ in before.nodes.items() ^ place.nodes.items()}
             flowing = {k for k in {*before.edges, *place.edges}
                        if before.edges.get(k) != place.edges.get(k)}  # fmt: skip
-            for key in touched & self.cards.keys():
-                self.cards[key].put(step.index, self._card(key, step_index, place))
+            for density, made in self.cards.items():
+                for key in touched & made.keys():
+                    made[key].put(step.index, self._card(key, step_index, place, density))
             if self.hidden:
                 drawn = sum(node.id in step_index.rows for node in self.nodes)
                 hidden = len(step_index.rows) - drawn
                 uses = step_index.hidden_uses_now
                 stub = cards.more_card(hidden, uses) if hidden else None
-                self.cards[MORE].put(step.index, stub)
+                for made in self.cards.values():
+                    made[MORE].put(step.index, stub)
             near = touched | {node for node, _ in flowing}
             for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
                 look = self._look(link_key, step_index, place)
@@ -158,7 +178,7 @@ class UnplacedDrawing:
                 entry = node.next_functions[port.slot] if port.slot >= 0 else None
                 if entry is None:
                     continue
-                drawn = entry[0] in self.cards
+                drawn = entry[0] in self._some_cards
                 output = used[entry[0]].index(entry[1]) if drawn else 0
                 target = entry[0] if drawn else MORE
                 key = f"{node.id}.{port.slot if port.count == 1 else MORE}"
@@ -175,20 +195,67 @@ class UnplacedDrawing:
             for end in (link_key.source, link_key.target):
                 self._link_keys.setdefault(end, []).append(link_key)
 
+    def _thin(self) -> None:
+        """Choose the input ports of each density."""
+        linked: dict[str, set[int]] = {}
+        for link_key in self.links:
+            linked.setdefault(link_key.source, set()).add(link_key.port)
+        for density, content in self._contents.items():
+            self._kept[density] = {
+                key: thinned(ports, linked.get(key, ()), content)
+                for key, ports in self.inputs.items()
+            }
+
+    def port(self, link_key: LinkKey, density: Density) -> int:
+        """The place of a link's port among those that a density has."""
+        kept = self._kept[density].get(link_key.source)
+        return link_key.port if kept is None else list(kept).index(link_key.port)
+
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """For each card, the card whose place it shares."""
+        there = {key: one for key, one in self._some_cards.items() if one.looks}
+        lives = dict(lives_of(there, self.steps))
+        nodes = [node for node in self.nodes if node.id in there]
+        ports = {
+            node.id: (
+                tuple(port.label for port in self.inputs[node.id]),
+                tuple(port.slot for port in _some(there[node.id]).outputs),
+            )
+            for node in nodes
+        }
+        place = share_nodes(nodes, lives, ports)
+        forms: dict[str, object | None] = {}
+        for key in there:
+            if key[0] == "t":
+                title = _some(there[key]).blocks[0].lines[0].text
+                uses = {(place[t.source], t.port) for t in self.links if t.target == key}
+                forms[key] = (title, frozenset(uses)) if title != key else None
+        return place | share_tensors(forms, lives) | {MORE: MORE}
+
+    @property
+    def seen(self) -> int:
+        """How many places there are; of the cards at one place one is seen."""
+        there = (key for key, one in self._some_cards.items() if one.looks)
+        return len({self.places[key] for key in there})
+
     def _home(self, tensor: str, step_index: StepIndex) -> str:
         return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
 
-    def _card(self, key: str, step_index: StepIndex, place: BackwardProgress) -> Card | None:
+    def _card(
+        self, key: str, step_index: StepIndex, place: BackwardProgress, density: Density
+    ) -> Card | None:
         """The card at the current step."""
         made: Card | None = None
+        content = self._contents[density]
         if key[0] == "t":
             if not step_index.is_outside(key):
                 return None
-            made = cards.tensor_card(step_index.tensors[key], step_index, self.parts)
+            made = cards.tensor_card(step_index.tensors[key], step_index, content)
         elif (node := step_index.rows.get(key)) is not None:
-            made = cards.node_card(node, step_index, self.parts)
+            made = cards.node_card(node, step_index, content)
         elif (variable := step_index.waiting(key)) is not None:
-            made = cards.waiting_leaf_card(key, variable, step_index, self.parts)
+            made = cards.waiting_leaf_card(key, variable, step_index, content)
         if made is None:
             return None
         status = place.nodes.get(key, "")
@@ -199,13 +266,13 @@ class UnplacedDrawing:
             status=status,
             aria=f"{made.aria}, {status}" if status else made.aria,
             blocks=(*made.blocks, *cut_stubs.blocks(alive)),
-            inputs=self.inputs.get(key, ()),
+            inputs=tuple(self._kept[density].get(key, {}).values()),
         )
 
     def _look(
         self, link_key: LinkKey, step_index: StepIndex, place: BackwardProgress
     ) -> LinkLook | None:
-        tail = self.cards[link_key.target].now
+        tail = self._some_cards[link_key.target].now
         ports = tail.outputs if tail is not None else ()
         pill = link_key.output < len(ports) and bool(ports[link_key.output].label)
         if link_key.source == MORE:
@@ -246,11 +313,15 @@ def _outside(
 
 
 def _ways_in(
-    nodes: tuple[Node, ...], saves: Mapping[tuple[str, str], str]
+    inputs: Mapping[str, tuple[Port, ...]], saves: Mapping[tuple[str, str], str]
 ) -> tuple[dict[str, tuple[Port, ...]], dict[tuple[str, str], int]]:
-    """Input ports of each node, and the one where each tensor from outside enters."""
-    drawn = {node.id for node in nodes}
-    ports = {node.id: list(cards.inputs_of(node, drawn.__contains__)) for node in nodes}
+    """Input ports of each node, and the one where each tensor from outside enters.
+
+    Args:
+        inputs: A port per entry of ``next_functions``, by node.
+        saves: The slot in which a node saves a tensor from outside, by both.
+    """
+    ports = {key: list(row) for key, row in inputs.items()}
     entries: dict[tuple[str, str], int] = {}
     for (node_id, tensor), name in saves.items():
         if node_id not in ports:
@@ -262,6 +333,10 @@ def _ways_in(
             row.append(Port(shorten(name, 14), "gv-port gv-extra", -1))
         entries[node_id, tensor] = there[0]
     return {key: tuple(row) for key, row in ports.items()}, entries
+
+
+def _some(variants: Variants[Look]) -> Look:
+    return next(iter(variants.looks))
 
 
 def lives_of(

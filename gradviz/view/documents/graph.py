@@ -14,7 +14,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.view import aria
 from gradviz.view.element import classes_of, write_lines
-from gradviz.view.graph.drawing import LIMIT, picture
+from gradviz.view.graph.drawing import LIMIT, pictures
 from gradviz.view.graph.highlights import highlighted_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
@@ -24,7 +24,7 @@ from gradviz.view.outlines.graph import outline_of, table_of
 from gradviz.view.style import MARKS
 
 FORMAT: Final = 1
-LARGE: Final = 300_000
+LARGE: Final = 600_000
 """Bytes, before compression, above which the JSON of the graph is left out."""
 _LEVEL: Final = 9
 
@@ -58,16 +58,17 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    graph_index = GraphIndex.of(graph, LIMIT)
+    graph_index, marks = GraphIndex.of(graph, LIMIT), tuple(marks)
     graph_index.before = before or {}
-    drawn, marks = picture(graph, options, graph_index), tuple(marks)
+    opening, drawn = pictures(graph, options, graph_index)
     listed = table_of(graph_index)
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
-        "svg": "" if marks else write_lines(drawn),
+        "density": opening,
+        "pictures": {} if marks else {name: write_lines(one) for name, one in drawn.items()},
         "items": list(_items(graph_index)),
-        "legend": legend(classes_of(drawn.inside)),
+        "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
         "outline": {
             "columns": [column.name for column in listed.columns],
             "rows": [

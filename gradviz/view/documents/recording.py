@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.explanation import cards, segments
@@ -40,7 +40,7 @@ def recording_document(
     options: DrawOptions = DEFAULT,
     *,
     room: int = LARGE,
-    animation: Animation | None = None,
+    animations: Animations | None = None,
 ) -> dict[str, Any]:
     """Everything the player shows of a recording, without a kernel.
 
@@ -51,35 +51,40 @@ def recording_document(
         stops: Steps that the author marked.
         options: How it is drawn.
         room: Bytes above which ``"json"`` is left out.
-        animation: All steps as one picture, if that has been made.
+        animations: All steps as one picture in each density, if that has been made.
 
     Raises:
         OptionError: If there is no such step.
     """
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
-    animation = animation or Animation(recording, options)
-    looks = (look for looks in animation.elements.values() for look in looks if look is not None)
-    used = classes_of(looks)
+    animations = animations or Animations(recording, options)
+    some = animations[animations.opening]
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
         "title": recording_title(recording),
         "summary": f"{recording_title(recording)}: {summary(recording)}",
         "text": recording_outline(recording),
-        "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
+        "density": animations.opening,
+        "pictures": {
+            density: {
+                "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
+                "elements": {key: list(looks) for key, looks in animation.written.items()},
+            }
+            for density, animation in animations.items()
+        },
         "open": opening,
         "stops": sorted(set(marked)),
         "codes": [
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "elements": {key: list(looks) for key, looks in animation.written.items()},
-        "views": list(_views(recording, animation)),
+        "views": list(_views(recording, animations)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
-        "legend": [*highlight_legend(animation.drawn_marks), *legend(used)],
+        "legend": [*highlight_legend(some.drawn_marks), *legend(_used(animations.values()))],
     }
     text = _json(recording)
     if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
@@ -118,9 +123,15 @@ def check_step(recording: Recording, step: object, option: str) -> int:
     )
 
 
-def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any]]:
+def _used(animations: Iterable[Animation]) -> set[str]:
+    """The classes that are drawn at any step in any density."""
+    looks = (looks for animation in animations for looks in animation.elements.values())
+    return classes_of(look for group in looks for look in group if look is not None)
+
+
+def _views(recording: Recording, animations: Animations) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
-    explained = cards(recording)
+    explained, animation = cards(recording), animations[animations.opening]
     items = marked_items(recording, animation.step_items, animation.marks)
     for step, sentence, step_items, shown in zip(
         recording.steps, captions(recording), animation.step_items, items, strict=True
@@ -135,7 +146,7 @@ def _views(recording: Recording, animation: Animation) -> Iterator[dict[str, Any
             "caption": segments(sentence),
             "sentence": str(sentence),
             "tick": TICKS.get(step.kind, ""),
-            "at": animation.changes[step.index],
+            "at": {density: one.changes[step.index] for density, one in animations.items()},
             "saved": step.saved_bytes,
             "memory": step.memory,
             "backward": step.record.backward,

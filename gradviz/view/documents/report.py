@@ -53,13 +53,14 @@ def report_document(
         "title": title,
         "summary": f"{title}: {' '.join(sentences)}" if sentences else title,
         "text": report_text(findings),
-        "svg": drawn["svg"] if drawn else figures[0][1].svg() if figures else "",
+        "density": drawn["density"] if drawn else "normal",
+        "pictures": drawn["pictures"] if drawn else {},
         "legend": drawn["legend"] if drawn else [],
         "sentences": sentences,
         "tables": [_table(table, shown, marks) for table in findings.tables],
         "marked": list(marks),
         "figures": [{"caption": clean(caption), "svg": one.svg()} for caption, one in figures],
-        # Picture and legend are fields of the document already.
+        # Pictures and legend are fields of the document already.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
     text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)

@@ -34,7 +34,7 @@ def to_dot(graph: Graph, options: DrawOptions = DEFAULT) -> str:
         >>> print(dot.splitlines()[4].strip())
         n0 [label="SinBackward0 (root)\l0: no grad\l"]
     """
-    scene = compose(graph, options.parts)
+    scene = compose(graph, options)
     font = {"fontname": "monospace", "fontsize": "11"}
     dot = graphviz.Digraph(
         _quoted(clean(aria.title(scene.graph_index))),

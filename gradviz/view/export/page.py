@@ -98,19 +98,25 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
         GradvizError: If the front end is not built.
     """
     wire = graph_document(graph, options, room=10_000_000)
-    return page_of(wire, {"wire": wire, "engine_arrows": options.engine_arrows})
+    traits = {"wire": wire, "engine_arrows": options.engine_arrows, "density": options.density}
+    return page_of(wire, traits, wire["pictures"][wire["density"]])
 
 
 def page_of(
-    wire: dict[str, Any], traits: dict[str, Any], still: str = "", *, title: str = ""
+    wire: dict[str, Any],
+    traits: dict[str, Any],
+    still: str,
+    summary: str | None = None,
+    *,
+    title: str = "",
 ) -> str:
     """The page of a document.
 
     Args:
         wire: What is shown.
         traits: Values of the widget's traits, the wire as it is to lie in the page.
-        still: HTML shown without scripts, which says all there is to say; if not given the
-            summary and the picture.
+        still: HTML shown without scripts.
+        summary: HTML before it; if not given the summary of the document.
         title: Of the page; if not given that of the document.
 
     Raises:
@@ -121,12 +127,18 @@ def page_of(
         css = (STATIC / "widget.css").read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise GradvizError(f"the front end is not built: run `make build` ({error})") from error
-    state = {"selected": "", "height": 0, "engine_arrows": False, "theme": "auto"} | traits
+    state = {
+        "selected": "",
+        "height": 0,
+        "engine_arrows": False,
+        "density": "auto",
+        "theme": "auto",
+    } | traits
     state["page"] = True
     return _PAGE.substitute(
         title=xml(title or wire["title"]),
-        summary="" if still else f"<p>{_summary(wire, title)}</p>\n",
-        still=still or wire["svg"],
+        summary=f"<p>{_summary(wire, title)}</p>\n" if summary is None else summary,
+        still=still,
         text=xml(wire["text"]),
         css=css.replace("</", "<\\/"),
         font='ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace',

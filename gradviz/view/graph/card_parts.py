@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.errors import OptionError
@@ -23,6 +23,16 @@ PARTS: Final = (
     "versions",
 )
 """What ``show`` and ``hide`` can name."""
+
+Density: TypeAlias = Literal["compact", "normal", "full"]
+"""How much cards say: what it is, what a learner needs, everything."""
+DENSITIES: Final[tuple[Density, ...]] = ("compact", "normal", "full")
+_LEFT_OUT: Final[dict[Density, frozenset[str]]] = {
+    "compact": frozenset(("saved", "values", "formula", "shapes", "source", "versions")),
+    "normal": frozenset(("versions",)),
+    "full": frozenset(),
+}
+"""Parts that a density shows only where they were asked for by name, or tell of a fault."""
 
 MORE: Final = "more"
 """Id of the stub for nodes that are not drawn."""
@@ -126,6 +136,54 @@ class Card:
     chip: str = ""
     status: Status = ""
     tensor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CardContent:
+    """What cards show: ``part in content`` says it of each part.
+
+    Examples:
+        >>> compact = CardContent("compact")
+        >>> "saved" in compact, compact.allows("saved"), "grad" in compact
+        (False, True, True)
+        >>> "saved" in CardContent("compact", asked=frozenset(["saved"]))
+        True
+    """
+
+    density: Density = "full"
+    parts: frozenset[str] = frozenset(PARTS)
+    """Parts that are not hidden."""
+    asked: frozenset[str] = frozenset()
+    """Parts that were asked for by name: every density has them."""
+    hidden: frozenset[str] = frozenset()
+    """Parts that were hidden by name: nothing refers to them either."""
+
+    def __contains__(self, part: str) -> bool:
+        left_out = part in _LEFT_OUT[self.density] and part not in self.asked
+        return part in self.parts and not left_out
+
+    def allows(self, part: str) -> bool:
+        """Whether a part is not hidden, so that a fault in it is shown in every density."""
+        return part in self.parts
+
+
+def thinned(
+    ports: Sequence[Port], linked: Collection[int], content: CardContent
+) -> dict[int, Port]:
+    """The input ports that a density has, by their places among all of them.
+
+    Args:
+        ports: All input ports of a card.
+        linked: Places where a link arrives.
+        content: What cards show: compact ones leave out entries that are None, and the name of a
+            single input.
+    """
+    kept = dict(enumerate(ports))
+    if content.density == "compact":
+        kept = {i: port for i, port in kept.items() if port.css != "gv-stub" or i in linked}
+        if len(kept) == 1:
+            kept = {i: replace(port, label="") for i, port in kept.items()}
+    return kept
 
 
 def times(count: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from textwrap import wrap
 from typing import Final
 
@@ -18,7 +17,7 @@ from gradviz.model.facts import (
 )
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
-from gradviz.view.graph.card_parts import MORE, Block, Card, Line, Port, times
+from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
@@ -44,33 +43,36 @@ PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "version": "versions"
 """The part of the picture that such a fact belongs to, if one can hide it."""
 
 
-def node_card(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Card:
+def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card:
     """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
     variable = graph_index.tensors.get(node.variable or "")
-    tags = graph_index.tags.get(node.id, ()) if "tags" in parts else ()
+    tags = graph_index.tags.get(node.id, ()) if "tags" in content else ()
     if variable is not None:
         own = graph_index.of_node(node)["own hooks"].parts
-        blocks, css = [*_leaf_blocks(variable, own, graph_index, parts)], "gv-node gv-leaf"
+        state = "Σ AccumulateGrad" if content.density == "full" else ""
+        blocks = [*_leaf_blocks(variable, own, graph_index, content, state)]
+        css = "gv-node gv-leaf"
     else:
-        blocks, css = [*_node_blocks(node, graph_index, parts)], "gv-node"
-    blocks += [_tag(tag, graph_index, parts) for tag in tags[:FEW]]
+        blocks, css = [*_node_blocks(node, graph_index, content)], "gv-node"
+    blocks += [_tag(tag, graph_index, content) for tag in tags[:FEW]]
     blocks += _more(len(tags) - FEW, "tensor")
     chip = "leaf" if variable is not None else ""
-    chip = node.state if node.state in ("freed", "packed", "opaque") and "saved" in parts else chip
+    is_marked = node.state in ("freed", "packed", "opaque") and content.allows("saved")
+    chip = node.state if is_marked else chip
     return Card(
         id=node.id,
         css=f"{css} {NODE_CSS[node.state]}",
         blocks=tuple(blocks),
         title=_title(node, graph_index),
         aria=aria.of_node(node, graph_index),
-        inputs=inputs_of(node, graph_index.is_drawn),
+        inputs=inputs_of(node, graph_index.is_drawn, content),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
         tensor=node.variable or "",
     )
 
 
-def tensor_card(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Card:
+def tensor_card(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Card:
     """The card of a tensor that has no place in the graph."""
     facts = graph_index.of_tensor(info)
     state = facts.short("requires_grad", *(("place",) if info.requires_grad else ()))
@@ -79,7 +81,7 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]
         css="gv-tensor",
         blocks=(
             Block("title", (Line(shorten(facts["name"].words, 30), "gv-title", SIZES["title"]),)),
-            Block("text", (_muted(", ".join(state)), *_facts(facts, parts))),
+            Block("text", (_muted(", ".join(state)), *_facts(facts, content))),
         ),
         title=aria.of_tensor(info, graph_index),
         aria=aria.of_tensor(info, graph_index),
@@ -87,17 +89,18 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]
 
 
 def waiting_leaf_card(
-    node_id: str, variable: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]
+    node_id: str, variable: TensorInfo, graph_index: GraphIndex, content: CardContent
 ) -> Card:
     """The card of a leaf at a step where no ``AccumulateGrad`` of it exists."""
-    title, text = _leaf_blocks(variable, (), graph_index, parts)
     requires = graph_index.of_tensor(variable)["requires_grad"]
     state = "in no graph now" if requires.value else requires.short
-    lines = (*text.lines[:-1], Line(state, "gv-muted"))
+    blocks = _leaf_blocks(
+        variable, (), graph_index, content, "" if content.density == "compact" else state
+    )
     return Card(
         id=node_id,
         css="gv-node gv-leaf gv-waiting",
-        blocks=(title, replace(text, lines=lines)),
+        blocks=tuple(blocks),
         title=aria.of_tensor(variable, graph_index),
         aria=f"{aria.of_tensor(variable, graph_index)}, {state}",
         outputs=outputs_of(node_id, (), graph_index),
@@ -127,31 +130,55 @@ def _title(node: Node, graph_index: GraphIndex) -> str:
     return "\n".join((name, *lines)) if lines or cells(name) > room else ""
 
 
-def _node_blocks(node: Node, graph_index: GraphIndex, parts: frozenset[str]) -> Iterator[Block]:
+def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> Iterator[Block]:
     facts = graph_index.of_node(node)
     yield Block("title", (Line(shorten(facts["name"].words, 44), "gv-title", SIZES["title"]),))
-    has_tags = "tags" in parts and node.id in graph_index.tags
+    has_tags = "tags" in content and node.id in graph_index.tags
     lines = []
-    if "source" in parts:
+    if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
         lines += [_muted(text) for text in facts.short("module")]
-    if "formula" in parts:
+    if "formula" in content:
         lines += _formula(facts)
-    if "values" in parts:
+    if "values" in content:
         # Sizes and options from the forward are left to outline and details.
         shown = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
         pairs = ", ".join(part.short for part in shown)
         lines += [_muted(pairs)] if pairs else []
-    if "shapes" in parts and not has_tags:
+    if "shapes" in content and not has_tags:
         lines += [_muted(text) for text in facts.short("shapes")]
-    lines += _hooks(facts["own hooks" if has_tags else "hooks"].parts, parts)
+    lines += _hooks(facts["own hooks" if has_tags else "hooks"].parts, content)
     if lines:
         yield Block("text", tuple(lines))
-    if "saved" in parts:
-        there = [(i, s) for i, s in enumerate(facts.saved) if s["state"].value != "none"]
-        for place, slot in there[:FEW]:
-            yield _pocket(f"{node.id}.saved.{place}", slot, parts)
-        yield from _more(len(there) - FEW, "saved tensor")
+    there = [
+        (i, s) for i, s in enumerate(facts.saved) if _has_pocket(node, s, i, graph_index, content)
+    ]
+    for place, slot in there[:FEW]:
+        yield _pocket(f"{node.id}.saved.{place}", slot, content)
+    yield from _more(len(there) - FEW, "saved tensor")
+
+
+def _has_pocket(
+    node: Node, slot: SlotFacts, place: int, graph_index: GraphIndex, content: CardContent
+) -> bool:
+    """Whether a saved tensor is drawn; one that was modified is, unless all of them are hidden."""
+    state = slot["state"].value
+    if state == "modified":
+        return content.allows("saved")
+    if state == "none" or "saved" not in content:
+        return False
+    return "constants" not in content.hidden or not _is_constant(node, place, graph_index)
+
+
+def _is_constant(node: Node, place: int, graph_index: GraphIndex) -> bool:
+    """Whether a saved tensor needs no gradient: it is outside the graph, or an argument of the
+    call whose entry in ``next_functions`` is None."""
+    slot = node.saved[place]
+    info = graph_index.tensors.get(slot.tensor or slot.view_of or "")
+    if info is not None:
+        return info.node is None and not info.requires_grad
+    entries = dict(zip(node.arguments, node.next_functions))
+    return slot.name in entries and entries[slot.name] is None
 
 
 def _muted(text: str) -> Line:
@@ -171,13 +198,13 @@ def _formula(facts: NodeFacts) -> list[Line]:
     return lines
 
 
-def _pocket(data_id: str, slot: SlotFacts, parts: frozenset[str]) -> Block:
+def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
     name, state = slot["name"].short, slot["state"]
     facts = []
     if state.value in ("held", "modified"):
-        facts += [slot["shape"].words] if "shapes" in parts else []
+        facts += [slot["shape"].words] if "shapes" in content else []
         facts += slot.short("dtype", "device")
-    if state.value == "held" and "versions" in parts:
+    if state.value == "held" and "versions" in content:
         facts.append(state.short)
     lines = [Line(_side_by_side(name, formatting.join(facts, " ")))]
     if state.value == "modified":
@@ -199,25 +226,31 @@ def _side_by_side(name: str, facts: str) -> str:
 
 
 def _leaf_blocks(
-    variable: TensorInfo, own: tuple[Fact, ...], graph_index: GraphIndex, parts: frozenset[str]
+    variable: TensorInfo,
+    own: tuple[Fact, ...],
+    graph_index: GraphIndex,
+    content: CardContent,
+    state: str,
 ) -> Iterator[Block]:
-    """Blocks of a leaf, with the hooks of its node that are not its own."""
+    """Blocks of a leaf, with the hooks of its node that are not its own, and its state."""
     facts = graph_index.of_tensor(variable)
     name = shorten(facts["name"].words, 30)
     yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
-    lines = [*_facts(facts, parts), *_grad(facts, parts), *_retains_grad(facts)]
-    lines += _hooks((*facts["hooks"].parts, *own), parts)
-    lines.append(Line("Σ AccumulateGrad", "gv-muted"))
-    yield Block("text", tuple(lines))
+    lines = [*_facts(facts, content), *_grad(facts, content), *_retains_grad(facts)]
+    lines += _hooks((*facts["hooks"].parts, *own), content)
+    if state:
+        lines.append(Line(state, "gv-muted"))
+    if lines:
+        yield Block("text", tuple(lines))
 
 
-def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Block:
+def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Block:
     facts = graph_index.of_tensor(info)
-    first, *lines = _facts(facts, parts, lead=shorten(facts["name"].words, 24))
+    first, *lines = _facts(facts, content, lead=shorten(facts["name"].words, 24))
     lines += _retains_grad(facts)
     if info.retains_grad or info.grad is not None:
-        lines += _grad(facts, parts)
-    lines += _hooks(facts["hooks"].parts, parts)
+        lines += _grad(facts, content)
+    lines += _hooks(facts["hooks"].parts, content)
     return Block(
         "tag",
         (first, *lines),
@@ -227,17 +260,17 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, parts: frozenset[str]) -> Bl
     )
 
 
-def _facts(facts: TensorFacts, parts: frozenset[str], lead: str = "") -> Iterator[Line]:
+def _facts(facts: TensorFacts, content: CardContent, lead: str = "") -> Iterator[Line]:
     """Shape, what is unusual, version and values: in one line if they fit.
 
     A version or values that changed have a line of their own, with what they were.
     """
-    keys = [key for key in TENSOR_KEYS if PART_OF.get(key, "") in ("", *parts)]
-    changed = [line for key in ("version", "values") if (line := _changed(facts, key, parts))]
+    keys = [key for key in TENSOR_KEYS if key not in PART_OF or PART_OF[key] in content]
+    changed = [line for key in ("version", "values") if (line := _changed(facts, key, content))]
     if "version" in keys and facts.changed("version"):
         keys.remove("version")
     words, values = " ".join(facts.short(*keys)), facts["values"]
-    text = values.short if "values" in parts and not facts.changed("values") else ""
+    text = values.short if "values" in content and not facts.changed("values") else ""
     room = ROOM - cells(lead)
     together = formatting.join((words, text), " ")
     if cells(together) <= room:
@@ -256,16 +289,16 @@ def _retains_grad(facts: TensorFacts) -> list[Line]:
     return [Line(text, icon="pin") for text in facts.short("retains_grad")]
 
 
-def _grad(facts: TensorFacts, parts: frozenset[str]) -> Iterator[Line]:
-    if "grad" in parts:
+def _grad(facts: TensorFacts, content: CardContent) -> Iterator[Line]:
+    if "grad" in content:
         grad = facts["grad"]
-        yield _changed(facts, "grad", parts) or Line(shorten(f"{grad.label} {grad.words}", ROOM))
+        yield _changed(facts, "grad", content) or Line(shorten(f"{grad.label} {grad.words}", ROOM))
 
 
-def _changed(facts: TensorFacts, key: TensorKey, parts: frozenset[str]) -> Line | None:
+def _changed(facts: TensorFacts, key: TensorKey, content: CardContent) -> Line | None:
     """The line of a fact that was another before: ``.grad None → 1.0``."""
     was, now = facts.changed(key), facts[key]
-    if was is None or not now.words or PART_OF.get(key, key) not in parts:
+    if was is None or not now.words or PART_OF.get(key, key) not in content:
         return None
     label = {"version": "version", "values": "="}.get(key, now.label)
     room = ROOM - cells(label) - 1
@@ -274,8 +307,8 @@ def _changed(facts: TensorFacts, key: TensorKey, parts: frozenset[str]) -> Line 
     return Line(label, change=both if fits else ("", shorten(now.words, room)))
 
 
-def _hooks(hooks: tuple[Fact, ...], parts: frozenset[str]) -> list[Line]:
-    if "hooks" not in parts:
+def _hooks(hooks: tuple[Fact, ...], content: CardContent) -> list[Line]:
+    if "hooks" not in content:
         return []
     lines = [Line(formatting.fitted(h.label, h.words, ROOM), icon="pin") for h in hooks[:FEW]]
     if len(hooks) > FEW:
@@ -289,7 +322,9 @@ def _more(count: int, thing: str) -> list[Block]:
     return [Block("text", (Line(f"… {formatting.plural(count, f'more {thing}')}", "gv-muted"),))]
 
 
-def inputs_of(node: Node, is_drawn: Callable[[str], bool]) -> tuple[Port, ...]:
+def inputs_of(
+    node: Node, is_drawn: Callable[[str], bool], content: CardContent
+) -> tuple[Port, ...]:
     """A port per entry of ``next_functions``, and one for all whose nodes are not drawn."""
     hidden = [
         slot for slot, e in enumerate(node.next_functions) if e is not None and not is_drawn(e[0])
@@ -299,7 +334,7 @@ def inputs_of(node: Node, is_drawn: Callable[[str], bool]) -> tuple[Port, ...]:
     named = any(node.arguments) and not crowded
     ports = []
     for slot, entry in enumerate(node.next_functions):
-        if slot in others:
+        if slot in others or (entry is None and "constants" in content.hidden):
             continue
         count = len(hidden) if slot in hidden[:1] else 1
         label = shorten(argument_of(node, slot) or str(slot), 14) if named and count == 1 else ""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gradviz.model.graph import Graph
-from gradviz.model.records import Node
+from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
 from gradviz.view.element import Element, style, svg, write_lines
 from gradviz.view.graph import card_svg, cards
-from gradviz.view.graph.card_parts import MORE, Card, Port
+from gradviz.view.graph.card_parts import (
+    MORE,
+    Card,
+    CardContent,
+    Density,
+    Port,
+    thinned,
+)
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -84,7 +91,23 @@ def picture(
     variables: bool = True,
 ) -> Element:
     """The same as elements, so that highlights can be added before it is written."""
-    scene = compose(graph, options.parts, graph_index)
+    return _drawn(compose(graph, options, graph_index), options, variables)
+
+
+def pictures(
+    graph: Graph, options: DrawOptions, graph_index: GraphIndex
+) -> tuple[Density, dict[Density, Element]]:
+    """The density in which a picture opens, and the picture in each density."""
+    count = _count(graph, options, graph_index)
+    drawn = {
+        density: _drawn(compose(graph, replace(options, density=density), graph_index), options)
+        for density in options.densities_of(count)
+    }
+    return options.density_of(count), drawn
+
+
+def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Element:
+    """A scene, placed."""
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     direction, arrows = options.direction, options.engine_arrows
@@ -104,10 +127,13 @@ def picture(
     )
 
 
-def compose(graph: Graph, parts: frozenset[str], graph_index: GraphIndex | None = None) -> Scene:
+def compose(
+    graph: Graph, options: DrawOptions = DEFAULT, graph_index: GraphIndex | None = None
+) -> Scene:
     """Decide what is in the picture: a card per node, tensor and stub, and the links."""
     graph_index = graph_index or GraphIndex.of(graph, LIMIT)
-    made = {node.id: cards.node_card(node, graph_index, parts) for node in graph_index.nodes}
+    content = options.content(options.density_of(_count(graph, options, graph_index)))
+    made = {node.id: cards.node_card(node, graph_index, content) for node in graph_index.nodes}
     wires = [wire for node in graph_index.nodes for wire in _entries(node, made)]
     wires += [
         DrawnLink(
@@ -118,16 +144,46 @@ def compose(graph: Graph, parts: frozenset[str], graph_index: GraphIndex | None 
         )
         for place, (target, output_nr) in enumerate(graph_index.hidden_uses)
     ]
-    shown = [t for t in graph_index.outside if "constants" in parts or t.requires_grad][:OUTSIDE]
+    shown = _outside(graph_index, options)
     for info in shown:
         for node_id, name in graph_index.saved_by.get(info.id, ()):
             port = _way_in(made, node_id, name)
             wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
-    everything = [cards.tensor_card(info, graph_index, parts) for info in shown]
+    everything = [cards.tensor_card(info, graph_index, content) for info in shown]
+    wires = _thin(made, wires, content)
     everything += made.values()
     if len(graph) > LIMIT:
         everything.append(cards.more_card(len(graph) - LIMIT, graph_index.hidden_uses.values()))
     return Scene(graph_index, tuple(everything), tuple(wires))
+
+
+def _count(graph: Graph, options: DrawOptions, graph_index: GraphIndex) -> int:
+    """How many cards there are."""
+    outside = _outside(graph_index, options)
+    return len(graph_index.nodes) + len(outside) + (len(graph) > LIMIT)
+
+
+def _outside(graph_index: GraphIndex, options: DrawOptions) -> list[TensorInfo]:
+    """Tensors outside the graph that have a card."""
+    every = "constants" in options.parts
+    return [info for info in graph_index.outside if every or info.requires_grad][:OUTSIDE]
+
+
+def _thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -> list[DrawnLink]:
+    """Leave out the ports that a density does not have; links keep the port they arrive at."""
+    linked: dict[str, set[int]] = {}
+    for wire in wires:
+        linked.setdefault(wire.link.head, set()).add(wire.link.head_port)
+    places: dict[str, list[int]] = {}
+    for key, card in made.items():
+        kept = thinned(card.inputs, linked.get(key, ()), content)
+        made[key], places[key] = replace(card, inputs=tuple(kept.values())), list(kept)
+    return [
+        replace(wire, link=replace(link, head_port=places[link.head].index(link.head_port)))
+        if (link := wire.link).head in places
+        else wire
+        for wire in wires
+    ]
 
 
 def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
@@ -154,8 +210,6 @@ def _output(card: Card, output_nr: int) -> int:
 
 def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
     """The port where a tensor from outside enters: its argument's, else one of its own."""
-    from dataclasses import replace
-
     card = made[node_id]
     for place, port in enumerate(card.inputs):
         if port.css == "gv-stub" and port.label == f"{shorten(name, 14)}: no grad":

@@ -14,6 +14,7 @@ from gradviz.model.formatting import plural
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.view.element import Element, write_lines
 from gradviz.view.graph import highlight_badges, highlight_style
+from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.element_places import places_of
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.text import clean
@@ -80,20 +81,25 @@ def highlight_legend(
 
 def highlighted_document(
     wire: Mapping[str, Any],
-    picture: Element,
+    pictures: Mapping[Density, Element],
     marks: Iterable[Highlight],
     legends: Mapping[HighlightKind, str] | None = None,
 ) -> dict[str, Any]:
-    """The document of a picture with marks: in picture, legend, details and texts.
+    """The document of a picture with marks: in every density, legend, details and texts.
 
     Args:
         wire: As ``gradviz.view.documents.graph.graph_document`` writes it without marks.
-        picture: The picture without marks.
+        pictures: The picture without marks, in each density.
         marks: What to mark.
         legends: Sentences that replace those of the legend.
     """
     marks = tuple(marks)
-    cards = {key: place.node for key, place in places_of(picture.inside).items() if place.node}
+    cards = {
+        key: place.node
+        for picture in pictures.values()
+        for key, place in places_of(picture.inside).items()
+        if place.node
+    }
     by_item: dict[str, list[Highlight]] = {}
     for mark in marks:
         key = cards.get(mark.id, mark.id)
@@ -101,7 +107,9 @@ def highlighted_document(
     return {
         **wire,
         "summary": f"{wire['summary']}{_gone(marks)}",
-        "svg": write_lines(highlighted_picture(picture, marks)),
+        "pictures": {
+            name: write_lines(highlighted_picture(one, marks)) for name, one in pictures.items()
+        },
         "items": [highlighted_item(item, by_item.get(item["id"], ())) for item in wire["items"]],
         "legend": [*highlight_legend(marks, legends), *wire["legend"]],
     }

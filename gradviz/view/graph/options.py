@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from gradviz.model.errors import OptionError
-from gradviz.view.graph.card_parts import PARTS, choose
+from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density, choose
 from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.layout_program import LayoutProgram
+
+DensityOption: TypeAlias = Density | Literal["auto"]
+FEW_CARDS: Final = 6
+"""Cards up to which a picture opens with what a learner needs; with more it opens compact."""
+MANY_CARDS: Final = 150
+"""Cards up to which a picture is drawn in every density."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,7 @@ class DrawOptions:
     """How a graph, or a recording of one, is drawn.
 
     Raises:
-        OptionError: If the direction, a part or the engine does not exist.
+        OptionError: If the direction, a part, the engine or the density does not exist.
     """
 
     direction: Direction = "TB"
@@ -29,6 +35,13 @@ class DrawOptions:
     engine: LayoutProgram = "auto"
     """Which Graphviz places the boxes: ``"wasm"``, ``"dot"`` (the program), or the first there
     is."""
+    density: DensityOption = "auto"
+    """How much cards say: ``"compact"``, ``"normal"``, ``"full"``; ``"auto"``: compact above six
+    cards, else normal."""
+    asked: frozenset[str] = frozenset()
+    """Parts that ``show`` named, which every density has."""
+    hidden: frozenset[str] = frozenset()
+    """Parts that ``hide`` named, to which nothing refers either."""
 
     def __post_init__(self) -> None:
         if self.direction not in ("TB", "LR"):
@@ -37,7 +50,39 @@ class DrawOptions:
             )
         if self.engine not in ("auto", "wasm", "dot"):
             raise OptionError(f"engine={self.engine!r} must be 'auto', 'wasm' or 'dot'")
-        choose(self.parts, ())
+        if self.density not in ("auto", *DENSITIES):
+            raise OptionError(
+                f"density={self.density!r} must be 'auto', 'compact', 'normal' or 'full'"
+            )
+        choose(self.parts, self.asked | self.hidden)
+
+    def density_of(self, cards: int) -> Density:
+        """The density in which a picture with so many cards opens.
+
+        Examples:
+            >>> DrawOptions().density_of(6), DrawOptions().density_of(7)
+            ('normal', 'compact')
+            >>> DrawOptions(density="full").density_of(7)
+            'full'
+        """
+        if self.density != "auto":
+            return self.density
+        return "compact" if cards > FEW_CARDS else "normal"
+
+    def densities_of(self, cards: int) -> tuple[Density, ...]:
+        """The densities in which a picture with so many cards is drawn: all of them; of a large
+        one, whose drawing takes long, the one in which it opens and the full one.
+
+        Examples:
+            >>> DrawOptions().densities_of(150), DrawOptions().densities_of(151)
+            (('compact', 'normal', 'full'), ('compact', 'full'))
+        """
+        chosen = (self.density_of(cards), "full")
+        return tuple(d for d in DENSITIES if cards <= MANY_CARDS or d in chosen)
+
+    def content(self, density: Density) -> CardContent:
+        """What cards show in a density."""
+        return CardContent(density, self.parts, self.asked, self.hidden)
 
     @classmethod
     def of(
@@ -46,6 +91,7 @@ class DrawOptions:
         engine_arrows: Any = False,
         show: Collection[str] | None = None,
         hide: Collection[str] | None = (),
+        density: Any = "auto",
     ) -> DrawOptions:
         """Options as :func:`gradviz.show` takes them.
 
@@ -62,8 +108,16 @@ class DrawOptions:
                 raise OptionError(
                     f"{option}={parts!r} must list parts of the picture: {option}=['saved']"
                 )
-        return cls(direction, bool(engine_arrows), choose(show, hide or ()))
+        parts = choose(show, hide or ())
+        return cls(
+            direction,
+            bool(engine_arrows),
+            parts,
+            density=density,
+            asked=frozenset() if show is None else parts,
+            hidden=choose(hide, ()) if hide else frozenset(),
+        )
 
 
 DEFAULT: Final = DrawOptions()
-"""Everything, from top to bottom, as data flows."""
+"""All parts, from top to bottom, as data flows."""

@@ -14,18 +14,19 @@ ROWS: Final = 400
 """Rows of a table in HTML that the widget replaces."""
 
 
-def report_html(wire: Mapping[str, Any], *, images: bool = True) -> str:
+def report_html(wire: Mapping[str, Any], picture: str, *, images: bool = True) -> str:
     """Sentences, picture, figures and tables of a report, all text escaped.
 
     Args:
         wire: As ``gradviz.view.documents.report`` wrote it.
+        picture: The picture of its graph.
         images: Pictures as data images, the only form that a notebook that is not trusted shows;
             else as SVG elements.
     """
-    return "\n".join(_parts(wire, images)) + "\n"
+    return "\n".join(_parts(wire, picture, images)) + "\n"
 
 
-def _parts(wire: Mapping[str, Any], images: bool) -> Iterator[str]:
+def _parts(wire: Mapping[str, Any], picture: str, images: bool) -> Iterator[str]:
     if images:
         yield f"<p><strong>{xml(wire['title'])}</strong></p>"
     if wire["sentences"]:
@@ -33,7 +34,7 @@ def _parts(wire: Mapping[str, Any], images: bool) -> Iterator[str]:
     yield from map(_table, wire["tables"])
     if wire["picture"]:
         summary = wire["picture"]["summary"]
-        yield image_html(wire["svg"], summary) if images else wire["svg"]
+        yield image_html(picture, summary) if images else picture
     for figure in wire["figures"]:
         caption, svg = figure["caption"], figure["svg"]
         yield f"<p>{xml(caption)}</p>"

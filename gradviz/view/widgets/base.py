@@ -12,6 +12,7 @@ import traitlets
 
 from gradviz.model.errors import GradvizError, UnknownNodeError
 from gradviz.view.documents.graph import compress, expand
+from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.html.image import image_html
 
 STATIC: Final = Path(__file__).parents[1] / "static"
@@ -62,6 +63,9 @@ class GraphWidget(anywidget.AnyWidget):
     """Height of the picture in CSS pixels; 0 lets the browser choose."""
     engine_arrows = traitlets.Bool(False).tag(sync=True)
     """Whether arrows run as the engine does, along ``next_functions``; else as data flows."""
+    density = traitlets.Enum(("auto", *DENSITIES), "auto").tag(sync=True)
+    """How much cards say: ``"compact"``, ``"normal"``, ``"full"``; ``"auto"``: what the picture
+    opens with."""
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     """``"auto"`` follows the notebook."""
 
@@ -81,6 +85,18 @@ class GraphWidget(anywidget.AnyWidget):
     def _forget_selection(self, _change: object) -> None:
         if self.selected not in self._ids():
             self.selected = ""
+
+    @property
+    def shown_density(self) -> Density:
+        """The density that is seen: the chosen one, else the one it opens with."""
+        chosen: Any = self.density
+        shown: Density = self.wire.get("density", "normal") if chosen == "auto" else chosen
+        return shown
+
+    @property
+    def _still(self) -> str:
+        """The picture for readers without a kernel."""
+        return str(self.wire.get("pictures", {}).get(self.shown_density, ""))
 
     def _ids(self) -> list[str]:
         rows = self.wire.get("outline", {}).get("rows", ())
@@ -131,7 +147,7 @@ class GraphWidget(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = {**(data or {}), "text/plain": str(self)}
-        if svg := self.wire.get("svg"):
+        if svg := self._still:
             data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg
         return data, metadata

@@ -49,7 +49,7 @@ class ExplainedPicture(Picture):
         """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
         self.check_open()
         writers: dict[str, Callable[[], bytes]] = {
-            ".svg": lambda: self.wire["svg"].encode(),
+            ".svg": self._still.encode,
             ".png": self._png,
             ".html": self._html,
         }
@@ -74,5 +74,9 @@ class ExplainedPicture(Picture):
         return svg_to_png(write_lines(marked))
 
     def _html(self) -> bytes:
-        traits = {"wire": compress(self.wire), "engine_arrows": self.engine_arrows}
-        return page_of({**self.wire, "svg": self.wire["svg"] + self._card}, traits).encode()
+        traits = {
+            "wire": compress(self.wire),
+            "engine_arrows": self.engine_arrows,
+            "density": self.density,
+        }
+        return page_of(self.wire, traits, self._still + self._card).encode()

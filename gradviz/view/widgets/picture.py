@@ -38,7 +38,10 @@ class Picture(GraphWidget):
         self._graph = graph
         self._options = options
         super().__init__(
-            wire=graph_document(graph, options), engine_arrows=options.engine_arrows, height=height
+            wire=graph_document(graph, options),
+            engine_arrows=options.engine_arrows,
+            density=options.density,
+            height=height,
         )
 
     @property
@@ -71,5 +74,5 @@ class Picture(GraphWidget):
 
     @property
     def _shown(self) -> DrawOptions:
-        """How it is drawn, with the arrows that are shown now."""
-        return replace(self._options, engine_arrows=self.engine_arrows)
+        """How it is drawn, with the arrows and the density that are shown now."""
+        return replace(self._options, engine_arrows=self.engine_arrows, density=self.shown_density)

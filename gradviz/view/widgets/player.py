@@ -12,7 +12,7 @@ import traitlets
 
 from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.recording import Recording
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
@@ -73,7 +73,7 @@ class Player(GraphWidget):
     speed = traitlets.Float(1.0, min=0.1, max=20.0).tag(sync=True)
     """Steps in a second while it plays."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_recording", "_animation")
+    _holds: ClassVar[tuple[str, ...]] = ("_recording", "_animations")
 
     def __init__(
         self,
@@ -86,10 +86,14 @@ class Player(GraphWidget):
         self._recording = recording
         self._options = options
         marked = _listed(stops)
-        self._animation = Animation(recording, options)
-        wire = recording_document(recording, step, marked, options, animation=self._animation)
+        self._animations = Animations(recording, options)
+        wire = recording_document(recording, step, marked, options, animations=self._animations)
         super().__init__(
-            wire=wire, step=wire["open"], engine_arrows=options.engine_arrows, height=height
+            wire=wire,
+            step=wire["open"],
+            engine_arrows=options.engine_arrows,
+            density=options.density,
+            height=height,
         )
         self.on_msg(self._answer)
 
@@ -216,6 +220,17 @@ class Player(GraphWidget):
             data["text/html"] += self._cards(self.wire["open"])
         return data, metadata
 
+    @property
+    def _animation(self) -> Animation:
+        """All steps in the density that is shown."""
+        return self._animations[self.shown_density]
+
+    @property
+    def _still(self) -> str:
+        if self.comm is None:
+            return ""
+        return self._animation.svg(self.wire["open"], engine_arrows=self._options.engine_arrows)
+
     def _cards(self, step: int) -> str:
         return "".join(map(explanation_card, explained(self._recording).get(step, ())))
 
@@ -254,26 +269,28 @@ class Player(GraphWidget):
     def _pdf(self) -> bytes:
         from gradviz.view.export.files import to_pdf
 
-        options = replace(self._options, engine_arrows=self.engine_arrows)
+        options = replace(
+            self._options, engine_arrows=self.engine_arrows, density=self.shown_density
+        )
         return to_pdf(self._recording.graph_at(self.step), options)
 
     def _json(self) -> bytes:
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
 
     def _html(self) -> bytes:
-        shown = {"open": self.step, "svg": self._svg().decode()}
-        wire = {**self.wire, **shown, "json": self._json().decode().strip()}
+        wire = {**self.wire, "open": self.step, "json": self._json().decode().strip()}
         traits = {
             "wire": compress(wire),
             "step": self.step,
             "detail": self.detail,
             "speed": self.speed,
             "engine_arrows": self.engine_arrows,
+            "density": self.density,
             "selected": self.selected,
         }
         # Without scripts the page is the picture and the explanations of its step.
-        still = {**wire, "svg": wire["svg"] + self._cards(self.step)}
-        return page_of(still, traits, title=first_line(self._recording)).encode()
+        still = self._svg().decode() + self._cards(self.step)
+        return page_of(wire, traits, still, title=first_line(self._recording)).encode()
 
 
 def _listed(stops: Iterable[int] | None) -> list[int]:

@@ -62,7 +62,12 @@ class ReportWidget(GraphWidget):
         self._options = options
         self._figures = tuple(figures)
         wire = report_document(findings, options, self._figures)
-        super().__init__(wire=wire, engine_arrows=options.engine_arrows, height=height)
+        super().__init__(
+            wire=wire,
+            engine_arrows=options.engine_arrows,
+            density=options.density,
+            height=height,
+        )
 
     @property
     def findings(self) -> Any:
@@ -131,7 +136,7 @@ class ReportWidget(GraphWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """As of every widget; ``text/html`` has sentences and tables too."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**data, "text/html": report_html(self.wire)}, metadata
+        return {**data, "text/html": report_html(self.wire, self._drawn)}, metadata
 
     def _ids(self) -> list[str]:
         picture = self.wire.get("picture") or {"items": (), "outline": {"rows": ()}}
@@ -140,14 +145,25 @@ class ReportWidget(GraphWidget):
         )
 
     def _svg(self) -> str:
-        if not self.wire["svg"]:
+        if not self._still:
             raise OptionError("this report has no picture; save it as .html, .json or .csv")
-        svg: str = self.wire["svg"]
-        return svg
+        return self._still
+
+    @property
+    def _drawn(self) -> str:
+        """The picture of the graph, empty without one."""
+        return super()._still
+
+    @property
+    def _still(self) -> str:
+        """The picture of the graph, else the first figure."""
+        return self._drawn or next((figure["svg"] for figure in self.wire["figures"]), "")
 
     def _png(self) -> bytes:
         self._svg()
-        options = replace(self._options, engine_arrows=self.engine_arrows)
+        options = replace(
+            self._options, engine_arrows=self.engine_arrows, density=self.shown_density
+        )
         return report_png(self._findings, self._figures, options)
 
     def _csv(self) -> str:
@@ -159,11 +175,11 @@ class ReportWidget(GraphWidget):
         traits = {
             "wire": compress(self.wire),
             "engine_arrows": self.engine_arrows,
+            "density": self.density,
             "selected": self.selected,
         }
-        return page_of(
-            {**self.wire, "summary": ""}, traits, still=report_html(self.wire, images=False)
-        )
+        still = report_html(self.wire, self._drawn, images=False)
+        return page_of({**self.wire, "summary": ""}, traits, still, summary="")
 
 
 def _bytes(text: str) -> bytes:

@@ -246,7 +246,7 @@ def test_the_picture_is_a_graph_with_everything_of_both(random: Random) -> None:
 def test_what_differs_between_any_two_graphs_is_drawn(one: Graph, other: Graph) -> None:
     found = comparison_of(one, other)
     wire = report_document(found)
-    root = ET.fromstring(wire["svg"])
+    root = ET.fromstring(wire["pictures"]["full"])
     drawn = {e.get("data-id"): (e.get("class") or "").split() for e in root.iter()}
     for mark in found.marks:
         if mark.id in drawn and mark.kind in ("new", "gone"):

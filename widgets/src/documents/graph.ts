@@ -1,6 +1,12 @@
 // The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
 // tests/golden/wire/*.json binds both sides.
-import { type Check, listOf, pair, recordOf, text } from "./validators";
+import { type Check, listOf, oneOf, pair, recordOf, text } from "./validators";
+
+/** How much cards say: what it is, what a learner needs, everything. */
+export const DENSITIES = ["compact", "normal", "full"] as const;
+export type Density = (typeof DENSITIES)[number];
+/** By density. Of a large picture one may be missing, never that of `density`. */
+export type ByDensity<T> = Readonly<Partial<Record<Density, T>>>;
 
 export type ItemKind = "node" | "leaf" | "tensor";
 
@@ -47,7 +53,8 @@ export interface GraphContent {
 export interface BaseDocument {
   readonly format: 1;
   readonly title: string;
-  readonly svg: string;
+  /** The density that is shown first. */
+  readonly density: Density;
   readonly legend: readonly LegendEntry[];
   readonly text: string;
   readonly summary: string;
@@ -55,7 +62,17 @@ export interface BaseDocument {
   readonly json?: string;
 }
 
-export interface GraphDocument extends BaseDocument, GraphContent {}
+export interface GraphDocument extends BaseDocument, GraphContent {
+  /** SVG text. */
+  readonly pictures: ByDensity<string>;
+}
+
+/** Of each density that is there. */
+export const byDensity =
+  (check: Check): Check =>
+  (value) =>
+    recordOf({})(value) &&
+    Object.entries(value as object).every(([name, one]) => oneOf(DENSITIES)(name) && check(one));
 
 export const item = recordOf({
   id: text,
@@ -70,7 +87,7 @@ export const item = recordOf({
 
 export const baseFields: Record<string, Check> = {
   title: text,
-  svg: text,
+  density: oneOf(DENSITIES),
   text,
   summary: text,
   legend: listOf(recordOf({ class: text, label: text })),

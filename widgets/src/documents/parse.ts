@@ -1,8 +1,9 @@
 // From what the trait holds to a document that the panels can rely on.
 import { explorationFields } from "./exploration";
-import { baseFields, contentFields, type GraphDocument } from "./graph";
+import { baseFields, byDensity, contentFields, type GraphDocument } from "./graph";
 import { isRecording, type RecordingDocument, recordingFields } from "./recording";
 import { isReport, type ReportDocument, reportFields } from "./report";
+import { text } from "./validators";
 
 export type AnyDocument = GraphDocument | RecordingDocument | ReportDocument;
 
@@ -41,7 +42,7 @@ export function parseDocument(value: unknown): AnyDocument {
       `this picture has format ${String(found.format)}, the front end reads format 1: run the cell again`,
     );
   }
-  const graph = { ...contentFields, ...explorationFields };
+  const graph = { pictures: byDensity(text), ...contentFields, ...explorationFields };
   const own = isRecording(found) ? recordingFields : isReport(found) ? reportFields : graph;
   for (const [name, check] of Object.entries({ ...baseFields, ...own })) {
     if (!check(found[name])) throw new Error(`the field "${name}" of this picture is damaged`);

@@ -1,7 +1,7 @@
 // The JSON that gradviz/view/documents/recording.py writes: the first step whole, of every later one
 // what differs from the step before.
 import { card, type ExplanationCard } from "./explanation";
-import { type BaseDocument, type Item, item } from "./graph";
+import { type BaseDocument, type ByDensity, byDensity, type Item, item } from "./graph";
 import { type Sentence, sentence } from "./sentence";
 import { type Check, listOf, mapOf, orNull, recordOf, text, whole } from "./validators";
 
@@ -28,8 +28,8 @@ export interface StepView {
   readonly ticks?: readonly string[];
   /** Explanations of what was noticed at this step. Absent where there are none. */
   readonly cards?: readonly ExplanationCard[];
-  /** Element -> its variant from this step on. */
-  readonly at: Readonly<Record<string, number>>;
+  /** Element -> its variant from this step on, in each density. */
+  readonly at: ByDensity<Readonly<Record<string, number>>>;
   readonly saved: number;
   readonly memory: number | null;
   readonly backward: number | null;
@@ -39,15 +39,22 @@ export interface StepView {
   readonly summary: string;
 }
 
+/** All steps as one picture. */
+export interface StepPicture {
+  /** The step shown first. */
+  readonly svg: string;
+  /** Id of an element of the picture -> its variants; "" for absent. */
+  readonly elements: Readonly<Record<string, readonly string[]>>;
+}
+
 export interface RecordingDocument extends BaseDocument {
   readonly kind: "recording";
+  readonly pictures: ByDensity<StepPicture>;
   /** Step shown first by default. */
   readonly open: number;
   /** Steps the author marked. */
   readonly stops: readonly number[];
   readonly codes: readonly Source[];
-  /** Id of an element of the picture -> its variants; "" for absent. */
-  readonly elements: Readonly<Record<string, readonly string[]>>;
   readonly views: readonly StepView[];
   readonly tensor_columns: readonly string[];
   readonly outline_columns: readonly string[];
@@ -70,7 +77,7 @@ const view = recordOf({
   caption: sentence,
   sentence: text,
   tick: text,
-  at: mapOf(whole),
+  at: byDensity(mapOf(whole)),
   saved: whole,
   memory: orNull(whole),
   backward: orNull(whole),
@@ -86,7 +93,7 @@ export const recordingFields: Record<string, Check> = {
   open: whole,
   stops: listOf(whole),
   codes: listOf(recordOf({ name: text, first: whole, lines: listOf(text) })),
-  elements: mapOf(listOf(text)),
+  pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(text)) })),
   views: (value) => listOf(view)(value) && (value as unknown[]).length > 0,
   tensor_columns: listOf(text),
   outline_columns: listOf(text),

@@ -1,7 +1,13 @@
 // The JSON that gradviz/view/documents/report.py writes: findings as sentences, tables and figures,
 // and the picture of a graph with marks laid over it.
 
-import { type BaseDocument, contentFields, type GraphContent } from "./graph";
+import {
+  type BaseDocument,
+  type ByDensity,
+  byDensity,
+  contentFields,
+  type GraphContent,
+} from "./graph";
 import { type Check, listOf, orNull, recordOf, text } from "./validators";
 
 export type ColumnKind = "text" | "number" | "bytes" | "flag";
@@ -47,8 +53,10 @@ export interface ReportDocument extends BaseDocument {
   readonly figures: readonly Figure[];
   /** What is marked in the picture, the most important first. */
   readonly marked: readonly string[];
-  /** The graph, whose picture is `svg`; without a graph that is the first figure. */
+  /** The graph. */
   readonly picture: GraphContent | null;
+  /** Its picture, SVG text; empty without a graph. */
+  readonly pictures: ByDensity<string>;
 }
 
 const key: Check = (value) => value === null || text(value) || typeof value === "number";
@@ -67,6 +75,7 @@ export const reportFields: Record<string, Check> = {
   ),
   marked: listOf(text),
   figures: listOf(recordOf({ caption: text, svg: text })),
+  pictures: byDensity(text),
   picture: orNull(recordOf({ title: text, summary: text, ...contentFields })),
 };
 

@@ -4,6 +4,10 @@ export type Check = (value: unknown) => boolean;
 
 export const text: Check = (value) => typeof value === "string";
 export const whole: Check = (value) => Number.isInteger(value);
+export const oneOf =
+  (values: readonly unknown[]): Check =>
+  (value) =>
+    values.includes(value);
 export const orNull =
   (check: Check): Check =>
   (value) =>

@@ -1,14 +1,13 @@
 // Copy and save: SVG, PNG at twice the size, text, JSON, a link. All but the animation of a recording
 // works without a kernel and a network.
 
-import type { BaseDocument } from "../documents/graph";
 import { makeButton } from "../lib/button";
 import { claim, focusable, html, wellFormed } from "../lib/dom";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { StepCursor } from "../player/step_cursor";
 import { linkHere } from "./saved_page";
-import { documentAt } from "./static_document";
+import { documentAt, type StaticDocument } from "./static_document";
 
 export type Format = "svg" | "png" | "txt" | "json";
 
@@ -23,7 +22,7 @@ const PNG_SCALE = 2;
 /** Browsers draw nothing on a larger canvas. */
 const CANVAS_LIMIT = 16_000;
 
-export function textOf(wire: BaseDocument, format: Exclude<Format, "png">): string | undefined {
+export function textOf(wire: StaticDocument, format: Exclude<Format, "png">): string | undefined {
   return { svg: wire.svg, txt: `${wire.text.trimEnd()}\n`, json: wire.json }[format];
 }
 
@@ -35,7 +34,7 @@ export function fileName(title: string, format: Format): string {
   return `${stem.slice(0, 60) || "graph"}.${format}`;
 }
 
-async function contentOf(wire: BaseDocument, format: Format): Promise<Blob> {
+async function contentOf(wire: StaticDocument, format: Format): Promise<Blob> {
   if (format === "png") return paint(wire.svg);
   return new Blob([textOf(wire, format) ?? ""], { type: TYPES[format] });
 }
@@ -63,13 +62,13 @@ async function paint(svg: string): Promise<Blob> {
   });
 }
 
-async function copy(wire: BaseDocument, format: Format): Promise<void> {
+async function copy(wire: StaticDocument, format: Format): Promise<void> {
   if (format !== "png") return navigator.clipboard.writeText(textOf(wire, format) ?? "");
   // The promise goes in unresolved: Safari wants the item made within the click.
   await navigator.clipboard.write([new ClipboardItem({ [TYPES.png]: paint(wire.svg) })]);
 }
 
-async function save(wire: BaseDocument, format: Format): Promise<void> {
+async function save(wire: StaticDocument, format: Format): Promise<void> {
   download(await contentOf(wire, format), fileName(wire.title, format));
 }
 
@@ -92,7 +91,7 @@ interface Entry {
   run(): Promise<void>;
 }
 
-function entriesOf(context: PanelContext, now: () => BaseDocument): readonly Entry[] {
+function entriesOf(context: PanelContext, now: () => StaticDocument): readonly Entry[] {
   const { store } = context;
   const cursor = new StepCursor(store);
   const formats = (Object.keys(TYPES) as Format[]).flatMap((format) => {
@@ -163,7 +162,8 @@ export function makeSaveMenu(context: PanelContext): Menu {
     open(false);
   };
 
-  const now = () => documentAt(store.get("wire"), store.get("timeline"), store.get("at"));
+  const now = () =>
+    documentAt(store.get("wire"), store.get("timeline"), store.get("at"), store.get("drawn"));
   const note = html("p", { class: "gradviz-menu-note", hidden: true });
   const say = (words: string) => {
     note.textContent = words;

@@ -1,25 +1,34 @@
-// The picture of one step of a recording as SVG text, to be saved or copied.
+// The picture of one moment as SVG text, to be saved or copied.
 
-import type { BaseDocument } from "../documents/graph";
+import type { BaseDocument, Density } from "../documents/graph";
+import type { AnyDocument } from "../documents/parse";
+import { stillOf } from "../documents/pictures";
 import { SVG } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 
-/** A graph as it is; of a recording what it is at a step, named after the step. */
-export function documentAt(
-  wire: BaseDocument,
-  timeline: Timeline | undefined,
-  at: number,
-): BaseDocument {
-  if (!timeline) return wire;
-  return { ...wire, title: `${wire.title} step ${at}`, svg: svgAt(timeline, at) };
+/** A document of one moment, with one picture. */
+export interface StaticDocument extends BaseDocument {
+  readonly svg: string;
 }
 
-function svgAt(timeline: Timeline, index: number): string {
-  const { svg, elements } = timeline.recording;
+/** A graph as it is; of a recording what it is at a step, named after the step. */
+export function documentAt(
+  wire: AnyDocument,
+  timeline: Timeline | undefined,
+  at: number,
+  density: Density,
+): StaticDocument {
+  const svg = stillOf(wire, density);
+  if (!timeline) return { ...wire, svg };
+  return { ...wire, title: `${wire.title} step ${at}`, svg: svgAt(timeline, at, density, svg) };
+}
+
+function svgAt(timeline: Timeline, index: number, density: Density, svg: string): string {
+  const elements = timeline.recording.pictures[density]?.elements;
   const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
   picture.documentElement.setAttribute("aria-label", timeline.view(index).summary);
-  for (const [key, variant] of timeline.state(index).at) {
-    const text = elements[key]?.[variant] || `<g id="${key}" class="gv-absent"/>`;
+  for (const [key, variant] of timeline.state(index).at.get(density) ?? []) {
+    const text = elements?.[key]?.[variant] || `<g id="${key}" class="gv-absent"/>`;
     const part = new DOMParser().parseFromString(`<svg xmlns="${SVG}">${text}</svg>`, "text/xml");
     const made = part.documentElement.firstElementChild;
     if (made) picture.getElementById(key)?.replaceWith(picture.importNode(made, true));

@@ -1,7 +1,9 @@
 // Shows the picture, follows the steps, highlights selected, found and hovered items, moves the
 // focus.
 
-import type { GraphContent, Item } from "../documents/graph";
+import type { Density, GraphContent, Item } from "../documents/graph";
+import type { AnyDocument } from "../documents/parse";
+import { svgOf } from "../documents/pictures";
 import { isReport } from "../documents/report";
 import { claim, html, SVG } from "../lib/dom";
 import { relatedTo, subjectsOf } from "../model/related";
@@ -55,10 +57,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return boxes;
   };
 
-  store.watch(["wire"], () => {
-    const wire = store.get("wire");
+  let shown: { readonly wire: AnyDocument; readonly density: Density } | undefined;
+  store.watch(["wire", "drawn"], () => {
+    const [wire, density] = [store.get("wire"), store.get("drawn")];
+    if (shown?.wire === wire && shown.density === density) return;
+    shown = { wire, density };
     // A report without a graph shows its figures elsewhere.
-    const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : wire.svg;
+    const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : svgOf(wire, density);
     const hadFocus = element.contains(document.activeElement);
     picture = parsePicture(svg, prefix);
     variants = new Map();
@@ -68,12 +73,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
     viewport.show(picture.svg, subject);
     if (hadFocus) index.cards.get(current())?.focus();
   });
-  let shown: GraphContent | undefined;
+  let before: GraphContent | undefined;
   store.watch(["content"], () => {
     refresh();
     // The cards that a step makes are there now.
-    if (shown && shown !== content && store.get("timeline")) viewport.followSubject();
-    shown = content;
+    if (before && before !== content && store.get("timeline")) viewport.followSubject();
+    before = content;
   });
 
   /** Shows the current step in the picture. */
@@ -82,10 +87,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
     content = store.get("content");
     const focused = index.at(document.activeElement);
     const timeline = store.get("timeline");
-    for (const [key, variant] of timeline?.state(store.get("at")).at ?? []) {
+    const density = store.get("drawn");
+    const elements = timeline?.recording.pictures[density]?.elements;
+    for (const [key, variant] of timeline?.state(store.get("at")).at.get(density) ?? []) {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
-      picture.patch(key, timeline?.recording.elements[key]?.[variant] ?? "");
+      picture.patch(key, elements?.[key]?.[variant] ?? "");
     }
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
     index.read(picture.svg, content.items);
@@ -126,18 +133,18 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return [];
   }
 
-  store.watch(["wire", "engine_arrows"], () => {
+  store.watch(["wire", "drawn", "engine_arrows"], () => {
     picture.svg.classList.toggle("gv-engine", store.get("engine_arrows"));
   });
-  store.watch(["content", "query"], () => {
+  store.watch(["content", "drawn", "query"], () => {
     const found = findItems(index.items, store.get("query"));
     const ids = found.map(({ id }) => id);
     index.highlight("is-match", ids);
   });
-  store.watch(["content", "lit"], () => {
+  store.watch(["content", "drawn", "lit"], () => {
     index.highlight("is-lit", relatedTo(store.get("timeline"), store.get("lit")));
   });
-  store.watch(["content", "selected"], () => {
+  store.watch(["content", "drawn", "selected"], () => {
     const selected = store.get("selected");
     index.highlight("is-selected", [selected]);
     const id = index.ownerOf(selected)?.dataset.id ?? "";
@@ -153,7 +160,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
       edge.classList.toggle("is-on-path", near || (id !== "" && joins(paths, source, target)));
     }
   });
-  store.watch(["wire", "selected"], () => {
+  store.watch(["wire", "drawn", "selected"], () => {
     const shape = index.ownerOf(store.get("selected"));
     if (!shape) return;
     visit(shape.dataset.id ?? "");

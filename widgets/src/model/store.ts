@@ -1,7 +1,7 @@
 // StoreState: the traits shared with Python, the state of this view, and values derived from both.
 // Panels read and watch the store and never talk to each other.
 
-import type { GraphContent } from "../documents/graph";
+import { DENSITIES, type Density, type GraphContent } from "../documents/graph";
 import { type AnyDocument, parseDocument } from "../documents/parse";
 import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
@@ -29,6 +29,8 @@ export interface Traits {
   readonly selected: string;
   readonly height: number;
   readonly engine_arrows: boolean;
+  /** "auto" for the one that the document opens with. */
+  readonly density: Density | "auto";
   readonly theme: Theme;
   /** Step of a recording as Python counts; -1 for the one the recording opens at. */
   readonly step: number;
@@ -74,6 +76,8 @@ export interface Derived {
   readonly at: number;
   /** The content of the graph at this step. */
   readonly content: GraphContent;
+  /** The density that is drawn: the chosen one, where the document has it. */
+  readonly drawn: Density;
 }
 
 export type StoreState = Traits & Local & Derived;
@@ -83,6 +87,7 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   selected: (value) => (typeof value === "string" ? value : ""),
   height: (value) => (typeof value === "number" && value > 0 ? value : 0),
   engine_arrows: (value) => value === true,
+  density: (value) => DENSITIES.find((known) => known === value) ?? "auto",
   theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
   step: (value) => (Number.isInteger(value) && (value as number) >= 0 ? (value as number) : -1),
   detail: (value) => value === true,
@@ -96,6 +101,7 @@ const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
   timeline: ["wire"],
   at: ["wire", "step", "detail"],
   content: ["wire", "step", "detail"],
+  drawn: ["wire", "density"],
 };
 
 /** Of a report without a graph. */
@@ -178,6 +184,10 @@ export class Store {
 
   #derive(name: keyof Derived): Derived[keyof Derived] {
     const wire = this.#document();
+    if (name === "drawn") {
+      const chosen = this.get("density");
+      return chosen !== "auto" && wire.pictures[chosen] !== undefined ? chosen : wire.density;
+    }
     if (!isRecording(wire)) {
       const content = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
       return { timeline: undefined, at: 0, content }[name];

@@ -1,13 +1,13 @@
 // The state of a recording at each step. Every state is folded from the steps before it, never from
 // the one shown last, so stepping and jumping give the same. Pure.
 import type { ExplanationCard } from "../documents/explanation";
-import type { GraphContent, Item } from "../documents/graph";
+import { DENSITIES, type Density, type GraphContent, type Item } from "../documents/graph";
 import type { RecordingDocument, StepView } from "../documents/recording";
 
 /** Everything that is shown of one step. */
 export interface StepState {
-  /** Element -> number of its variant. */
-  readonly at: ReadonlyMap<string, number>;
+  /** Element -> number of its variant, in each density. */
+  readonly at: ReadonlyMap<Density, ReadonlyMap<string, number>>;
   readonly items: ReadonlyMap<string, Item>;
   readonly tensors: ReadonlyMap<string, readonly string[]>;
   readonly rows: ReadonlyMap<string, readonly string[]>;
@@ -72,11 +72,14 @@ export class Timeline {
       }
       return made;
     };
+    const variants = (density: Density) =>
+      fold(
+        before?.at.get(density),
+        views.map(({ at }) => at[density] ?? {}),
+      );
+    const drawn = DENSITIES.filter((density) => this.recording.pictures[density]);
     return {
-      at: fold(
-        before?.at,
-        views.map(({ at }) => at),
-      ),
+      at: new Map(drawn.map((density) => [density, variants(density)])),
       items: fold(
         before?.items,
         views.map(({ items }) => items),

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import cuts from "../../../tests/golden/recording/cuts.json";
 import type { GraphDocument } from "../../src/documents/graph";
 import { parseDocument } from "../../src/documents/parse";
-import type { RecordingDocument } from "../../src/documents/recording";
+import type { RecordingDocument, StepPicture } from "../../src/documents/recording";
 import { parsePicture } from "../../src/graph/picture";
 import { Timeline } from "../../src/model/timeline";
 import { wire } from "../support/model";
@@ -31,12 +31,15 @@ describe("wire", () => {
   });
 
   it("finds every element of a recording in the picture that Python drew", () => {
-    const { svg, elements } = parseDocument(cuts) as RecordingDocument;
-    const drawn = parsePicture(svg, "v").svg;
-    expect(drawn.querySelector("style")?.textContent).toContain(".gradviz-root{");
-    expect(drawn.querySelectorAll("[data-id]").length).toBeGreaterThan(0);
-    for (const key of Object.keys(elements)) {
-      expect(drawn.querySelector(`[id="v-${key}"]`), key).not.toBeNull();
+    const { pictures } = parseDocument(cuts) as RecordingDocument;
+    expect(Object.keys(pictures)).toEqual(["compact", "normal", "full"]);
+    for (const { svg, elements } of Object.values(pictures)) {
+      const drawn = parsePicture(svg, "v").svg;
+      expect(drawn.querySelector("style")?.textContent).toContain(".gradviz-root{");
+      expect(drawn.querySelectorAll("[data-id]").length).toBeGreaterThan(0);
+      for (const key of Object.keys(elements)) {
+        expect(drawn.querySelector(`[id="v-${key}"]`), key).not.toBeNull();
+      }
     }
   });
 
@@ -50,8 +53,13 @@ describe("wire", () => {
       );
       read.views.forEach((view, index) => {
         const { at, items, tensors, rows } = timeline.state(index);
-        expect([...at.keys()].sort()).toEqual(Object.keys(read.elements).sort());
-        for (const [key, variant] of at) expect(read.elements[key]).toHaveProperty(String(variant));
+        expect([...at.keys()]).toEqual(Object.keys(read.pictures));
+        for (const [density, variants] of at) {
+          const { elements } = read.pictures[density] as StepPicture;
+          expect([...variants.keys()].sort()).toEqual(Object.keys(elements).sort());
+          for (const [key, variant] of variants)
+            expect(elements[key]).toHaveProperty(String(variant));
+        }
         for (const item of items.values()) {
           for (const id of [...item.next, ...item.prev]) expect(items.has(id), id).toBe(true);
         }
@@ -74,7 +82,9 @@ describe("wire", () => {
     [{ ...wire, format: 2 }, "format 2"],
     [{ ...wire, items: [{ id: "n0" }] }, '"items"'],
     [{ ...wire, outline: { columns: [1], rows: [] } }, '"outline"'],
-    [{ ...wire, svg: 3 }, '"svg"'],
+    [{ ...wire, pictures: { normal: 3 } }, '"pictures"'],
+    [{ ...wire, pictures: { dense: "" } }, '"pictures"'],
+    [{ ...wire, density: "dense" }, '"density"'],
   ])("refuses a damaged one and says what is damaged", (value, message) => {
     expect(() => parseDocument(value)).toThrow(message);
   });

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fileName, textOf } from "../../src/export/save_menu";
-import { wire } from "../support/model";
+import { documentAt } from "../../src/export/static_document";
+import { wire as loss } from "../support/model";
+
+const wire = documentAt(loss, undefined, 0, "full");
 
 describe("save", () => {
   it.each([
@@ -14,7 +17,7 @@ describe("save", () => {
   });
 
   it("gives the texts of the document unchanged", () => {
-    expect(textOf(wire, "svg")).toBe(wire.svg);
+    expect(textOf(wire, "svg")).toBe(loss.pictures.full);
     expect(textOf(wire, "txt")).toBe(`${wire.text.trimEnd()}\n`);
     expect(textOf(wire, "json")).toBe(wire.json);
     const { json: _, ...small } = wire;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { DENSITIES, type Density } from "../../src/documents/graph";
 import { parseDocument } from "../../src/documents/parse";
 import type { RecordingDocument } from "../../src/documents/recording";
 import { relatedTo } from "../../src/model/related";
@@ -13,7 +14,7 @@ const long: RecordingDocument = {
 
 /** Folded from the first step, one by one. */
 function plainly(wire: RecordingDocument, index: number): StepState {
-  const parts = ["at", "items", "tensors", "rows"] as const;
+  const parts = ["items", "tensors", "rows"] as const;
   const made = Object.fromEntries(parts.map((part) => [part, new Map<string, unknown>()]));
   for (const view of wire.views.slice(0, index + 1)) {
     for (const part of parts) {
@@ -23,7 +24,10 @@ function plainly(wire: RecordingDocument, index: number): StepState {
       }
     }
   }
-  return made as unknown as StepState;
+  const variants = (density: Density) =>
+    new Map(wire.views.slice(0, index + 1).flatMap(({ at }) => Object.entries(at[density] ?? {})));
+  const at = new Map(DENSITIES.map((density) => [density, variants(density)]));
+  return { at, ...made } as unknown as StepState;
 }
 
 describe("the state of a step", () => {
@@ -96,11 +100,12 @@ describe("the document of a recording", () => {
   const view = VIEWS[0];
   it.each([
     [{ views: [] }, '"views"'],
-    [{ views: [{ ...view, at: { "gv-n0": "1" } }] }, '"views"'],
+    [{ views: [{ ...view, at: { full: { "gv-n0": "1" } } }] }, '"views"'],
     [{ views: [{ ...view, caption: [{ id: "n0" }] }] }, '"views"'],
     [{ views: [{ ...view, items: { n0: { id: "n0" } } }] }, '"views"'],
     [{ codes: [{ name: "cell", first: 1 }] }, '"codes"'],
-    [{ elements: { "gv-n0": "" } }, '"elements"'],
+    [{ pictures: { full: { svg: "", elements: { "gv-n0": "" } } } }, '"pictures"'],
+    [{ pictures: { full: "" } }, '"pictures"'],
     [{ links: {} }, '"links"'],
     [{ links: { lines: {} } }, '"links"'],
     [{ tensor_columns: [1] }, '"tensor_columns"'],

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { StepPicture } from "../../src/documents/recording";
 import widget from "../../src/index";
 import { tokensOf } from "../../src/lib/python_tokens";
 import { size } from "../../src/player/memory";
 import { FakeModel, wire as graph } from "../support/model";
-import { recording, VIEWS } from "../support/recording";
+import { inAll, recording, VIEWS } from "../support/recording";
 
 let still = false;
 beforeEach(() => {
@@ -549,11 +550,15 @@ describe("one widget", () => {
       rows: { n0: [evil, evil, evil] },
     }));
     const codes = [{ name: evil, first: 1, lines: [evil] }];
+    const { svg, elements: known } = recording.pictures.normal as StepPicture;
     const elements = {
-      ...recording.elements,
+      ...known,
       "gv-n0": ["", '<g id="gv-n0"><script>alert(1)</script><g onclick="alert(1)"/></g>'],
     };
-    const { el, model } = mount({ wire: { ...recording, views, codes, elements }, step: 0 });
+    const { el, model } = mount({
+      wire: { ...recording, views, codes, pictures: inAll({ svg, elements }) },
+      step: 0,
+    });
     model.set("step", 3);
     expect(el.querySelector("img, script, [onclick]")).toBeNull();
     expect(el.textContent).toContain(evil);

@@ -6,7 +6,11 @@ import widget from "../../src/index";
 import { FakeModel, wire as loss } from "../support/model";
 
 // The stored document has no picture; this one has nodes of the same ids.
-const report = { ...golden, svg: loss.svg } as unknown as ReportDocument;
+const report = {
+  ...golden,
+  density: "normal",
+  pictures: loss.pictures,
+} as unknown as ReportDocument;
 
 // jsdom has neither; the browser tests cover what they do.
 beforeEach(() => {
@@ -125,7 +129,7 @@ describe("a report", () => {
   });
 
   it("does without a graph", () => {
-    const { one, el } = mount(with_({ picture: null, svg: report.figures[0]?.svg ?? "" }));
+    const { one, el } = mount(with_({ picture: null, pictures: {} }));
     expect(one(".gradviz-root").classList).toContain("has-no-picture");
     expect(el.querySelectorAll(".gradviz-viewport [data-id]")).toHaveLength(0);
     expect(one(".gradviz-figure svg")).not.toBeNull();

@@ -13,7 +13,15 @@ export class FakeModel implements Model {
   #listeners = new Map<string, Set<() => void>>();
 
   constructor(state: Record<string, unknown> = {}) {
-    this.state = { wire, selected: "", height: 0, engine_arrows: false, theme: "auto", ...state };
+    this.state = {
+      wire,
+      selected: "",
+      height: 0,
+      engine_arrows: false,
+      density: "auto",
+      theme: "auto",
+      ...state,
+    };
   }
 
   get(name: string): unknown {

@@ -1,6 +1,6 @@
 // A small recording, written by hand: two leaves, a product, its backward.
 
-import type { Item } from "../../src/documents/graph";
+import { type ByDensity, DENSITIES, type Item } from "../../src/documents/graph";
 import type { RecordingDocument, StepView } from "../../src/documents/recording";
 
 const STYLE =
@@ -71,9 +71,13 @@ const base: StepView = {
   rows: {},
   summary: "",
 };
-const view = (given: Partial<StepView>): StepView => {
+/** The same in every density. */
+export const inAll = <T>(one: T): ByDensity<T> =>
+  Object.fromEntries(DENSITIES.map((density) => [density, one]));
+type Given = Partial<Omit<StepView, "at">> & { readonly at?: Readonly<Record<string, number>> };
+const view = ({ at = {}, ...given }: Given): StepView => {
   const words = (given.caption ?? []).map((part) => (typeof part === "string" ? part : part.text));
-  return { ...base, sentence: words.join(""), summary: words.join(""), ...given };
+  return { ...base, sentence: words.join(""), summary: words.join(""), ...given, at: inAll(at) };
 };
 const inside = { line: 4, next_line: null, backward: 1 };
 
@@ -198,10 +202,14 @@ export const recording: RecordingDocument = {
   title: "recording of cell",
   summary: "recording of cell: 12 steps, 1 backward",
   text: "recording of cell\n",
-  svg:
-    '<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg" viewBox="0 0 370 240" ' +
-    `width="370" height="240" role="group" aria-label="recording"><style>${STYLE}</style>` +
-    `${empty.join("")}</svg>`,
+  density: "normal",
+  pictures: inAll({
+    svg:
+      '<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg" viewBox="0 0 370 240" ' +
+      `width="370" height="240" role="group" aria-label="recording"><style>${STYLE}</style>` +
+      `${empty.join("")}</svg>`,
+    elements: ELEMENTS,
+  }),
   open: 0,
   stops: [3],
   codes: [
@@ -216,7 +224,6 @@ export const recording: RecordingDocument = {
       ],
     },
   ],
-  elements: ELEMENTS,
   views: VIEWS,
   tensor_columns: ["name", "is_leaf", "requires_grad", "retains_grad", "version", ".grad"],
   outline_columns: ["id", "name", "kind"],

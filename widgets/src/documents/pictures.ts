@@ -1,0 +1,17 @@
+// The picture of a document in one density.
+import type { Density } from "./graph";
+import type { AnyDocument } from "./parse";
+import { isRecording } from "./recording";
+import { isReport } from "./report";
+
+/** The picture of a graph, of a recording that of the step shown first; "" where there is none. */
+export function svgOf(wire: AnyDocument, density: Density): string {
+  if (isRecording(wire)) return wire.pictures[density]?.svg ?? "";
+  return wire.pictures[density] ?? "";
+}
+
+/** A report without a graph has figures instead. */
+export function stillOf(wire: AnyDocument, density: Density): string {
+  const svg = svgOf(wire, density);
+  return isReport(wire) ? svg || (wire.figures[0]?.svg ?? "") : svg;
+}
