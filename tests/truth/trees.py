@@ -16,6 +16,7 @@ from torch import Tensor
 
 import gradviz
 from gradviz.model.derivatives import gradient_of
+from gradviz.model.derivatives.arithmetic import Numbers, numbers_of
 from gradviz.model.derivatives.expression import Expression
 from gradviz.model.records import Node
 from tests.truth.walk import pairs, root_of
@@ -167,6 +168,8 @@ class Seen:
     """How often the tree of an argument was computed and agreed: ``"Mul.self"``."""
     words: dict[str, str] = field(default_factory=dict)
     """What is said of an argument without a tree."""
+    calculated: dict[str, int] = field(default_factory=dict)
+    """How often its numbers were computed without torch too."""
     texts: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -202,7 +205,9 @@ def comparing(node: Node, live: Any, shapes: Any, seen: Seen) -> Callable[[Any, 
         for place, entry in enumerate(node.next_functions):
             if entry is None:
                 continue
-            name = f"{node.name}.{(node.arguments + (None,) * 9)[place] if node.arguments else place}"
+            name = (
+                f"{node.name}.{(node.arguments + (None,) * 9)[place] if node.arguments else place}"
+            )
             name = name.split("[")[0]
             found = gradient_of(node, place, shapes)
             seen.texts.add(f"{name}: {found.words}")
@@ -212,6 +217,10 @@ def comparing(node: Node, live: Any, shapes: Any, seen: Seen) -> Callable[[Any, 
             problem = difference(found.tree, live, node, grad_inputs[place], grad_outputs)
             if problem is None:
                 seen.trees[name] = seen.trees.get(name, 0) + 1
+                problem = wrong_numbers(
+                    found.tree, live, grad_inputs[place], grad_outputs, name, seen
+                )
+                seen.problems += [f"{name}: {found.words}: {problem}"] if problem else []
             else:
                 about = f"{found.words} of {node.output_shapes} {shapes} {node.attributes}"
                 seen.problems.append(f"{name}: {about}: {problem}")
@@ -227,7 +236,7 @@ def difference(
     def leaf(part: Expression) -> Any:
         if part.operator == "saved":
             return getattr(live, f"_saved_{part.options[0]}")
-        number = part.options[0] if part.options else 0
+        number: Any = part.options[0] if part.options else 0
         grad = grad_outputs[number]
         shape = node.output_shapes[number]
         return torch.zeros(shape or (), dtype=expected.dtype) if grad is None else grad
@@ -244,10 +253,38 @@ def difference(
         if found.shape != expected.shape:
             return f"shape {tuple(found.shape)}, expected {tuple(expected.shape)}"
         # Comparisons with nan are false, in a tree and in torch, but not the same ones.
-        close = expected.isnan() | torch.isclose(found, expected, *TOLERANCE[expected.dtype], equal_nan=True)
+        close = expected.isnan() | torch.isclose(
+            found, expected, *TOLERANCE[expected.dtype], equal_nan=True
+        )
         if not close.all():
             return f"{found[~close][:3].tolist()}, expected {expected[~close][:3].tolist()}"
     return None
+
+
+def wrong_numbers(
+    tree: Expression, live: Any, expected: Any, grads: Sequence[Any], name: str, seen: Seen
+) -> str | None:
+    """How the numbers that a caption would compute differ from torch's; ``None`` if they agree."""
+
+    def leaf(part: Expression) -> Numbers | None:
+        number: Any = part.options[0] if part.options else 0
+        is_grad = part.operator == "grad"
+        value = grads[number] if is_grad else getattr(live, f"_saved_{part.options[0]}")
+        if value is None or value.numel() > 8:
+            return None
+        return Numbers(tuple(map(float, value.reshape(-1).tolist())), tuple(value.shape))
+
+    if expected is None or expected.numel() > 8 or expected.is_complex() or expected.isnan().any():
+        return None
+    found = numbers_of(tree, leaf)
+    if found is None:
+        return None
+    seen.calculated[name] = seen.calculated.get(name, 0) + 1
+    if tree.operator != "number" and found.shape != tuple(expected.shape):
+        return f"calculated shape {found.shape}, expected {tuple(expected.shape)}"
+    values = torch.tensor(found.values, dtype=torch.float64).reshape(found.shape)
+    close = torch.isclose(values, expected.double(), *TOLERANCE[expected.dtype])
+    return None if close.all() else f"calculated {found.values}, expected {expected.tolist()}"
 
 
 TOLERANCE = {

@@ -1,6 +1,14 @@
-"""How nodes compute gradients, in the language of a learner: trees, their text and their numbers."""
+"""How nodes compute gradients, for learners: trees, their text and their numbers."""
 
 from gradviz.model.derivatives.table import Gradient, gradient_of, rule_of, shapes_behind, table
-from gradviz.model.derivatives.wording import words_of
+from gradviz.model.derivatives.wording import calculation_of, words_of
 
-__all__ = ["Gradient", "gradient_of", "rule_of", "shapes_behind", "table", "words_of"]
+__all__ = [
+    "Gradient",
+    "calculation_of",
+    "gradient_of",
+    "rule_of",
+    "shapes_behind",
+    "table",
+    "words_of",
+]

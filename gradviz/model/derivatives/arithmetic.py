@@ -16,7 +16,7 @@ MOST: Final = 64
 """Numbers of a part; larger ones are not computed."""
 
 
-class NotComputed(Exception):
+class NotComputedError(Exception):
     """An operation that is not computed here, or a number that is not known."""
 
 
@@ -29,7 +29,7 @@ class Numbers:
 
     def __post_init__(self) -> None:
         if len(self.values) != math.prod(self.shape) or len(self.values) > MOST:
-            raise NotComputed
+            raise NotComputedError
 
     def at(self, place: Sequence[int]) -> float:
         """The number at a place; dimensions of size 1, or missing ones, are broadcast."""
@@ -55,7 +55,7 @@ def numbers_of(tree: Expression, leaf: Callable[[Expression], Numbers | None]) -
     """
     try:
         return _numbers(tree, leaf)
-    except (NotComputed, ArithmeticError, ValueError):
+    except (NotComputedError, ArithmeticError, ValueError):
         return None
 
 
@@ -63,7 +63,7 @@ def _numbers(tree: Expression, leaf: Callable[[Expression], Numbers | None]) -> 
     if tree.operator in ("grad", "saved"):
         found = leaf(tree)
         if found is None:
-            raise NotComputed
+            raise NotComputedError
         return found
     if tree.operator == "number":
         return Numbers((float(tree.options[0]),), ())  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def _numbers(tree: Expression, leaf: Callable[[Expression], Numbers | None]) -> 
     if tree.operator == "function":
         return _each(_FUNCTIONS[str(tree.options[0])], *operands)
     if tree.operator not in _WHOLE:
-        raise NotComputed
+        raise NotComputedError
     return _WHOLE[tree.operator](*operands, *tree.options)
 
 
@@ -89,13 +89,13 @@ def _broadcast(shapes: Sequence[Shape]) -> Shape:
     rows = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
     sizes = [{size for size in column if size != 1} or {1} for column in zip(*rows, strict=True)]
     if any(len(found) > 1 for found in sizes):
-        raise NotComputed
+        raise NotComputedError
     return tuple(found.pop() for found in sizes)
 
 
 def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
     if math.prod(shape) > MOST:
-        raise NotComputed
+        raise NotComputedError
     return product(*map(range, shape))
 
 
@@ -104,7 +104,10 @@ def _made(shape: Shape, number: Callable[[tuple[int, ...]], float]) -> Numbers:
 
 
 def _matmul(left: Numbers, right: Numbers) -> Numbers:
-    rows, columns = left.shape[:-1][-1:], right.shape[1:] if len(right.shape) < 2 else right.shape[-1:]
+    rows, columns = (
+        left.shape[:-1][-1:],
+        right.shape[1:] if len(right.shape) < 2 else right.shape[-1:],
+    )
     batch = _broadcast([left.shape[:-2], right.shape[:-2]])
     inner = left.shape[-1]
 

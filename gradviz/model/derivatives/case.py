@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from gradviz.model.records import Attribute, Node
 Shape: TypeAlias = tuple[int, ...]
 
 
-class NotKnown(Exception):
+class NotKnownError(Exception):
     """A rule needs what cannot be seen here; its words are said instead."""
 
 
@@ -35,7 +35,7 @@ class Case:
         """A saved whole number."""
         value = self.attribute(name)
         if not isinstance(value, int):
-            raise NotKnown
+            raise NotKnownError
         return value
 
     def sizes(self, name: str) -> Shape:
@@ -43,7 +43,7 @@ class Case:
         value = self.attribute(name)
         values = value if isinstance(value, tuple) else (value,)
         if not all(isinstance(size, int) for size in values):
-            raise NotKnown
+            raise NotKnownError
         return values  # type: ignore[return-value]
 
     def has(self, name: str) -> bool:
@@ -57,7 +57,7 @@ class Case:
         """Shape of the argument, and so of its gradient."""
         shape = self.shapes[self.place] if self.place < len(self.shapes) else None
         if shape is None or -1 in shape:
-            raise NotKnown
+            raise NotKnownError
         return shape
 
     @property
@@ -65,7 +65,7 @@ class Case:
         """Shape of the gradient that arrives."""
         shape = self.node.output_shapes[0] if self.node.output_shapes else None
         if shape is None or -1 in shape:
-            raise NotKnown
+            raise NotKnownError
         return shape
 
     def shape_of(self, name: str) -> Shape | None:
@@ -107,13 +107,13 @@ class Case:
             return saved(name)
         value = self.attribute(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise NotKnown
+            raise NotKnownError
         return expression(value)
 
 
 Rule: TypeAlias = "Expression | str | Callable[[Case], Expression | str]"
 """A tree, words where there is none, or a function that chooses by what a node saved."""
-Rules: TypeAlias = "dict[str, dict[str, Rule]]"
+Rules: TypeAlias = "dict[str, Mapping[str, Rule]]"
 """Rules by operator, such as ``Mul`` of ``MulBackward0``, and by argument."""
 
 

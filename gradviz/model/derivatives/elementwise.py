@@ -1,10 +1,11 @@
-"""Operations number by number. Operands of other shapes are broadcast, so their gradients are summed."""
+"""Operations number by number; the gradient of an operand that was broadcast is summed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log, pi, sqrt
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rules
+from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules
 from gradviz.model.derivatives.expression import (
     GRAD,
     Expression,
@@ -18,7 +19,7 @@ SELF, OTHER, RESULT, ALPHA = named("self"), named("other"), named("result"), nam
 ZERO = expression(0)
 
 
-def _rounded_or(tree: Expression) -> object:
+def _rounded_or(tree: Expression) -> Rule:
     """A quotient that is rounded has no slope."""
     return lambda case: tree if case.attribute("rounding_mode") is None else ZERO
 
@@ -38,18 +39,20 @@ def _power_by_exponent(case: Case) -> Expression:
     if isinstance(base, (int, float)):
         return GRAD * RESULT * log(base) if base > 0 else _of_power_of_zero(base)
     slope = GRAD * RESULT * function("log", SELF)
-    return where(SELF.equals(0) & (named("exponent") >= 0), 0, slope)
+    return where(SELF.equals(0) & named("exponent").at_least(0), 0, slope)
 
 
 def _of_power_of_zero(base: float) -> Expression:
     if base < 0:
-        raise NotKnown
-    return where(named("exponent") >= 0, 0, GRAD * RESULT * function("log", expression(base)))
+        raise NotKnownError
+    return where(
+        named("exponent").at_least(0), 0, GRAD * RESULT * function("log", expression(base))
+    )
 
 
 def _clamp(case: Case) -> Expression:
-    inside = [SELF >= named("min")] if case.has("min") else []
-    inside += [SELF <= named("max")] if case.has("max") else []
+    inside = [SELF.at_least(named("min"))] if case.has("min") else []
+    inside += [SELF.at_most(named("max"))] if case.has("max") else []
     if not inside:
         return GRAD
     return where(inside[0] if len(inside) == 1 else inside[0] & inside[1], GRAD, 0)
@@ -63,26 +66,27 @@ def _gelu(case: Case) -> Expression | str:
 
 def _softplus(case: Case) -> Expression:
     scaled = SELF * named("beta")
-    return where(scaled > named("threshold"), GRAD, GRAD * function("sigmoid", scaled))
+    return where(scaled.above(named("threshold")), GRAD, GRAD * function("sigmoid", scaled))
 
 
 def _elu(case: Case) -> Expression:
     scale, alpha, inner = (named(name) for name in ("scale", "alpha", "input_scale"))
     if case.has("result"):  # in place, self is gone
-        return where(RESULT > 0, GRAD * scale, GRAD * inner * (RESULT + alpha * scale))
+        return where(RESULT.above(0), GRAD * scale, GRAD * inner * (RESULT + alpha * scale))
     slope = GRAD * alpha * scale * inner * function("exp", SELF * inner)
-    return where(SELF > 0, GRAD * scale, slope)
+    return where(SELF.above(0), GRAD * scale, slope)
 
 
 def _leaky_relu(case: Case) -> Expression:
     kept = RESULT if case.has("result") else SELF
-    return where(kept > 0, GRAD, GRAD * named("negative_slope"))
+    return where(kept.above(0), GRAD, GRAD * named("negative_slope"))
 
 
-def _equal_share(larger: bool) -> dict[str, object]:
+def _equal_share(larger: bool) -> Mapping[str, Rule]:
     """The gradient goes to the larger (or smaller) one, half of it to each where they are equal."""
+
     def of(one: Expression, other: Expression) -> Expression:
-        wins = one > other if larger else one < other
+        wins = one.above(other) if larger else one.below(other)
         return where(one.equals(other), GRAD / 2, where(wins, GRAD, 0))
 
     return {"self": of(SELF, OTHER), "other": of(OTHER, SELF)}
@@ -91,7 +95,7 @@ def _equal_share(larger: bool) -> dict[str, object]:
 def _dropout(case: Case) -> Expression:
     share = case.attribute("p")
     if not isinstance(share, (int, float)) or share == 1 or case.attribute("train") is False:
-        raise NotKnown
+        raise NotKnownError
     return GRAD * named("result1") / (1 - share)
 
 
@@ -162,28 +166,28 @@ ELEMENTWISE: Rules = {
     "Erfc": {"self": -GRAD * (2 / sqrt(pi)) * function("exp", -(SELF**2))},
     "Sigmoid": {"self": GRAD * RESULT * (1 - RESULT)},
     "LogSigmoid": {"self": GRAD * (1 - _SIGMOID)},
-    "Relu": {"self": where(RESULT > 0, GRAD, 0)},
-    "Threshold": {"self": where(SELF > named("threshold"), GRAD, 0)},
+    "Relu": {"self": where(RESULT.above(0), GRAD, 0)},
+    "Threshold": {"self": where(SELF.above(named("threshold")), GRAD, 0)},
     "LeakyRelu": {"self": _leaky_relu},
-    "Prelu": {"self": where(SELF > 0, GRAD, GRAD * named("weight"))},
+    "Prelu": {"self": where(SELF.above(0), GRAD, GRAD * named("weight"))},
     "PreluKernel": {
-        "self": where(SELF > 0, GRAD, GRAD * named("weight")),
-        "weight": where(SELF > 0, 0, GRAD * SELF),
+        "self": where(SELF.above(0), GRAD, GRAD * named("weight")),
+        "weight": where(SELF.above(0), 0, GRAD * SELF),
     },
     "Elu": {"self": _elu},
     "Gelu": {"self": _gelu},
     "Silu": {"self": GRAD * _SIGMOID * (1 + SELF * (1 - _SIGMOID))},
     "Softplus": {"self": _softplus},
     "Hardtanh": {
-        "self": where((SELF > named("min_val")) & (SELF < named("max_val")), GRAD, 0)
+        "self": where(SELF.above(named("min_val")) & SELF.below(named("max_val")), GRAD, 0)
     },
-    "Hardsigmoid": {"self": where((SELF > -3) & (SELF < 3), GRAD / 6, 0)},
+    "Hardsigmoid": {"self": where(SELF.above(-3) & SELF.below(3), GRAD / 6, 0)},
     "Hardswish": {
-        "self": where(SELF > 3, GRAD, where(SELF > -3, GRAD * (SELF / 3 + 0.5), 0))
+        "self": where(SELF.above(3), GRAD, where(SELF.above(-3), GRAD * (SELF / 3 + 0.5), 0))
     },
     "Clamp": {"self": _clamp},
-    "ClampMin": {"self": where(SELF >= named("min"), GRAD, 0)},
-    "ClampMax": {"self": where(SELF <= named("max"), GRAD, 0)},
+    "ClampMin": {"self": where(SELF.at_least(named("min")), GRAD, 0)},
+    "ClampMax": {"self": where(SELF.at_most(named("max")), GRAD, 0)},
     "Abs": {"self": GRAD * function("sign", SELF)},
     "Sign": _FLAT,
     "Floor": _FLAT,

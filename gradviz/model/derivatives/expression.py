@@ -94,16 +94,20 @@ class Expression:
     def __matmul__(self, other: Expression) -> Expression:
         return Expression("matmul", (self, other))
 
-    def __gt__(self, other: Operand) -> Expression:
+    def above(self, other: Operand) -> Expression:
+        """Where it is greater."""
         return Expression("greater", (self, expression(other)))
 
-    def __lt__(self, other: Operand) -> Expression:
+    def below(self, other: Operand) -> Expression:
+        """Where it is less."""
         return Expression("less", (self, expression(other)))
 
-    def __ge__(self, other: Operand) -> Expression:
+    def at_least(self, other: Operand) -> Expression:
+        """Where it is not less."""
         return Expression("at least", (self, expression(other)))
 
-    def __le__(self, other: Operand) -> Expression:
+    def at_most(self, other: Operand) -> Expression:
+        """Where it is not greater."""
         return Expression("at most", (self, expression(other)))
 
     def __and__(self, other: Expression) -> Expression:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Literal
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rules, Shape, dim_of
+from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules, Shape, dim_of
 from gradviz.model.derivatives.expression import GRAD, Expression, grad_of, named, where
 
 
@@ -28,7 +29,9 @@ def _swapped(case: Case) -> Expression:
     first, second = sorted(dim_of(case.number(name), ndim) for name in ("dim0", "dim1"))
     if first == second or ndim == 0:
         return GRAD
-    return GRAD.mT if (first, second) == (ndim - 2, ndim - 1) else GRAD.apply("swapped", first, second)
+    return (
+        GRAD.mT if (first, second) == (ndim - 2, ndim - 1) else GRAD.apply("swapped", first, second)
+    )
 
 
 def _select(case: Case) -> Expression:
@@ -43,21 +46,34 @@ def _slice(case: Case) -> Expression:
     dim = dim_of(case.number("dim"), len(shape))
     start, end = (case.attribute(name) for name in ("start", "end"))
     step = case.number("step")
-    bounds = slice(start, end, step).indices(shape[dim])  # type: ignore[misc]
+    bounds = slice(start, end, step).indices(shape[dim])
     return GRAD if bounds == (0, shape[dim], 1) else GRAD.apply("placed", shape, dim, bounds)
 
 
-def _joined_part(case: Case) -> Expression:
-    """What of the gradient belongs to one of the joined tensors."""
+def _joined_part(case: Case) -> Expression | str:
+    """What of the gradient belongs to one of the joined tensors.
+
+    torch shows no shape of those that need no gradient, so the place is counted from the side on
+    which all shapes are known.
+    """
     shape, ndim = case.shape, len(case.grad_shape)
-    if len(shape) != ndim:
-        raise NotKnown  # torch lets an empty tensor join any others
     dim = dim_of(case.number("dim"), ndim)
-    before = case.shapes[: case.place]
-    if any(one is None or len(one) != ndim for one in before):
-        raise NotKnown
-    start = sum(one[dim] for one in before if one is not None)
-    return GRAD.apply("part", ndim, dim, (start, start + shape[dim], 1))
+    if len(shape) != ndim:
+        return "nothing, it is empty"  # torch lets tensors of shape (0,) join any others
+    before = _length(case.shapes[: case.place], dim)
+    after = _length(case.shapes[case.place + 1 :], dim)
+    if before is None and after is None:
+        return f"its part of grad along dim {dim}"
+    whole, length = case.grad_shape[dim], shape[dim]
+    start = whole - (after or 0) - length if before is None else before
+    return GRAD.apply("part", ndim, dim, (start, start + length, 1))
+
+
+def _length(shapes: tuple[Shape | None, ...], dim: int) -> int | None:
+    """Length of joined tensors along a dimension, ``None`` if one of them is not known."""
+    known = [shape for shape in shapes if shape is not None]
+    whole = sum(shape[dim] for shape in known if dim < len(shape) and shape != (0,))
+    return whole if len(known) == len(shapes) else None
 
 
 def _stacked_part(case: Case) -> Expression:
@@ -81,7 +97,7 @@ def _repeated(case: Case) -> Expression:
     """The copies of each number are added."""
     shape, repeats = case.shape, case.sizes("repeats")
     if 0 in repeats:
-        raise NotKnown
+        raise NotKnownError
     sizes = (1,) * (len(repeats) - len(shape)) + shape
     parts = tuple(size for pair in zip(repeats, sizes, strict=True) for size in pair)
     if prod(repeats) == 1:
@@ -99,7 +115,7 @@ def _gathered(case: Case) -> Expression:
     return Expression("scattered", (GRAD, named("index")), (dim, shape))
 
 
-def _rows(index: str) -> object:
+def _rows(index: str) -> Rule:
     """Rows that were chosen by an index get their gradients back, added where several are one."""
 
     def rule(case: Case) -> Expression:
@@ -125,7 +141,7 @@ def _rolled(case: Case) -> Expression:
     shifts = case.sizes("shifts")
     dims = case.attribute("dims")
     if not dims:
-        raise NotKnown
+        raise NotKnownError
     return GRAD.apply("rolled", tuple(-n for n in shifts), case.sizes("dims"))
 
 
@@ -146,7 +162,7 @@ def selected_by_value(case: Case) -> Expression:
     return Expression("scattered", (kept, index), (dim, shape))
 
 
-def _triangle(operator: str) -> object:
+def _triangle(operator: Literal["lower", "upper"]) -> Rule:
     return lambda case: GRAD.apply(operator, case.number("diagonal"))
 
 
@@ -155,13 +171,15 @@ def _index_put(case: Case) -> Expression | str:
 
 
 def _picked(case: Case) -> Expression:
-    return Expression("gathered", (GRAD, named("index")), (dim_of(case.number("dim"), len(case.shape)),))
+    return Expression(
+        "gathered", (GRAD, named("index")), (dim_of(case.number("dim"), len(case.shape)),)
+    )
 
 
 _VIEW = {"self": _reshaped}
 
 MOVEMENTS: Rules = {
-    **{name: _VIEW for name in ("View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze")},
+    **dict.fromkeys(("View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze"), _VIEW),
     "T": {"self": lambda case: GRAD.mT if len(case.shape) == 2 else GRAD},
     "Transpose": {"self": _swapped},
     "Permute": {"self": _permuted},

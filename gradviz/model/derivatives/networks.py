@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rules, Shape
+from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules, Shape
 from gradviz.model.derivatives.expression import (
     GRAD,
     Expression,
@@ -38,7 +38,7 @@ def _broadcast(case: Case, operands: tuple[str, ...]) -> Shape:
     return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*rows, strict=True))
 
 
-def _of_difference(slope: Callable[[Case, Expression], Expression]) -> dict[str, object]:
+def _of_difference(slope: Callable[[Case, Expression], Expression]) -> Mapping[str, Rule]:
     """A loss of ``self - target``, which has the same shape for both."""
 
     def of(one: Expression, other: Expression) -> Callable[[Case], Expression]:
@@ -55,13 +55,13 @@ def _smooth_l1(case: Case, difference: Expression) -> Expression:
     beta = named("beta")
     if case.attribute("beta") == 0:
         return GRAD * function("sign", difference)
-    near = function("abs", difference) < beta
+    near = function("abs", difference).below(beta)
     return where(near, GRAD * difference / beta, GRAD * function("sign", difference))
 
 
 def _huber(case: Case, difference: Expression) -> Expression:
     delta = named("delta")
-    near = function("abs", difference) <= delta
+    near = function("abs", difference).at_most(delta)
     return where(near, GRAD * difference, GRAD * delta * function("sign", difference))
 
 
@@ -91,7 +91,7 @@ def _bce_with_logits(case: Case) -> Expression:
 
 def _bce_with_logits_target(case: Case) -> Expression:
     if case.has("pos_weight"):
-        raise NotKnown
+        raise NotKnownError
     return averaged(case, _weighted(case, -GRAD * SELF), "self", "target", "weight")
 
 
@@ -174,7 +174,7 @@ _ATTENTION = {
     "key": "softmax's gradient by the scores, × query",
     "value": "the attention weights, transposed, @ grad",
 }
-_CONVOLUTION = {
+_CONVOLUTION: Mapping[str, Rule] = {
     "input": "grad convolved with weight, turned around",
     "weight": "input correlated with grad",
     "bias": _grad_per_channel,
@@ -205,12 +205,27 @@ NETWORKS: Rules = {
         "weight": "grad × normalized input, summed to its shape",
         "bias": _grad_per_channel,
     },
-    **{name: _CONVOLUTION for name in ("Convolution", "CudnnConvolution", "MkldnnConvolution")},
-    **{name: _MAX_POOL for name in ("MaxPool2DWithIndices", "MaxPool3DWithIndices", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D")},
-    **{name: _AVG_POOL for name in ("AvgPool2D", "AvgPool3D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D")},
+    **dict.fromkeys(("Convolution", "CudnnConvolution", "MkldnnConvolution"), _CONVOLUTION),
+    **dict.fromkeys(
+        (
+            "MaxPool2DWithIndices",
+            "MaxPool3DWithIndices",
+            "AdaptiveMaxPool2D",
+            "AdaptiveMaxPool3D",
+        ),
+        _MAX_POOL,
+    ),
+    **dict.fromkeys(
+        ("AvgPool2D", "AvgPool3D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D"), _AVG_POOL
+    ),
     **{
         f"ScaledDotProduct{kind}": _ATTENTION
-        for kind in ("FlashAttentionForCpu", "FlashAttention", "EfficientAttention", "CudnnAttention")
+        for kind in (
+            "FlashAttentionForCpu",
+            "FlashAttention",
+            "EfficientAttention",
+            "CudnnAttention",
+        )
     },
     "CtcLoss": {"log_probs": "grad × how likely each symbol is at each time, given targets"},
 }

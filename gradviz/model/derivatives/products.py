@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rules
+from collections.abc import Mapping
+
+from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules
 from gradviz.model.derivatives.expression import GRAD, Expression, named
 
 SELF, ALPHA, BETA = named("self"), named("alpha"), named("beta")
 
 
-def _plus_product(first: str, second: str) -> dict[str, object]:
+def _plus_product(first: str, second: str) -> Mapping[str, Rule]:
     """``beta × self + alpha × first @ second``."""
     return {
         "self": (GRAD * BETA).apply("to input"),
@@ -23,7 +25,7 @@ def _outer(left: Expression, right: Expression) -> Expression:
 
 def _weight_of_linear(case: Case) -> Expression:
     if len(case.grad_shape) != 2:
-        raise NotKnown
+        raise NotKnownError
     return GRAD.mT @ named("input")
 
 

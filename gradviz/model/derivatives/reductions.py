@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, prod
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rules, all_dims, dim_of
+from gradviz.model.derivatives.case import Case, NotKnownError, Rules, all_dims, dim_of
 from gradviz.model.derivatives.expression import GRAD, Expression, function, named, where
 from gradviz.model.derivatives.movements import selected_by_value
 
@@ -54,9 +54,11 @@ def _deviations(case: Case) -> tuple[Expression, int]:
     correction = case.attribute("correction")
     count = prod(shape[dim] for dim in dims) - (1 if correction is None else correction)  # type: ignore[operator]
     if not isinstance(count, (int, float)) or count <= 0:
-        raise NotKnown
+        raise NotKnownError
     along = () if len(dims) == len(shape) else dims
-    return SELF - SELF.apply("mean", along, bool(along)), int(count) if count == int(count) else count  # type: ignore[return-value]
+    return SELF - SELF.apply("mean", along, bool(along)), int(count) if count == int(
+        count
+    ) else count  # type: ignore[return-value]
 
 
 def _var(case: Case) -> Expression:
@@ -67,7 +69,7 @@ def _var(case: Case) -> Expression:
 def _std(case: Case) -> Expression:
     away, count = _deviations(case)
     result = restored(case, RESULT)
-    return where(result > 0, restored(case, GRAD) * away / (count * result), 0)
+    return where(result.above(0), restored(case, GRAD) * away / (count * result), 0)
 
 
 def _var_mean(case: Case) -> Expression:
@@ -97,14 +99,14 @@ def _norm(power: str) -> Callable[[Case], Expression]:
         p = 2 if p is None else p
         grad, result = restored(case, GRAD), restored(case, RESULT)
         if not isinstance(p, (int, float)) or p in (inf, -inf) or 0 < p < 1:
-            raise NotKnown
+            raise NotKnownError
         if p == 0:
             return 0 * grad
         if p == 1:
             return grad * function("sign", SELF)
         if p == 2:
             return where(result.equals(0), 0, grad * SELF / result)
-        raise NotKnown
+        raise NotKnownError
 
     return rule
 
@@ -127,13 +129,13 @@ def _along(case: Case) -> int:
 
 def _softmax(case: Case) -> Expression:
     if not case.shape:
-        raise NotKnown
+        raise NotKnownError
     return RESULT * (GRAD - (GRAD * RESULT).apply("sum", (_along(case),), True))
 
 
 def _log_softmax(case: Case) -> Expression:
     if not case.shape:
-        raise NotKnown
+        raise NotKnownError
     return GRAD - function("exp", RESULT) * GRAD.apply("sum", (_along(case),), True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gradviz.model.derivatives.case import Case, NotKnown, Rule, Rules, Shape
+from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules, Shape
 from gradviz.model.derivatives.elementwise import ELEMENTWISE
 from gradviz.model.derivatives.expression import GRAD, Expression
 from gradviz.model.derivatives.movements import MOVEMENTS
@@ -25,7 +25,7 @@ _BY_HAND: Final[dict[tuple[str, int], Rule]] = {
     ("CopySlices", 0): "grad, 0 where the part was written",
     ("CopySlices", 1): "grad of the part that was written",
     ("CopyBackwards", 0): ELEMENTWISE["Zero"]["self"],
-    ("CopyBackwards", 1): GRAD,
+    ("CopyBackwards", 1): GRAD.apply("to input"),
 }
 """Nodes that torch's table does not have, by entry."""
 
@@ -70,13 +70,11 @@ def gradient_of(node: Node, place: int, shapes: Sequence[Shape | None]) -> Gradi
             return Gradient(found)
         tree = case.resolved(found)
         return Gradient(words_of(tree), tree)
-    except NotKnown:
+    except NotKnownError:
         return Gradient(_otherwise(node))
 
 
-def shapes_behind(
-    node: Node, node_at: Callable[[str], Node | None]
-) -> tuple[Shape | None, ...]:
+def shapes_behind(node: Node, node_at: Callable[[str], Node | None]) -> tuple[Shape | None, ...]:
     """Shape of the argument behind each entry of ``next_functions``, where it is known."""
     found: list[Shape | None] = []
     for entry in node.next_functions:

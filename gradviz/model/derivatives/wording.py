@@ -48,10 +48,28 @@ def words_of(tree: Expression, leaf: Callable[[Expression], str] | None = None) 
         >>> words_of(GRAD @ saved("mat2").mT, lambda part: "[[1.0]]")
         '[[1.0]] @ [[1.0]]ᵀ'
     """
-    writer = _Writer(leaf or name_of)
-    text = writer.write(tree)[0]
+    return _written(tree, leaf or name_of)[0]
+
+
+def calculation_of(tree: Expression, leaf: Callable[[Expression], str], result: str) -> str:
+    """An expression with the numbers of its leaves, and what it gives.
+
+    Examples:
+        >>> from gradviz.model.derivatives.expression import GRAD, saved
+        >>> calculation_of(GRAD * saved("other"), lambda part: "2.0", "4.0")
+        '2.0 × 2.0 = 4.0'
+        >>> calculation_of(GRAD.apply("expanded", (2,), (), True), lambda part: "1.0", "[1.0, 1.0]")
+        '1.0 expanded to (2,): [1.0, 1.0]'
+    """
+    text, binds = _written(tree, leaf)
+    return f"{text} = {result}" if binds > CHOICE else f"{text}: {result}"
+
+
+def _written(tree: Expression, leaf: Callable[[Expression], str]) -> Written:
+    writer = _Writer(leaf)
+    text, binds = writer.write(tree)
     named = "; ".join(f"{name} = {words}" for name, words in writer.named.items())
-    return f"{text}, with {named}" if named else text
+    return (f"{text}, with {named}", PHRASE) if named else (text, binds)
 
 
 def name_of(part: Expression) -> str:
@@ -69,7 +87,8 @@ class _Writer:
     def write(self, part: Expression) -> Written:
         kind = part.operator
         if kind in ("grad", "saved", "named"):
-            return self._leaf(part), ATOM
+            text = self._leaf(part)
+            return text, SIGN if text.startswith("-") else ATOM
         if kind == "number":
             return _number(part.options[0])
         if kind == "let":
@@ -109,7 +128,11 @@ class _Writer:
     def _pow(self, part: Expression) -> Written:
         base, exponent = part.operands
         text, value = self._at(base, ATOM), exponent.options[0] if exponent.options else None
-        if exponent.operator == "number" and isinstance(value, (int, float)) and value == int(value):
+        if (
+            exponent.operator == "number"
+            and isinstance(value, (int, float))
+            and value == int(value)
+        ):
             return text + str(int(value)).translate(_RAISED), POWER
         return f"{text}^{self._at(exponent, ATOM)}", POWER
 

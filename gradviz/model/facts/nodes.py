@@ -163,7 +163,15 @@ def _gradient(made: Made, around: Surroundings) -> Fact:
     for words, names in told.items():
         label = " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if all(names) else ""
         lead = f"to {label}: " if label and len(node.next_functions) > 1 else ""
-        parts.append(Fact(label, words, words, f"{lead}{words}", f"gradient {lead}{words}" if lead else f"gradient: {words}"))
+        parts.append(
+            Fact(
+                label,
+                words,
+                words,
+                f"{lead}{words}",
+                f"gradient {lead}{words}" if lead else f"gradient: {words}",
+            )
+        )
     brief = "; ".join(part.short for part in parts)
     return Fact("gradient", brief or None, brief, brief, parts=tuple(parts))
 

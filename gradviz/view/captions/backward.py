@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradviz.model.derivatives import gradient_of, shapes_behind
 from gradviz.model.events import (
     Accumulated,
     BackwardStarted,
@@ -12,9 +13,10 @@ from gradviz.model.events import (
     HookFired,
     NodeRan,
 )
-from gradviz.model.records import Node, SavedTensor, ValueSummary
+from gradviz.model.records import SavedTensor, ValueSummary
 from gradviz.model.sentence import Sentence, joined, listed, say
 from gradviz.view import formatting
+from gradviz.view.captions.calculation import calculation
 from gradviz.view.captions.state import MOST, CaptionState
 from gradviz.view.text import clean
 
@@ -146,7 +148,7 @@ def _computed(ran: NodeRan, state: CaptionState) -> Sentence:
     if slots:
         used = listed([state.slot(slot) for slot in slots], 3, "saved tensor")
         words, lead = say("{} used saved {}", words, used), ": "
-    parts = [*_passed_on(ran, slots, state)]
+    parts = [*_passed_on(ran, state)]
     arrived = [gradient(one) for one in ran.grad_outputs]
     came = ("gradient " if len(arrived) == 1 else "gradients ") + " and ".join(arrived[:4])
     if not parts:
@@ -154,40 +156,20 @@ def _computed(ran: NodeRan, state: CaptionState) -> Sentence:
     return Sentence(words, lead, f"{came} arrived, " if arrived else "", listed(parts, MOST))
 
 
-def _passed_on(ran: NodeRan, slots: list[SavedTensor], state: CaptionState) -> Iterator[Sentence]:
+def _passed_on(ran: NodeRan, state: CaptionState) -> Iterator[Sentence]:
     """Which gradient goes to each entry of ``next_functions``."""
     node = state.node_row(ran.node)
     if node is None:
         return
-    for entry, result in zip(node.next_functions, ran.grad_inputs, strict=False):
+    shapes = shapes_behind(node, state.node_row)
+    for place, (entry, result) in enumerate(zip(node.next_functions, ran.grad_inputs)):
         if entry is None:
             continue
-        value = "no gradient" if result is None else _product(node, ran, result, slots, state)
-        yield say("{} went to {}", value or gradient(result), state.node(entry[0]))
-
-
-def _product(
-    node: Node, ran: NodeRan, result: ValueSummary, slots: list[SavedTensor], state: CaptionState
-) -> str | None:
-    """``1.0 × 3.0 = 3.0`` if that is what multiplying by a saved number of ``mul`` gives."""
-    if not node.name.startswith("MulBackward"):
-        return None
-    came = _number(ran.grad_outputs[0].values) if ran.grad_outputs and ran.grad_outputs[0] else None
-    went = _number(result.values)
-    for slot in slots:
-        info = state.row(slot.tensor)
-        if info is None or info.version != slot.saved_version:
-            continue
-        factor = _number(info.values)
-        if None not in (came, went, factor) and came * factor == went:  # type: ignore[operator]
-            words = map(formatting.number, (came, factor, went))  # type: ignore[arg-type]
-            return "{} × {} = {}".format(*words)
-    return None
-
-
-def _number(values: tuple[object, ...] | None) -> float | None:
-    one = values[0] if values is not None and len(values) == 1 else None
-    return one if isinstance(one, float) else None
+        value = "no gradient"
+        if result is not None:
+            tree = gradient_of(node, place, shapes).tree
+            value = calculation(tree, ran, result, state) or gradient(result)
+        yield say("{} went to {}", value, state.node(entry[0]))
 
 
 def _existing(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:

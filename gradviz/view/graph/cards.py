@@ -190,7 +190,7 @@ def _formula(facts: NodeFacts) -> list[Line]:
     lines: list[Line] = []
     parts = facts["gradient"].parts
     for number, part in enumerate(parts):
-        rows = wrap(part.short, ROOM + 4, subsequent_indent="  ")
+        rows = wrap(part.short, ROOM + 4)
         if lines and len(lines) + len(rows) > FEW:
             more = formatting.plural(len(parts) - number, "more gradient")
             return [*lines, Line(f"… {more}", "gv-muted")]
