@@ -270,7 +270,7 @@ def wrong_numbers(
         number: Any = part.options[0] if part.options else 0
         is_grad = part.operator == "grad"
         value = grads[number] if is_grad else getattr(live, f"_saved_{part.options[0]}")
-        if value is None or value.numel() > 8:
+        if value is None or value.numel() > 8 or value.is_complex():
             return None
         return Numbers(tuple(map(float, value.reshape(-1).tolist())), tuple(value.shape))
 

@@ -94,9 +94,11 @@ def product_and_sum(device: str = "cpu") -> Graph:
                 source="out1 = a * b",
                 module="block.0",
             ),
-            Node("n2", "AccumulateGrad", (), variable="t2", hooks_unknown=False),
-            Node("n3", "AccumulateGrad", (), variable="t0"),
-            Node("n4", "AccumulateGrad", (), variable="t1"),
+            Node(
+                "n2", "AccumulateGrad", (), variable="t2", output_shapes=((),), hooks_unknown=False
+            ),
+            Node("n3", "AccumulateGrad", (), variable="t0", output_shapes=((),)),
+            Node("n4", "AccumulateGrad", (), variable="t1", output_shapes=((),)),
         ],
         [("n0", 0)],
         [

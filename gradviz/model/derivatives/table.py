@@ -20,7 +20,7 @@ from gradviz.model.records import Node
 
 _NAME: Final = re.compile(r"(?P<operator>\w+?)Backward\d*(?:_copy)?")
 _OF_TORCH: Final = "computed by torch's formula, in the details"
-_HIDDEN: Final = "computed by code that torch does not show"
+_NOT_KNOWN: Final = "how it is computed is not known"
 _BY_HAND: Final[dict[tuple[str, int], Rule]] = {
     ("CopySlices", 0): "grad, 0 where the part was written",
     ("CopySlices", 1): "grad of the part that was written",
@@ -127,7 +127,7 @@ def _otherwise(node: Node) -> str:
         return _OF_TORCH
     operator = node.name.removesuffix("Backward")
     is_function = node.state != "opaque" and operator != node.name and operator.isidentifier()
-    return f"computed by {operator}.backward" if is_function else _HIDDEN
+    return f"computed by {operator}.backward" if is_function else _NOT_KNOWN
 
 
 __all__ = ["Gradient", "gradient_of", "rule_of", "table"]
