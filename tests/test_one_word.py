@@ -120,8 +120,10 @@ def test_details_say_label_and_words(name: str) -> None:
         rows = dict(found[node["name"].words])
         for node_key in (*inspector.NODE_KEYS, "hooks"):
             assert rows.get(node[node_key].label, "") == node[node_key].words
-        for parts in ("saved numbers", "derivative"):
-            assert found.get(parts, ()) == tuple((p.label, p.words) for p in node[parts].parts)
+        headings = {"gradient": "gradient", "derivative": inspector.FORMULA}
+        for parts in ("saved numbers", "gradient", "derivative"):
+            told = found.get(headings.get(parts, parts), ())
+            assert told == tuple((p.label, p.words) for p in node[parts].parts)
         for slot, (label, words) in zip(node.saved, found.get("saved tensors", ()), strict=True):
             assert label == slot["name"].words
             assert all(form in words for form in slot.long("shape", "dtype", "storage"))

@@ -138,7 +138,7 @@ def test_page_is_one_file_that_loads_nothing() -> None:
 def test_page_has_picture_and_outline_without_scripts() -> None:
     page = to_page(product_and_sum())
     assert draw(product_and_sum()) in page
-    assert "derivative self: grad * other" in page
+    assert "gradient to self: grad × other" in page
 
 
 def test_page_carries_state_and_front_end() -> None:

@@ -71,4 +71,5 @@ def test_details_tell_what_torch_does_not_list() -> None:
     rows = {section["heading"]: dict(section["rows"]) for section in items["n1"]["details"]}
     assert rows["MulBackward0"]["hooks"] == "hook double, others not known"
     assert rows["saved tensors"]["self"] == "a, held, v0, shape (), float32, 4 B, storage s0 of 4 B"
-    assert rows["derivative"] == {"self": "grad * other", "other": "grad * self"}
+    assert rows["gradient"] == {"self": "grad × other", "other": "grad × self"}
+    assert rows["torch's formula"] == {"self": "grad * other", "other": "grad * self"}

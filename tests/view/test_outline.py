@@ -10,16 +10,15 @@ autograd graph of loss: 5 nodes, 4 edges, 3 leaves, 2 saved tensors (8 B); on cp
 n0 AddBackward0 · root · saves nothing
    self -> n1 MulBackward0
    other -> n2 leaf c
-   derivative self: grad
-   derivative other: maybe_multiply(grad, alpha.conj())
+   gradient to self and other: grad
    with alpha=1
    is t3 loss () v0 = 7.0 · not a leaf · requires grad
 n1 MulBackward0 · holds · in block.0
    made by out1 = a * b
    self -> n3 leaf a
    other -> n4 leaf b
-   derivative self: grad * other
-   derivative other: grad * self
+   gradient to self: grad × other
+   gradient to other: grad × self
    saved other = b: held () v0 4 B in s1
    saved self = a: held () v0 4 B in s0
    is t4 out1 () v0 · not a leaf · requires grad · retain_grad · .grad None · hook double

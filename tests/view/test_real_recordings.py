@@ -28,6 +28,17 @@ def product() -> Recording:
     return recording
 
 
+def few_numbers() -> Recording:
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    with gradviz.record() as recording:
+        y = x @ w
+        z = y - torch.tensor([3.0, 14.0])
+        loss = (z**2).sum()
+        loss.backward()
+    return recording
+
+
 def hooked() -> Recording:
     a = torch.tensor([2.0, 1.0], requires_grad=True)
     with gradviz.record() as recording:
@@ -128,6 +139,10 @@ def test_a_second_run_gives_the_same_outline_and_document(
     ("program", "words"),
     [
         (product, "1.0 × 3.0 = 3.0 went to a"),
+        (few_numbers, "2 × [1.0, 1.0] × [2.0, -3.0] = [4.0, -6.0] went to"),
+        (few_numbers, "1.0 expanded to (2,): [1.0, 1.0] went to"),
+        (few_numbers, "[[1.0, 2.0], [3.0, 4.0]]ᵀ @ [4.0, -6.0] = [-14.0, -16.0] went to w"),
+        (few_numbers, "outer([4.0, -6.0], [1.0, 2.0]) = [[4.0, 8.0], [-6.0, -12.0]] went to x"),
         (hooked, "replaced the gradient with [0.5, 0.5]"),
         (hooked, "retain_grad set y.grad to [0.5, 0.5]"),
         (second, "raised RuntimeError while MulBackward0 ran: backward 1 in"),

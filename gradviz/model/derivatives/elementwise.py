@@ -169,7 +169,6 @@ ELEMENTWISE: Rules = {
     "Relu": {"self": where(RESULT.above(0), GRAD, 0)},
     "Threshold": {"self": where(SELF.above(named("threshold")), GRAD, 0)},
     "LeakyRelu": {"self": _leaky_relu},
-    "Prelu": {"self": where(SELF.above(0), GRAD, GRAD * named("weight"))},
     "PreluKernel": {
         "self": where(SELF.above(0), GRAD, GRAD * named("weight")),
         "weight": where(SELF.above(0), 0, GRAD * SELF),
@@ -197,7 +196,6 @@ ELEMENTWISE: Rules = {
     "Clone": _SAME,
     "Alias": _SAME,
     "ToCopy": _SAME,
-    "Copy": {"src": GRAD},
     "NativeDropout": {"input": _dropout},
     "Fill": {"self": ZERO, "value": GRAD},
     "Zero": _FLAT,

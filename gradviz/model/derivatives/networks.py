@@ -174,11 +174,6 @@ _ATTENTION = {
     "key": "softmax's gradient by the scores, × query",
     "value": "the attention weights, transposed, @ grad",
 }
-_CONVOLUTION: Mapping[str, Rule] = {
-    "input": "grad convolved with weight, turned around",
-    "weight": "input correlated with grad",
-    "bias": _grad_per_channel,
-}
 _MAX_POOL = {"self": "grad of each window at its maximum, else 0"}
 _AVG_POOL = {"self": "grad of each window in equal parts, added where they overlap"}
 
@@ -205,7 +200,11 @@ NETWORKS: Rules = {
         "weight": "grad × normalized input, summed to its shape",
         "bias": _grad_per_channel,
     },
-    **dict.fromkeys(("Convolution", "CudnnConvolution", "MkldnnConvolution"), _CONVOLUTION),
+    "Convolution": {
+        "input": "grad convolved with weight, turned around",
+        "weight": "input correlated with grad",
+        "bias": _grad_per_channel,
+    },
     **dict.fromkeys(
         (
             "MaxPool2DWithIndices",

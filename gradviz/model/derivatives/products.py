@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradviz.model.derivatives.case import Case, NotKnownError, Rule, Rules
+from gradviz.model.derivatives.case import Rule, Rules
 from gradviz.model.derivatives.expression import GRAD, Expression, named
 
 SELF, ALPHA, BETA = named("self"), named("alpha"), named("beta")
@@ -21,16 +21,6 @@ def _plus_product(first: str, second: str) -> Mapping[str, Rule]:
 
 def _outer(left: Expression, right: Expression) -> Expression:
     return Expression("outer", (left, right))
-
-
-def _weight_of_linear(case: Case) -> Expression:
-    if len(case.grad_shape) != 2:
-        raise NotKnownError
-    return GRAD.mT @ named("input")
-
-
-def _bias_of_linear(case: Case) -> Expression:
-    return GRAD.apply("summed to", case.shape)
 
 
 PRODUCTS: Rules = {
@@ -51,12 +41,6 @@ PRODUCTS: Rules = {
         "self": (GRAD * BETA).apply("to input"),
         "vec1": ALPHA * (GRAD @ named("vec2")),
         "vec2": ALPHA * (GRAD.mT @ named("vec1")),
-    },
-    "Ger": {"self": GRAD @ named("vec2"), "vec2": GRAD.mT @ SELF},
-    "Linear": {
-        "input": GRAD @ named("weight"),
-        "weight": _weight_of_linear,
-        "bias": _bias_of_linear,
     },
 }
 """Trees of the gradients of factors."""
