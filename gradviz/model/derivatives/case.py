@@ -98,6 +98,7 @@ class Case:
             return self._named(str(part.options[0]))
         if part.operator == "to input":
             (operand,) = part.operands
+            # F5.20: the engine sums, so no formula of torch says it.
             is_same = operand.operator == "number" or self.shape == self.grad_shape
             return operand if is_same else operand.apply("summed to", self.shape)
         return simpler(part)

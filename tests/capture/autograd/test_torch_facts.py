@@ -1209,6 +1209,15 @@ def test_an_error_in_a_hook_stops_backward_and_leaves_the_engine_usable() -> Non
     leaf().exp().sum().backward()
 
 
+def test_the_gradient_of_what_was_broadcast_is_summed_before_node_hooks() -> None:
+    narrow, seen = leaf(1, 2), []
+    product = narrow * torch.ones(3, 2)
+    node: Any = product.grad_fn
+    node.register_hook(lambda grad_inputs, _: seen.append(grad_inputs[0].shape))
+    product.sum().backward()
+    assert seen == [narrow.shape]
+
+
 def test_nodes_on_the_cpu_run_in_the_thread_that_calls_backward() -> None:
     threads: list[int] = []
     y = leaf().exp()
