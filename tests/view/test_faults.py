@@ -52,7 +52,7 @@ FAULTS: dict[str, Callable[[Graph], Graph]] = {
     "saved tensor wrong": lambda g: with_slot(g, 1, 0, tensor="t0"),
     "saved name wrong": lambda g: with_slot(g, 1, 0, name="result"),
     "argument wrong": lambda g: with_node(g, 1, arguments=("other", "self")),
-    "formula wrong": lambda g: with_node(g, 1, formula="self: grad\nother: grad"),
+    "shape of an argument wrong": lambda g: with_node(g, 4, output_shapes=((2,),)),
     "number wrong": lambda g: with_node(g, 0, attributes=(("alpha", 2),)),
     "source wrong": lambda g: with_node(g, 1, source="out1 = a + b"),
     "module wrong": lambda g: with_node(g, 1, module="block.1"),
@@ -88,6 +88,11 @@ def test_fault_in_a_graph_changes_picture_outline_and_table(
     assert draw(wrong) != draw(right)
     assert table(wrong) != table(right)
     assert graph_document(wrong)["items"] != graph_document(right)["items"]
+
+
+def test_a_fault_in_torchs_formula_changes_the_details() -> None:
+    wrong = with_node(product_and_sum(), 1, formula="self: grad\nother: grad")
+    assert graph_document(wrong)["items"] != graph_document(product_and_sum())["items"]
 
 
 @pytest.mark.parametrize("state", ["held", "modified", "freed", "packed"])
