@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,22 @@ def test_the_kernel_and_the_browser_follow_each_other(
     expect(sub_steps).to_have_attribute("aria-pressed", "true")
     shoot("player-lab")
     assert axe_violations(page, ".gradviz-root") == []
+
+
+def test_the_menu_saves_the_animation_that_the_kernel_draws(
+    notebook: Open, page: Page, tmp_path: Path
+) -> None:
+    opened = notebook("player_animation.ipynb", PROGRAM)
+    opened.run_all()
+    widget = opened.widget()
+    widget.get_by_role("button", name="Copy or save").click()
+    with page.expect_download() as download:
+        widget.get_by_role("menuitem", name="save as animation").click()
+    download.value.save_as(tmp_path / "steps.svg")
+    svg = (tmp_path / "steps.svg").read_text("utf-8")
+    assert "@keyframes" in svg
+    assert "out = a * b" in svg
+    expect(widget.get_by_role("menu")).to_be_hidden()
 
 
 def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:

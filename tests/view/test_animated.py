@@ -318,6 +318,7 @@ def test_a_gif_has_every_frame_and_loops(tmp_path: Path) -> None:
 
     Player(spoilt()).save(tmp_path / "x.gif", seconds=1)
     frames = frames_of(spoilt(), (), 1)
+    image: Any
     with Image.open(tmp_path / "x.gif") as image:
         assert image.info["loop"] == 0
         times, pictures = [], set()

@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 from gradviz.model.errors import GradvizError
 from gradviz.view.export.animated.drawing import FrameDrawing
@@ -58,9 +58,9 @@ def gif(drawing: FrameDrawing, frames: Frames) -> bytes:
         ) from error
     pictures = [Image.open(BytesIO(png)).convert("RGB") for png in _pngs(drawing, frames)]
     # Grounds and letters keep their exact colours; what is between takes the nearest of these.
-    counts: Counter[tuple[int, ...]] = Counter()
+    counts: Counter[Any] = Counter()
     for picture in pictures:
-        found = picture.getcolors(picture.width * picture.height)
+        found: Any = picture.getcolors(picture.width * picture.height)
         counts.update({colour: number for number, colour in found})
     few = sorted(counts, key=lambda colour: (-counts[colour], colour))[:COLOURS]
     palette = Image.new("P", (1, 1))
