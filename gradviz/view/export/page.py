@@ -78,6 +78,7 @@ try {
   await widget.initialize?.({ model });
   await widget.render({ model, el: view, signal: new AbortController().signal });
   page.replaceChildren(view);
+  page.style.overflow = "visible"; // a menu may reach beyond it
 } finally {
   URL.revokeObjectURL(address);
 }
