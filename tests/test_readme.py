@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gradviz.capture.recorder import Recorder
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.player import Player
 
 ROOT = Path(__file__).parents[1]
@@ -59,9 +60,7 @@ def test_the_text_before_the_picture_is_what_torch_prints() -> None:
 
 PROGRAM = """\
 %%gradviz
-a = tensor(2.0, requires_grad=True)
-b = tensor(3.0, requires_grad=True)
-loss = a * b + a
+loss = (a * b).square()
 loss.backward()
 
 h = b.exp()
@@ -74,13 +73,14 @@ h.backward()
 def recorded() -> Player:
     """The cell as ``%%gradviz`` records it."""
     recorder, raised = Recorder(label="cell"), None
+    a, b = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0))
     begin = partial(recorder.start, file="README.py", text=PROGRAM)
     code = compile(PROGRAM.replace("%%gradviz", "begin()"), "README.py", "exec")
     try:
-        exec(code, {"tensor": torch.tensor, "begin": begin})
+        exec(code, {"a": a, "b": b, "begin": begin})
     except RuntimeError as error:
         raised = error
-    return Player(recorder.stop(raised))
+    return Player(recorder.stop(raised), DrawOptions(density="compact"))
 
 
 def draw_picture() -> str:
@@ -108,9 +108,9 @@ def test_the_picture_plays_all_steps_and_is_small() -> None:
 def test_the_picture_ends_with_the_culprit_and_its_fix() -> None:
     error = recorded().recording.explanation
     assert error is not None
-    assert error.line == 8
+    assert error.line == 6
     picture = draw_picture()
-    for words in ("a.grad was None and became 4.0", "! culprit", error.fixes[0].code):
+    for words in ("a.grad was None and became 36.0", "! culprit", error.fixes[0].code):
         assert f">{words}</text>" in picture
 
 

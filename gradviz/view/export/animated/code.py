@@ -16,7 +16,7 @@ from gradviz.view.export.animated.parts import Part, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped_code
 
 PAD: Final = 14.0
-ROOM: Final = (26, 38)
+ROOM: Final = (28, 38)
 """Characters of a line: the least, and the most, above which lines are wrapped."""
 WORDS: Final = {"now": "", "raised": "× raised", "culprit": "! culprit"}
 """What is written at a marked line, by mark; each has a bar at its left, too."""

@@ -15,7 +15,7 @@ from gradviz.view.export.animated.parts import Part, Shown, Signal, bare
 def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
     """Each element in each of its variants, and a dot for each gradient that is passed on."""
     states = [animation.at(step) for step in steps]
-    signals: list[Signal] = []
+    signals: dict[str, set[int]] = {}
     for key, looks in animation.elements.items():
         for number, look in enumerate(looks):
             frames = frozenset(i for i, at in enumerate(states) if at[key] == number)
@@ -24,8 +24,9 @@ def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
             yield Part(bare(look), frames)
             if "gv-flow" in look.classes:
                 line = next(element.text("d") for element in look.inside if element.tag == "path")
-                signals.append(Signal(line, frames))
-    yield from signals
+                signals.setdefault(line, set()).update(frames)
+    for line, flowing in signals.items():
+        yield Signal(line, frozenset(i for i in flowing if i - 1 not in flowing))
 
 
 def subjects(recording: Recording, animation: Animation, steps: Sequence[int]) -> list[list[Box]]:

@@ -18,8 +18,10 @@ from gradviz.view.text import px
 
 MOVE: Final = 0.4
 """Seconds that a window moves."""
-SIGNAL: Final = (0.25, 1.1)
+SIGNAL: Final = (0.15, 1.1)
 """When a dot starts and when it has arrived, in seconds; sooner in a short frame."""
+GONE: Final = 0.1
+"""Seconds after which a dot that has arrived is gone."""
 CALM: Final = (
     "@media print,(prefers-reduced-motion:reduce)"
     "{.gv-timed{animation:none!important}.gv-signal{display:none}}"
@@ -126,7 +128,8 @@ class _Clock:
             first, last = (min(at, length * at / 1.5) for at in SIGNAL)
             ease = "opacity:1;offset-distance:100%;animation-timing-function:ease-in-out"
             steps.append(f"{self._at(start + first)}{{{ease}}}")
-            steps.append(f"{self._at(start + last)}{{opacity:0;offset-distance:0%}}")
+            steps.append(f"{self._at(start + last)}{{opacity:1;offset-distance:0%}}")
+            steps.append(f"{self._at(start + last + GONE)}{{opacity:0;offset-distance:0%}}")
         yield from self._keyframes(name, steps)
 
     def _keyframes(self, name: str, steps: list[str]) -> Iterator[str]:
