@@ -325,7 +325,9 @@ def test_a_gif_has_every_frame_and_loops(tmp_path: Path) -> None:
         for number in range(image.n_frames):
             image.seek(number)
             times.append(image.info["duration"] / 1000)
-            pictures.add(image.convert("RGB").tobytes())
+            shown = image.convert("RGB")
+            pictures.add(shown.tobytes())
+            assert shown.getpixel((shown.width // 2, 6)) == (255, 255, 255)
     assert times == list(frames.seconds)
     assert len(pictures) == len(frames)
 

@@ -16,6 +16,8 @@ from gradviz.view.export.files import svg_to_png
 
 COLOURS: Final = 256
 """Of a GIF."""
+ALIKE: Final = 8
+"""Colours that differ by less are one; Pillow takes them for each other anyway."""
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 
 
@@ -62,7 +64,7 @@ def gif(drawing: FrameDrawing, frames: Frames) -> bytes:
     for picture in pictures:
         found: Any = picture.getcolors(picture.width * picture.height)
         counts.update({colour: number for number, colour in found})
-    few = sorted(counts, key=lambda colour: (-counts[colour], colour))[:COLOURS]
+    few = _palette(counts)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in few for part in colour])
     first, *others = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
@@ -76,6 +78,14 @@ def gif(drawing: FrameDrawing, frames: Frames) -> bytes:
         loop=0,
     )
     return written.getvalue()
+
+
+def _palette(counts: Counter[Any]) -> list[Any]:
+    """The colours that are used most, of those that are alike the first."""
+    found: dict[tuple[int, ...], Any] = {}
+    for colour in sorted(counts, key=lambda colour: (-counts[colour], colour)):
+        found.setdefault(tuple(part // ALIKE for part in colour), colour)
+    return list(found.values())[:COLOURS]
 
 
 def _pngs(drawing: FrameDrawing, frames: Frames) -> Iterator[bytes]:
