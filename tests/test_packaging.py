@@ -137,7 +137,7 @@ def test_with_an_address_picture_and_links_of_the_package_page_lead_into_the_rep
 ) -> None:
     page = hatch_build.for_package_page(README, "https://example.org/us/gradviz")
     assert paths_in(page) == []
-    assert '<img src="https://example.org/us/gradviz/raw/main/README.svg" alt="The' in page
+    assert '<img src="https://example.org/us/gradviz/raw/main/README.svg" alt="A cell' in page
     assert "[`notebooks/`](https://example.org/us/gradviz/blob/main/notebooks)" in page
     assert len(page.splitlines()) == len(README.splitlines())
 

@@ -159,9 +159,9 @@ def test_a_step_is_saved_as_pdf(tmp_path: Path) -> None:
 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    words = r"a recording can be saved as \.html, \.svg, \.png, \.pdf, \.json"
+    words = r"a recording can be saved as \.html, \.svg, \.png, \.pdf, \.json, \.gif, \.apng"
     with pytest.raises(OptionError, match=words):
-        Player(product()).save(tmp_path / "player.gif")
+        Player(product()).save(tmp_path / "player.bmp")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
