@@ -102,6 +102,13 @@ class Widget:
     def button(self, name: str) -> Locator:
         return self.root.get_by_role("button", name=name, exact=True)
 
+    def open(self, name: str) -> Locator:
+        """Open a panel under the graph, or the further buttons of steps or tools."""
+        opener = self.button(name)
+        if opener.get_attribute("aria-expanded") != "true":
+            opener.click()
+        return self.root.get_by_role("group", name=name, exact=True)
+
     @property
     def said(self) -> str:
         """The sentence in the live region."""

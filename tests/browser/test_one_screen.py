@@ -68,7 +68,7 @@ def sized(bare: Bare, size: tuple[int, int]) -> None:
 
 
 # What a person must see at a step and does not: outside the window, or of the part it is in.
-_UNSEEN = """
+UNSEEN = """
 () => {
   const box = (element) => element.getBoundingClientRect();
   const root = document.querySelector(".gradviz-root");
@@ -115,14 +115,14 @@ def test_every_step_is_whole_in_the_window_and_the_same_from_both_sides(
     last = int(widget.root.locator(".gradviz-where strong").inner_text().split()[-1])
     views = {}
     for place in range(last + 1):
-        assert bare.page.evaluate(_UNSEEN) == [], f"step {place}"
+        assert bare.page.evaluate(UNSEEN) == [], f"step {place}"
         views[place] = transform(widget)
         if place == 0:
             widget.root.get_by_role("slider", name="Step").focus()
         bare.page.keyboard.press("ArrowRight")
     for place in reversed(range(last)):
         bare.page.keyboard.press("ArrowLeft")
-        assert bare.page.evaluate(_UNSEEN) == [], f"back at step {place}"
+        assert bare.page.evaluate(UNSEEN) == [], f"back at step {place}"
         assert transform(widget) == views[place], f"step {place}"
     assert len(set(views.values())) > 1 or name == "spoilt"
 

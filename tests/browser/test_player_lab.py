@@ -39,12 +39,14 @@ def test_the_kernel_and_the_browser_follow_each_other(
     widget.get_by_role("button", name="Forward").click()
     page.keyboard.press("ArrowRight")
     opened.wait_for("player.step", "2")
+    widget.get_by_role("button", name="Tensors").click()
     widget.locator(".gradviz-tensors").get_by_role("button", name="a", exact=True).click()
     opened.wait_for("recording.graph[player.selected].name", "'AccumulateGrad'")
     opened.python("setattr(player, 'step', -1)")
     expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
     expect(widget.get_by_role("button", name="Forward")).to_have_attribute("aria-disabled", "true")
     opened.python("setattr(player, 'detail', True)")
+    widget.get_by_role("button", name="More about steps").click()
     sub_steps = widget.get_by_role("button", name="Sub-steps")
     expect(sub_steps).to_have_attribute("aria-pressed", "true")
     shoot("player-lab")
@@ -73,11 +75,11 @@ def test_jupyterlab_takes_none_of_the_keys(notebook: Open, page: Page) -> None:
     widget = opened.widget()
     cells = page.locator(".jp-Notebook .jp-Cell")
     count = cells.count()
+    widget.get_by_role("button", name="Tensors").click()
     for stop in (
         widget.get_by_role("button", name="Forward"),
         widget.get_by_role("slider", name="Step"),
         widget.get_by_role("button", name="out = a * b"),
-        widget.get_by_role("combobox", name="Speed"),
         widget.locator(".gradviz-tensors button").first,
         widget.locator(".gradviz-word").first,
     ):
@@ -98,6 +100,7 @@ def test_it_steps_on_when_the_kernel_is_gone(notebook: Open, page: Page) -> None
         page.keyboard.press("ArrowRight")
     expect(widget.locator(".gradviz-where")).to_contain_text("step 3 of")
     page.keyboard.press("End")
+    widget.get_by_role("button", name="Tensors").click()
     expect(widget.locator(".gradviz-tensors")).to_contain_text("3.0")
 
 

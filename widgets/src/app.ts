@@ -188,9 +188,12 @@ function coverGraph(
   const measure = () => {
     const [over, under] = [details, graph.viewport.element].map((e) => e.getBoundingClientRect());
     if (!over || !under) return;
-    const beside =
-      over.width > 0 && over.width < under.width * 0.6 && over.right <= under.right + 1;
-    graph.viewport.cover(beside ? under.right - over.left : 0);
+    const apart = over.bottom <= under.top || !over.width;
+    const width = apart ? 0 : under.right - over.left;
+    const height = apart ? 0 : under.bottom - over.top;
+    // At one side of the graph or under it, whatever leaves more.
+    const beside = width < under.width * 0.7;
+    graph.viewport.cover({ width: beside ? width : 0, height: beside ? 0 : height });
   };
   store.watch(["selected", "details"], measure);
   if (!("ResizeObserver" in globalThis)) return;

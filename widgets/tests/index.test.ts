@@ -50,6 +50,7 @@ describe("widget", () => {
     open("legend");
     open("outline");
     expect(opened()).toEqual(["gradviz-panel is-outline"]);
+    one(".gradviz-outline button").focus();
     press(one(".gradviz-outline button"), "Escape");
     expect(opened()).toEqual([]);
     expect(document.activeElement).toBe(one('[id$="-tab-outline"]'));

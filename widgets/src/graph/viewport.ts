@@ -62,8 +62,8 @@ export class Viewport {
   /** Whether a person has moved the window: it then goes only where it must. */
   #touched = false;
   #stepped = Number.NEGATIVE_INFINITY;
-  /** Width at the right that something lies over. */
-  #covered = 0;
+  /** How much at the right and at the bottom something lies over. */
+  #covered: Size = { width: 0, height: 0 };
   #listener: (content: Size, readable: number) => void = () => {};
 
   constructor({ signal, tooltip }: PanelContext) {
@@ -154,10 +154,11 @@ export class Viewport {
     this.element.classList.toggle("is-gliding", glides);
   }
 
-  /** Says how much at the right is covered. */
-  cover(width: number): void {
-    if (width === this.#covered) return;
-    this.#covered = width;
+  /** Says how much at the right and at the bottom is covered. */
+  cover(covered: Size): void {
+    const { width, height } = this.#covered;
+    if (width === covered.width && height === covered.height) return;
+    this.#covered = covered;
     this.#resized();
   }
 
@@ -188,7 +189,8 @@ export class Viewport {
 
   #size(): Size {
     const { clientWidth, clientHeight } = this.element;
-    return { width: clientWidth - this.#covered || 1, height: clientHeight || 1 };
+    const { width, height } = this.#covered;
+    return { width: clientWidth - width || 1, height: clientHeight - height || 1 };
   }
 
   #resized(): void {
