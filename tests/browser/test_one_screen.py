@@ -1,4 +1,4 @@
-"""The player on one screen: how high it is, what is in view at every step, and where things open."""
+"""The player on one screen: how high it is, what is in view at each step, where things open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import gradviz
 from gradviz.view.widgets.player import Player
@@ -72,8 +72,10 @@ UNSEEN = """
 () => {
   const box = (element) => element.getBoundingClientRect();
   const root = document.querySelector(".gradviz-root");
+  const before = (one, other) => one <= other + 1;
   const holds = (a, b) =>
-    a.left <= b.left + 1 && b.right <= a.right + 1 && a.top <= b.top + 1 && b.bottom <= a.bottom + 1;
+    before(a.left, b.left) && before(b.right, a.right) &&
+    before(a.top, b.top) && before(b.bottom, a.bottom);
   const screen = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
   const unseen = [];
   const need = (name, element, within) => {
@@ -88,7 +90,8 @@ UNSEEN = """
   need("caption", find(".gradviz-caption"));
   for (const name of ["Back", "Forward"]) need(name, find(`[aria-label="${name}"]`), root);
   const view = find(".gradviz-viewport");
-  for (const card of root.querySelectorAll(".gradviz-viewport :is(.gv-now, .gv-raised)[role=img]")) {
+  const current = ".gradviz-viewport :is(.gv-now, .gv-raised)[role=img]";
+  for (const card of root.querySelectorAll(current)) {
     need(card.dataset.id, card, view);
     for (const text of card.querySelectorAll("text")) {
       const scale = text.getScreenCTM().a;
@@ -140,3 +143,158 @@ def test_it_is_no_higher_than_the_window(bare: Bare, name: str, size: tuple[int,
         )
         assert bare.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
     assert widget.root.evaluate("e => e.offsetHeight") == TALLEST
+
+
+def test_a_window_that_a_person_has_moved_goes_only_where_it_must(bare: Bare) -> None:
+    sized(bare, (1030, 646))
+    widget = bare.mount(wire_of("perceptron"), step=8)
+    own = transform(widget)
+    viewport = widget.root.locator(".gradviz-viewport")
+    viewport.hover(position={"x": 20, "y": 20})
+    bare.page.keyboard.down("Control")
+    bare.page.mouse.wheel(0, -60)
+    bare.page.keyboard.up("Control")
+    zoom = transform(widget).split("scale")[1]
+    assert zoom != own.split("scale")[1]
+    for step in range(8, 16):
+        widget.set("step", step)
+        assert transform(widget).split("scale")[1] == zoom
+        assert [seen for seen in bare.page.evaluate(UNSEEN) if "px" not in seen] == []
+    widget.set("step", 8)
+    widget.button("Fit").click()
+    assert (
+        bare.page.evaluate(
+            "() => document.querySelector('.gradviz-viewport > svg').getBoundingClientRect().height"
+        )
+        <= 560
+    )
+    widget.button("Fit").click()
+    assert transform(widget) == own
+
+
+def test_the_code_is_made_wider_and_narrower(bare: Bare) -> None:
+    sized(bare, (1030, 646))
+    widget = bare.mount(wire_of("spoilt"))
+    line = widget.root.get_by_role("separator", name="Width of the code")
+    side = widget.root.locator(".gradviz-side")
+
+    def width() -> int:
+        found: int = side.evaluate("e => e.offsetWidth")
+        expect(line).to_have_attribute("aria-valuenow", str(found))
+        return found
+
+    first = width()
+    line.press("ArrowRight")
+    assert width() == first + 16
+    line.press("ArrowLeft")
+    line.press("ArrowLeft")
+    assert width() == first - 16
+    line.press("Home")
+    assert str(width()) == line.get_attribute("aria-valuemin")
+    line.press("End")
+    assert str(width()) == line.get_attribute("aria-valuemax")
+    assert bare.page.evaluate(UNSEEN) == []
+    line.dblclick()
+    assert width() == first
+    place = line.bounding_box()
+    assert place is not None
+    bare.page.mouse.move(place["x"] + 12, place["y"] + 300)
+    bare.page.mouse.down()
+    bare.page.mouse.move(place["x"] + 112, place["y"] + 300, steps=3)
+    bare.page.mouse.up()
+    assert width() == first + 100
+    assert widget.get("step") == wire_of("spoilt")["open"]
+
+
+_FILLS = """
+() => {
+  const { left, top, width, height } = document.querySelector(".gradviz-root")
+    .getBoundingClientRect();
+  return [left, top, width - innerWidth, height - innerHeight].every((one) => Math.abs(one) < 2);
+}
+"""
+
+
+def test_the_whole_screen_is_the_graphs(bare: Bare) -> None:
+    sized(bare, (1030, 900))
+    widget = bare.mount(wire_of("perceptron"), step=8)
+    widget.button("Full screen").click()
+    bare.page.wait_for_function(_FILLS)
+    assert bare.page.evaluate("() => document.fullscreenElement?.className ?? ''").startswith(
+        "gradviz-root"
+    )
+    assert bare.page.evaluate(UNSEEN) == []
+    bare.page.keyboard.press("f")
+    bare.page.wait_for_function("() => !document.fullscreenElement")
+    assert widget.root.evaluate("e => e.offsetHeight") <= TALLEST
+
+
+def test_where_the_host_forbids_it_the_widget_fills_the_window(bare: Bare) -> None:
+    sized(bare, (1030, 900))
+    widget = bare.mount(wire_of("perceptron"), step=8)
+    bare.page.evaluate(
+        """() => {
+          Object.defineProperty(document, "fullscreenEnabled", { value: false });
+          const host = document.getElementById("one");
+          host.style.cssText = "transform: translate(30px, 40px); overflow: hidden; height: 500px";
+        }"""
+    )
+    widget.node("n0").focus()
+    bare.page.keyboard.press("f")
+    bare.page.wait_for_function(_FILLS)
+    assert bare.page.evaluate(UNSEEN) == []
+    assert axe_violations(bare.page, "#one") == []
+    bare.page.keyboard.press("Escape")
+    assert not bare.page.evaluate(_FILLS)
+    assert widget.root.evaluate("e => e.offsetHeight") <= TALLEST
+    assert widget.focused == "n0"
+
+
+def test_one_finger_scrolls_the_page_and_two_are_the_graphs(browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1000, "height": 500}, has_touch=True)
+    page = context.new_page()
+    bare = Bare(page)
+    widget = bare.mount(wire_of("perceptron"), step=8)
+    page.evaluate("() => { document.body.style.paddingBottom = '900px'; }")
+    before = transform(widget)
+    place = widget.root.locator(".gradviz-viewport").bounding_box()
+    assert place is not None
+    x, y = place["x"] + 300, place["y"] + 200
+    touch = context.new_cdp_session(page)
+
+    def fingers(kind: str, *points: tuple[float, float]) -> None:
+        listed = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": listed})
+
+    fingers("touchStart", (x - 20, y), (x + 20, y))
+    for apart in (30, 40, 60):
+        fingers("touchMove", (x - apart, y), (x + apart, y))
+    fingers("touchEnd")
+    after = transform(widget)
+    assert float(after.split("scale(")[1][:-1]) > 2 * float(before.split("scale(")[1][:-1])
+    assert page.evaluate("() => scrollY") == 0
+    fingers("touchStart", (x, y))
+    for step in range(1, 8):
+        fingers("touchMove", (x, y - 20 * step))
+    fingers("touchEnd")
+    page.wait_for_function("() => scrollY > 60")
+    assert transform(widget) == after
+    page.evaluate("() => scrollTo(0, 0)")
+    widget.node("n0").tap(force=True)
+    assert widget.get("selected") == "n0"
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_pictures_of_it_are_kept(
+    bare: Bare, shoot: Shoot, size: tuple[int, int], theme: str
+) -> None:
+    sized(bare, size)
+    ground = "#fff" if theme == "light" else "#111"
+    bare.page.evaluate("(ground) => { document.body.style.background = ground; }", ground)
+    for name in PROGRAMS:
+        widget = bare.mount(wire_of(name), theme=theme)
+        shoot(f"screen-{name}-{size[0]}-{theme}")
+        assert axe_violations(bare.page, "#one") == []
+        widget.page.evaluate("() => { models.one.abort.abort(); document.all.one.remove(); }")

@@ -107,6 +107,7 @@ export function mountApp(
     whole.replaceChildren(icon(on ? "window" : "full"));
     whole.setAttribute("aria-pressed", String(on));
   };
+  for (const button of [details, help.button]) button.classList.add("closes-popover");
   const tools = makeToolbar(context, graph.viewport, {
     strip: [menu.button, whole],
     more: [details, help.button],

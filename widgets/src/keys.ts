@@ -90,12 +90,13 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     if (act) {
       claim(event);
       act();
-    } else if (event.key === "Escape" && context.tooltip.closedBy !== event) {
+    } else if (event.key === "Escape") {
       claim(event);
       // What has the focus first, the largest last.
       const open = [inspector.close, sheets.close, fullScreen.leave];
       if (target.closest(".gradviz-panel")) open.unshift(sheets.close);
-      if (!open.some((close) => close())) leave(root);
+      const closed = open.some((close) => close());
+      if (!closed && context.tooltip.closedBy !== event) leave(root);
     }
   });
   // JupyterLab takes the keys of whatever has the focus and does not say that it keeps them.

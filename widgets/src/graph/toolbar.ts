@@ -29,7 +29,7 @@ export function makeToolbar(
   };
   const engine = button({
     label: "Engine arrows",
-    words: "engine arrows",
+    words: "Engine arrows",
     icon: "engine",
     hint: "Arrows as the engine follows them: next_functions, from the output to the leaves",
     run: () => {

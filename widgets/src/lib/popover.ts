@@ -45,6 +45,10 @@ export function makePopover(
   const button = makeButton({ tooltip }, { ...tool, run });
   button.setAttribute("aria-expanded", "false");
   button.setAttribute("aria-controls", id);
+  // What opens something else leaves nothing open behind it.
+  element.addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest(".closes-popover")) close();
+  });
   element.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     claim(event);

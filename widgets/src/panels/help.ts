@@ -96,7 +96,13 @@ export function makeHelp(context: PanelContext): Help {
     element.hidden = true;
     if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
   };
-  const button = makeButton(context, { label: "Keys", icon: "help", hint: "Keys (?)", run: open });
+  const button = makeButton(context, {
+    label: "Keys",
+    words: "Keys",
+    icon: "help",
+    hint: "Keys (?)",
+    run: open,
+  });
   close.addEventListener("click", shut);
   element.addEventListener("keydown", (event) => {
     if (event.key === "Tab") claim(event);

@@ -179,7 +179,7 @@ function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElemen
   const { store, announce } = context;
   const button = makeButton(context, {
     label: "Sub-steps",
-    words: "sub-steps",
+    words: "Sub-steps",
     icon: "detail",
     hint: "Show what happens inside a node: saved tensors read, hooks, accumulation, freeing",
     run: () => {
