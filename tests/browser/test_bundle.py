@@ -495,6 +495,7 @@ def test_nothing_is_cut_or_covered(
     page.set_viewport_size({"width": 1200, "height": 800})
     widget.root.get_by_label("Find in the graph").fill("backward")
     look("-find")
+    widget.open("More tools")
     widget.button("Keys").click()
     look("-keys")
 
@@ -508,7 +509,10 @@ def test_nothing_is_cut_or_covered(
             "n1 covers n2",
         ),
         ("document.body.style.width = '2000px'", "wider than the window"),
-        ("one.querySelector('.gradviz-tab').style = 'width: 9px; overflow: hidden'", "is cut"),
+        (
+            "one.querySelector('.gradviz-tab:not([hidden])').style = 'width: 9px; overflow: hidden'",
+            "is cut",
+        ),
     ],
 )
 def test_what_is_cut_or_covered_is_found(bare: Bare, wire: Any, change: str, fault: str) -> None:
