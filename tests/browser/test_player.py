@@ -327,7 +327,7 @@ def test_a_picture_opens_whole_while_it_can_be_read(bare: Bare) -> None:
     assert picture["y"] + picture["height"] <= window["y"] + window["height"]
 
 
-@pytest.mark.parametrize("width", [640, 810, 1250])
+@pytest.mark.parametrize("width", [900, 1030, 1250])
 def test_the_head_and_three_rows_of_the_tensors_are_in_sight(bare: Bare, width: int) -> None:
     bare.page.set_viewport_size({"width": width, "height": 900})
     widget = bare.mount(wire_of("product"), step=5)

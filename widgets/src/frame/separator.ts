@@ -25,7 +25,7 @@ export function makeSeparator(context: PanelContext, beside: HTMLElement): HTMLE
     element,
     () => "Drag, or ← → : width of the code; double click: as before",
   );
-  const frame = () => beside.parentElement ?? beside;
+  const frame = () => beside.closest<HTMLElement>(".gradviz-frame") ?? beside;
   const most = () => Math.max(LEAST, frame().clientWidth - LEAST_BESIDE);
   const tell = () => {
     setProps(element, {
