@@ -164,9 +164,8 @@ class _AuditReader:
             known = self._known.get(id(tensor))
             if known is None:
                 name = next(iter(self._names_of.get(id(tensor), ())), None)
-                paths = self._paths.get(id(tensor))
-                if name is None and paths is not None:
-                    name = paths[1][0] or None
+                if id(tensor) in self._paths:  # as in the table
+                    name = self._paths_of(id(tensor))[0]
                 self._known[id(tensor)] = Known(tensor, name, asked)
             else:
                 known.is_asked_for = known.is_asked_for or asked
@@ -175,14 +174,14 @@ class _AuditReader:
         groups: dict[int, int] = {}
         if self._optimizer is not None:
             groups = {id(tensor): number for number, _, tensor in members(self._optimizer)}
-        for key, (tensor, paths) in self._paths.items():
+        for key, (tensor, _) in self._paths.items():
             known = self._known[key]
             names = tuple(self._names_of.get(key, ()))
             grad = None if known.grad is None else gradient_of(known.grad)
             is_lazy = torch.nn.parameter.is_lazy(tensor)
             takers = [hook.name for hook in known.hooks if hook.kind == "post_accumulate_grad"]
             yield ParameterFacts(
-                _paths_of(paths, names),
+                self._paths_of(key),
                 names,
                 known.id,
                 None if is_lazy else autograd.shape_of(tensor),
@@ -194,6 +193,15 @@ class _AuditReader:
                 groups.get(key),
                 self._is_moving(groups.get(key), tensor, grad),
             )
+
+    def _paths_of(self, key: int) -> tuple[str, ...]:
+        """What a parameter is called: a name that was given, its paths in the model; if its path
+        is a place in a list, the name of a variable before that."""
+        given = [name for name, tensor in self._given if id(tensor) == key]
+        own = [path for path in self._paths[key][1] if path]
+        if not own or own[0].startswith("["):
+            given += self._names_of.get(key, ())[:1]
+        return tuple(dict.fromkeys([*given, *own])) or ("the parameter",)
 
     def _is_moving(
         self, group: int | None, tensor: torch.Tensor, grad: Gradient | None
@@ -229,11 +237,3 @@ def _functions(nodes: Sequence[Any]) -> Iterator[tuple[str, FunctionKind]]:
 
 def _places(mask: int) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
-
-
-def _paths_of(paths: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Paths in the model; a parameter whose path is a place in a list gets its name instead."""
-    own = [path for path in paths if path]
-    if own and not own[0].startswith("["):
-        return tuple(own)
-    return tuple(dict.fromkeys([*names[:1], *own])) or ("the parameter",)

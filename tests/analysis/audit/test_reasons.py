@@ -498,12 +498,19 @@ def test_all_that_gets_no_gradient_is_marked_and_shown_outside_the_graph() -> No
     assert audit.graph is not None
     unreached = {mark.id for mark in audit.marks if mark.kind == "unreached"}
     rows = [audit.graph.tensor(key) for key in unreached]
-    assert {row.name for row in rows} == {
-        "model.fc.weight",
-        "model.fc.bias",
-        "model.table.weight",
-    }
+    assert {row.name for row in rows} == {"fc.weight", "fc.bias", "table.weight"}
     assert all(row.node is None for row in rows)
+
+
+def test_a_parameter_has_one_name_in_table_sentences_and_picture() -> None:
+    model = net()
+    with gradviz.record() as recording:
+        loss = model["head"](model["fc"](X).detach()).sum()
+    for report in (gradviz.audit(loss, model), gradviz.audit(loss, model, recording=recording)):
+        for row in report.findings:
+            assert report.graph is not None
+            assert report.graph.tensor(row.tensor).name == row.name
+        assert "model.fc" not in str({**report.wire, "json": ""})
 
 
 def test_calls_that_a_recording_does_not_tell_leave_the_reason_open() -> None:

@@ -169,6 +169,8 @@ def test_names_that_are_given_come_first() -> None:
     assert report.findings.title == "audit of energy: all 2 parameters get a gradient"
     assert report.graph is not None
     assert report.graph.tensor("slope").shape == (1, 1)
+    assert report["slope"] is report["weight"]
+    assert [row["parameter"] for row in report] == ["slope = weight", "bias"]
 
 
 MODEL, LOSS = Net(), Net()(torch.ones(1, 2)).sum()
