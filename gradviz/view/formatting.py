@@ -41,19 +41,21 @@ def fitted(kind: str, name: str, room: int) -> str:
 
 
 def gradient_words(gradient: ValueSummary | None, room: int) -> str:
-    """A gradient in few cells: its values, else its shape and norm, else less.
+    """A gradient in few cells: its values, else its shape and norm, else its shape, never cut.
 
     Examples:
         >>> gradient_words(ValueSummary((2,), "float32", (1.0, 0.5)), 20)
         '[1.0, 0.5]'
         >>> gradient_words(ValueSummary((3, 4), "float32", norm=2.0), 20)
         '(3, 4) norm 2.0'
+        >>> gradient_words(ValueSummary((16, 8), "float32", norm=2.0), 5)
+        '(16, 8)'
     """
     if gradient is None:
-        return shorten("None", room)
+        return "None"
     said = [shape(gradient.shape)]
     if gradient.norm is not None:
         said.insert(0, f"{said[0]} norm {number(gradient.norm)}")
     if gradient.values is not None:
         said.insert(0, numbers(gradient.values, gradient.shape, room))
-    return next((words for words in said if cells(words) <= room), shorten(said[-1], room))
+    return next((words for words in said if cells(words) <= room), shape(gradient.shape))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,6 +17,7 @@ from gradviz.model import Recording
 from gradviz.view.animation.animation import Animation
 from gradviz.view.captions.caption import captions
 from gradviz.view.documents.recording import recording_document
+from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.step_index import step_indexes
 
@@ -170,3 +173,22 @@ def test_a_cut_names_what_went_on_without_the_graph() -> None:
     recording = cut()
     looks = [look for looks in Animation(recording).written.values() for look in looks]
     assert any("detach() → z" in look for look in looks)
+
+
+@pytest.mark.parametrize("direction", ["TB", "LR"])
+def test_a_shape_on_an_edge_is_whole_and_no_gradient_covers_another(direction: Any) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    with gradviz.record() as recording:
+        model(torch.ones(16, 3)).mean().backward()
+    animation = Animation(recording, DrawOptions(direction=direction))
+    shapes: set[str] = set()
+    for step in range(len(recording)):
+        flows = re.findall('class="gv-gradient">(.*?)</g>', animation.svg(step))
+        shapes |= {text for flow in flows for text in re.findall(r"<text[^>]*>(\(.*?)<", flow)}
+        rects = [re.search('<rect x="(.*?)" y="(.*?)" width="(.*?)"', flow) for flow in flows]
+        boxes = [[float(side) for side in rect.groups()] for rect in rects if rect]
+        assert len(boxes) == len(flows)
+        for (x, y, width), (other, top, _) in combinations(sorted(boxes), 2):
+            assert x + width <= other + 0.1 or abs(top - y) >= 15
+    assert {"(16, 8)", "(8, 3)"} <= {shape.partition(" norm")[0] for shape in shapes}
+    assert [shape for shape in shapes if ")" not in shape] == []

@@ -181,12 +181,18 @@ class Animation:
         """A frame for every variant of a card; all cards at one place have the same box."""
         boxes = dict.fromkeys(self._place[key] for key in self._cards)
         spine = spines(list(boxes), list(dict.fromkeys(map(self._link, self._links))))
+        gaps: dict[str, float] = {}
+        for link_key, link in self._links.items():
+            flows = [look.flow for look in link.looks if look.flow is not None]
+            place = self._place[link_key.source]
+            gaps[place] = max(gaps.get(place, 0.0), step_svg.port_gap(flows))
         groups: dict[str, list[Card]] = {}
         for key, variants in self._cards.items():
             groups.setdefault(self._place[key], []).extend(variants.looks)
         found: dict[Card, CardFrame] = {}
         for place, group in groups.items():
-            frames = [measure(card, self.direction, spine.get(place, -1)) for card in group]
+            number, gap = spine.get(place, -1), gaps.get(place, 0.0)
+            frames = [measure(card, self.direction, number, gap) for card in group]
             found.update(zip(group, together(frames), strict=True))
         return found
 

@@ -12,7 +12,7 @@ from gradviz.view.graph.card_svg import AWAY
 from gradviz.view.graph.geometry import CardFrame, port_place
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.style import SIZES
-from gradviz.view.text import EM, px, width_of
+from gradviz.view.text import EM, cells, px, width_of
 
 HEIGHT: Final = 15.0
 MOST: Final[dict[Direction, int]] = {"TB": 26, "LR": 15}
@@ -33,6 +33,13 @@ def rank_gap(flows: Iterable[EdgeGradient], direction: Direction) -> float:
     return 46.0 if direction == "TB" else max(widths) + 46.0
 
 
+def port_gap(flows: Iterable[EdgeGradient]) -> float:
+    """Pixels between ports that the shapes of gradients need; 0 without gradients."""
+    return max(
+        (_width(formatting.gradient_words(flow.gradient, 0)) + 4 for flow in flows), default=0
+    )
+
+
 def _width(words: str) -> float:
     return width_of(words, SIZES["small"]) + SIGN + (8 if words else 4)
 
@@ -47,7 +54,8 @@ def gradient(
     if direction == "TB":
         space = frame.box.width / frame.box.inputs - 4
         room = min(room, int((space - SIGN - 8) / (EM * SIZES["small"])))
-    words = formatting.gradient_words(flow.gradient, room) if room > 2 else ""
+    words = formatting.gradient_words(flow.gradient, room)
+    words = words if cells(words) <= room else ""  # whole or not at all
     width = _width(words)
     if direction == "TB":
         left, top, sign = x - width / 2, y - AWAY - HEIGHT, "l3.5,-6 3.5,6z"

@@ -36,8 +36,15 @@ class CardFrame:
     """Upper edge of each block, from the upper edge of the card."""
 
 
-def measure(card: Card, direction: Direction, spine: int = -1) -> CardFrame:
-    """Measure a card: nothing that is drawn on it can be larger than what is given here."""
+def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0) -> CardFrame:
+    """Measure a card: nothing that is drawn on it can be larger than what is given here.
+
+    Args:
+        card: The card.
+        direction: How data flows.
+        spine: Its number on the longest path, -1 beside it.
+        gap: Pixels from the middle of one input port to the next that are needed at least.
+    """
     down = direction == "TB"
     above, below = _pills(card.inputs), _pills(card.outputs)
     tops, height, band = _stack(card, INSIDE - 2 if above and down else 0.0)
@@ -45,6 +52,7 @@ def measure(card: Card, direction: Direction, spine: int = -1) -> CardFrame:
     width = max(_wide(block, card) for block in card.blocks) + 2 * PAD
     if down:
         width = max(width, *(_spread(ports, 10.0) for ports in (card.inputs, card.outputs)))
+        width = max(width, min(CROWD, gap * len(card.inputs)))
         top, bottom = (PILL - INSIDE if above else 0.0), (PILL - INSIDE if below else 0.0)
         left = right = 0.0
     else:
