@@ -123,7 +123,7 @@ export function mountApp(
   );
   const side = html("div", { class: "gradviz-side", id: `${prefix}-side` }, code, told);
   const body = html("div", { class: "gradviz-body" }, side, stage, inspector.element);
-  stage.before(makeSeparator(context, side), ...makeExplore(context));
+  stage.before(makeSeparator(context, side), ...makeExplore(context), makeReport(context));
   const foot = html(
     "div",
     { class: "gradviz-foot" },
@@ -131,7 +131,7 @@ export function mountApp(
     sheets.strip,
   );
   const frame = html("div", { class: "gradviz-frame" }, foot, body);
-  root.append(makeReport(context), frame, help.element, tooltip.element, live);
+  root.append(frame, help.element, tooltip.element, live);
   listenForKeys(root, context, {
     ...{ graph, find, help, sheets, inspector, fullScreen, cursor, playback },
   });

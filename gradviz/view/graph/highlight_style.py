@@ -74,6 +74,7 @@ def _rules_of(kind: HighlightKind) -> str:
     if kind == "gone":
         found.append(f".{css}>.gv-band{{fill:none}}")
         found.append(f".{css} text{{fill:$muted}}")
+        found.append(f".{css} .gv-root>text{{fill:$root-ink}}")
     if kind in _HOLLOW:
         found.append(f".gv-badge.{css}-badge>rect{{fill:$card;stroke:{colour};stroke-width:1.6}}")
         found.append(f".gv-badge.{css}-badge>text{{fill:{colour}}}")

@@ -30,7 +30,7 @@ export function heightOf({ controls }: Exploration): number {
 /** The inputs, and what the last run left; both hidden where no function is explored. */
 export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLElement] {
   const { store, prefix, signal, announce } = context;
-  const said = html("p", { class: "gradviz-progress is-quiet" });
+  const said = html("p", { class: "gradviz-progress is-quiet", "aria-live": "polite" });
   const requests = new Requests(store, signal, () => showProgress());
   const inputs = makeInputs(context, requests);
   const results = makeResults(context);
@@ -75,7 +75,6 @@ export function makeExplore(context: PanelContext): readonly [HTMLElement, HTMLE
   let shown: Exploration | undefined;
   const showProgress = () => {
     const { progress, isOpen } = requests;
-    if (said.textContent !== SAID[progress]) announce(SAID[progress]);
     said.textContent = SAID[progress];
     said.hidden = progress === "idle";
     panel.classList.toggle("is-running", progress === "running");

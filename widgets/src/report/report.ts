@@ -50,6 +50,7 @@ function tableOf(context: PanelContext, table: ReportDocument["tables"][number])
   made.show(table);
   context.store.watch(["selected"], () => made.reveal());
   const { element } = made;
-  const more = html("p", { class: "is-quiet" }, table.more);
-  return table.more ? html("div", {}, element, more) : element;
+  const rows = html("div", { class: "gradviz-rows" }, element);
+  if (table.more) rows.append(html("p", { class: "is-quiet" }, table.more));
+  return rows;
 }
