@@ -49,7 +49,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
                 times.add(label, seconds(way))
     recording = _recorded(step, into, values=True)
     return {
-        "steps": len(recording),
+        "steps": len(recording.records),
         "plain ms": round(1000 * times.best("plain"), 3),
         "shown ms": round(1000 * times.best("with values, and shown"), 1),
         "ratios": {label: times.ratio(label, "plain") for label in ways if label != "plain"},

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from gradviz.analysis.code.turns import turns_of
 from gradviz.analysis.explain import explanations_of
 from gradviz.model.explanation import Explanation
 from gradviz.model.presentation import Presentation
 from gradviz.model.recording import Recording
+from gradviz.model.turns import Turn
 from gradviz.view.captions.caption import caption
 from gradviz.view.html.explanation import bundle
 from gradviz.view.outlines.text_of import text_of
 
 
 class FullPresentation(Presentation):
-    """Texts, captions and cards of the view, explanations of the analysis."""
+    """Texts, captions and cards of the view, explanations and turns of the analysis."""
 
     def text(self, thing: object) -> str:
         return text_of(thing)
@@ -22,6 +24,9 @@ class FullPresentation(Presentation):
 
     def explanations(self, recording: Recording) -> tuple[Explanation, ...]:
         return explanations_of(recording)
+
+    def turns(self, recording: Recording) -> tuple[Turn, ...]:
+        return turns_of(recording)
 
     def bundle(self, explanation: Explanation) -> dict[str, str]:
         return bundle(explanation)

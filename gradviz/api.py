@@ -59,8 +59,8 @@ def show(
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
     density: str = "auto",
-    step: int | None = None,
-    stops: Iterable[int] | None = None,
+    step: int | str | None = None,
+    stops: Iterable[int | str] | None = None,
     **unknown: Any,
 ) -> Picture | Player:
     """Show the current autograd graph of tensors, or a recording step by step.
@@ -85,9 +85,13 @@ def show(
             ``"normal"`` (what a learner needs), ``"full"`` (everything), or ``"auto"``: compact
             above six cards, else normal. In the widget it can be changed. Parts that ``show``
             names are in every density.
-        step: Step of a recording to show first, counted from the end if negative; by default the
-            step that raised an error, else the first.
-        stops: Steps of a recording to mark on its timeline.
+        step: Step of a recording to show first: its number, counted from the end if negative
+            (``"7.3"`` is the third sub-step inside step 7); ``"line:5"``, when line 5 has run;
+            ``"backward"``, when backward starts; ``"error"``; or the name of a node,
+            ``"MulBackward0"``, when backward has run it. ``"line:5:2"``, ``"backward:2"`` and
+            ``"MulBackward0:2"`` are the second ones. By default the step that raised an error,
+            else the first.
+        stops: Steps of a recording to mark on its timeline, each as ``step``.
         unknown: Any other option raises ``OptionError``.
 
     Returns:
@@ -214,7 +218,7 @@ def memory(
     model: Module | None = None,
     *,
     names: Mapping[str, Tensor] | None = None,
-    step: int | None = None,
+    step: int | str | None = None,
 ) -> ReportWidget:
     """Count the bytes that a graph keeps in memory for backward, by node, module and line.
 
@@ -232,7 +236,7 @@ def memory(
         model: Module whose parameters and buffers show to which module a node belongs; by default
             the modules in the caller's variables. A recording contains the modules.
         names: Names that take precedence over those of your variables.
-        step: Step of a recording to count, from the end if negative.
+        step: Step of a recording to count, as for :func:`show`.
 
     Returns:
         A report with tables by node, module, line and storage; ``report.findings`` has ``total``,

@@ -122,8 +122,8 @@ def test_an_error_is_that_of_the_cell_and_the_player_follows(shell: Shell, capsy
 @pytest.mark.parametrize(
     "line",
     [
-        "--step x",
-        "--stops 3;5",
+        "--step ''",
+        "--stops 3,",
         "--colour red",
         "loss",
         "--height -3",

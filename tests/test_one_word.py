@@ -339,4 +339,4 @@ def test_a_moment_puts_each_fact_into_words_once(
     monkeypatch.setattr(StepIndex, "advance", goes_on)
     recording_document(recording)
     assert set(made.values()) <= {1}
-    assert len(steps) == len(recording)
+    assert len(steps) == len(recording.records)

@@ -37,8 +37,8 @@ def read_options(line: str) -> MagicOptions:
         UsageError: If an option does not exist or has a wrong value.
 
     Examples:
-        >>> read_options("--into model --step 3").look
-        {'step': 3}
+        >>> read_options("--into model --step line:3").look
+        {'step': 'line:3'}
     """
     try:
         words = shlex.split(line)
@@ -89,12 +89,18 @@ def parser() -> _Parser:
     parser.add_argument(
         "--anomaly", action="store_true", help="run the cell in torch's anomaly mode"
     )
-    parser.add_argument("--step", type=int, metavar="N", help="step to show first")
+    parser.add_argument(
+        "--step",
+        type=_address,
+        metavar="STEP",
+        help="step to show first: its number, line:5, backward, error, or a node such as "
+        "MulBackward0; line:5:2, backward:2 and MulBackward0:2 are the second ones",
+    )
     parser.add_argument(
         "--stops",
-        type=_numbers,
-        metavar="N,N",
-        help="steps to mark on the timeline, for example 3,5",
+        type=_addresses,
+        metavar="STEP,STEP",
+        help="steps to mark on the timeline, for example 3,backward",
     )
     parser.add_argument(
         "--hide",
@@ -116,11 +122,18 @@ def parser() -> _Parser:
     return parser
 
 
-def _numbers(text: str) -> list[int]:
+def _address(text: str) -> int | str:
+    """A step as ``recording[…]`` takes it; whether it exists is known when the cell has run."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a step is its number, line:5, backward, error or a node")
     try:
-        return [int(word) for word in text.split(",")]
+        return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} must be step numbers: 3,5") from None
+        return text.strip()
+
+
+def _addresses(text: str) -> list[int | str]:
+    return [_address(word) for word in text.split(",")]
 
 
 def _pixels(text: str) -> int:

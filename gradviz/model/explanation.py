@@ -75,7 +75,7 @@ class CodeLine:
     code: str = ""
     """``"cell"``, or file and function, as :class:`~gradviz.model.recording.Code` names it."""
     step: int | None = None
-    """Step of the recording after which the line had run."""
+    """Step of the recording after which the line had run: place in ``recording.all_steps``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Explanation(Printed):
     marks: tuple[Highlight, ...] = ()
     """What to mark in a picture of the graph."""
     step: int | None = None
-    """Step of the recording at which it was noticed."""
+    """Step of the recording at which it was noticed: place in ``recording.all_steps``."""
     recording: Recording | None = field(default=None, compare=False, repr=False)
     """The recording it was read from; of a program that was not recorded it has one step."""
 

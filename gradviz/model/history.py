@@ -85,8 +85,8 @@ class WriteEvent:
 class History(Rows):
     """Everything a recording knows, indexed once; ``recording.history`` is the one of a recording.
 
-    Steps are places in ``recording.steps``; an :data:`EventPlace` is more exact and names an event
-    of a step. Each answer is computed at its first use and kept.
+    Steps are places in ``recording.all_steps``; an :data:`EventPlace` is more exact and names an
+    event of a step. Each answer is computed at its first use and kept.
 
     Args:
         recording: The recording that is indexed.
@@ -199,13 +199,14 @@ class History(Rows):
         return tuple(i for i, facts in enumerate(self.recording.records) if facts.level == 0)
 
     def next_line(self, step: int) -> int | None:
-        """Number of the line that runs after a step, if it is in the same code."""
-        place, facts = bisect_right(self.lines, step), self.recording.records
-        if place == len(self.lines):
+        """Number of the line that runs after a step, if it is in the same code; lines of functions
+        that it calls are stepped over."""
+        facts, depth = self.recording.records, self.recording.records[step].depth
+        later = (facts[at] for at in self.lines[bisect_right(self.lines, step) :])
+        following = next((one for one in later if one.depth <= depth), None)
+        if following is None or following.kind == "end" or following.code != facts[step].code:
             return None
-        following = facts[self.lines[place]]
-        is_there = following.kind != "end" and following.code == facts[step].code
-        return following.line if is_there else None
+        return following.line if following.depth == depth or following.kind == "error" else None
 
     def code_place(self, line: CodeLine | None) -> int | None:
         """Place in ``recording.codes`` of the source text that a line belongs to."""

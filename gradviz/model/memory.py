@@ -105,6 +105,7 @@ class CurvePoint:
     """Memory after one step of a recording."""
 
     step: int
+    """Place among all steps and sub-steps."""
     level: int
     """0 for lines; 1 and 2 inside backward."""
     line: int | None
@@ -116,6 +117,8 @@ class CurvePoint:
     """Bytes that saved tensors keep alive."""
     beside: int | None
     """What is allocated in all; see :attr:`Curve.beside`."""
+    number: int | str
+    """The number that the player shows for the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class Curve:
 
     points: tuple[CurvePoint, ...]
     peak: int
-    """First step at which most is held."""
+    """Place in ``points`` of the first step at which most is held."""
     beside: Literal["allocated", "live"]
     """``"allocated"``: ``torch.cuda.memory_allocated()``; ``"live"``: bytes of the live tensors
     that the recording knows, where there is no such allocator."""
@@ -160,10 +163,17 @@ class Memory(Printed):
     allocated: int | None = None
     """``torch.cuda.memory_allocated()`` at that moment; ``None`` if nothing is on CUDA."""
     step: int | None = None
-    """Step of the recording that was counted."""
+    """Step of the recording that was counted: its place in ``curve.points``."""
     curve: Curve | None = None
     """Over all steps of a recording."""
     marks: tuple[Highlight, ...] = field(default=())
+
+    @property
+    def number(self) -> int | str | None:
+        """The number that the player shows for the step that was counted."""
+        if self.curve is None or self.step is None:
+            return None
+        return self.curve.points[self.step].number
 
     @property
     def total(self) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
     from gradviz.model.recording import Recording
+    from gradviz.model.turns import Turn
 
 
 class Presentation:
@@ -28,6 +29,10 @@ class Presentation:
 
     def explanations(self, _recording: Recording) -> tuple[Explanation, ...]:
         """Errors that were raised, and gradients that are wrong in silence."""
+        return ()
+
+    def turns(self, _recording: Recording) -> tuple[Turn, ...]:
+        """Turns of the loops that ran."""
         return ()
 
     def bundle(self, explanation: Explanation) -> dict[str, str]:

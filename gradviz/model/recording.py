@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from gradviz.model.errors import UnknownNodeError
 from gradviz.model.events import Event, NodeRan
 from gradviz.model.explanation import Explanation
+from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
 from gradviz.model.records import Node, TensorInfo
+from gradviz.model.step_numbers import StepNumbers
+from gradviz.model.turns import Turn
 
 if TYPE_CHECKING:
     from gradviz.model.history import History
@@ -77,6 +79,8 @@ class StepRecord:
     """Number of the backward that runs, in steps inside one."""
     seconds: float | None = field(default=None, compare=False)
     """Time a node took, host time; never stored or compared."""
+    depth: int = 0
+    """How many calls of functions whose lines are recorded too it is inside of."""
 
 
 class Step:
@@ -88,9 +92,9 @@ class Step:
         >>> with gradviz.record() as recording:
         ...     out = a * a
         ...     out.backward()
-        >>> step = recording.steps[-1]
-        >>> step.tensors[0].name, step.graph["n0"].state
-        ('a', 'freed')
+        >>> step = recording[-1]
+        >>> step.number, step.tensors[0].name, step.graph["n0"].state
+        (5, 'a', 'freed')
     """
 
     __slots__ = ("_recording", "index", "record")
@@ -98,9 +102,17 @@ class Step:
     def __init__(self, recording: Recording, index: int) -> None:
         self._recording = recording
         self.index: int = index
-        """Place in ``recording.steps``, from 0."""
+        """Place in ``recording.all_steps``, from 0; sub-steps count."""
         self.record: StepRecord = recording.records[index]
         """The step as it is stored."""
+
+    @property
+    def number(self) -> int | str:
+        """The number that the player and all texts show: ``7``, of a sub-step ``"7.3"``.
+
+        ``recording[number]`` is the step.
+        """
+        return self._recording.numbers.number(self.index)
 
     @property
     def kind(self) -> StepKind:
@@ -111,6 +123,12 @@ class Step:
     def level(self) -> int:
         """0 for lines, 1 for nodes inside backward, 2 for what happens inside a node."""
         return self.record.level
+
+    @property
+    def inside(self) -> tuple[Step, ...]:
+        """The sub-steps directly inside it: parts of a node, lines of functions it has called."""
+        inside = enumerate(self._recording.numbers.containers)
+        return tuple(Step(self._recording, at) for at, step in inside if step == self.index)
 
     @property
     def line(self) -> int | None:
@@ -166,11 +184,11 @@ class Step:
 
     def __repr__(self) -> str:
         where = f" line {self.line}" if self.line is not None else ""
-        return f"<Step {self.index} {self.kind}{where}: {self.caption}>"
+        return f"<Step {self.number} {self.kind}{where}: {self.caption}>"
 
 
-class Steps(Sequence[Step]):
-    """The steps of a recording, each made on access."""
+class AllSteps(Sequence[Step]):
+    """The steps and sub-steps of a recording, each made on access."""
 
     __slots__ = ("_recording",)
 
@@ -188,14 +206,14 @@ class Steps(Sequence[Step]):
         if isinstance(index, slice):
             return tuple(Step(self._recording, i) for i in range(*index.indices(len(self))))
         if not -len(self) <= index < len(self):
-            raise IndexError(f"step {index} of a recording with {len(self)} steps")
+            raise IndexError(f"place {index} among {len(self)} steps and sub-steps")
         return Step(self._recording, index % len(self))
 
     def __iter__(self) -> Iterator[Step]:
         return (Step(self._recording, i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} steps>"
+        return f"<{len(self)} steps and sub-steps>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,11 @@ _NOTHING: Final = _Recorded((StepRecord("start", 0, None, 0, None, (), RowChange
 class Recording(Printed):
     """What a recording of some code saw: immutable, comparable, printable, no tensor in it.
 
+    ``recording[7]`` is the step that the player calls step 7, ``recording["7.3"]`` the third
+    sub-step inside it, ``recording[0]`` the state before the first line and ``recording[-1]`` the
+    last step. ``len(recording)`` is the number of steps, and ``for step in recording`` goes from
+    step 1 to the last.
+
     Examples:
         >>> import torch, gradviz
         >>> a = torch.tensor(2.0, requires_grad=True)
@@ -224,6 +247,10 @@ class Recording(Printed):
         ...     out.backward()
         >>> recording.backward_order
         ('n0', 'n1')
+        >>> len(recording), [step.kind for step in recording]
+        (5, ['line', 'backward', 'node', 'node', 'line'])
+        >>> recording["backward"].number, recording["MulBackward0"].number
+        (2, 3)
         >>> gradviz.Recording.from_json(recording.to_json()) == recording
         True
     """
@@ -285,23 +312,33 @@ class Recording(Printed):
         return self._recorded.value.kind
 
     @property
-    def steps(self) -> Steps:
-        """All steps; the first, of kind ``"start"``, is the state before the code ran."""
-        return Steps(self)
+    def all_steps(self) -> AllSteps:
+        """All steps and sub-steps in the order in which they happened, by :attr:`Step.index`; the
+        first, of kind ``"start"``, is the state before the code ran."""
+        return AllSteps(self)
+
+    @property
+    def numbers(self) -> StepNumbers:
+        """The number of each step and sub-step."""
+        return self._kept("numbers", lambda: StepNumbers(self.records))
 
     @property
     def at_error(self) -> Step | None:
         """The step at which an exception left the code, ``None`` if none did."""
         last = len(self.records) - 1
-        return next(
-            (self.steps[i] for i in range(last, -1, -1) if self.records[i].kind == "error"), None
-        )
+        found = (i for i in range(last, -1, -1) if self.records[i].kind == "error")
+        return next((Step(self, i) for i in found), None)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
         """Errors that were raised and gradients that are wrong in silence, in the order of the
         steps at which they were noticed; see :class:`Explanation`."""
         return self._kept("explanations", lambda: in_use().explanations(self))
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Turns of the loops that ran, with the steps that belong to each."""
+        return self._kept("turns", lambda: in_use().turns(self))
 
     @property
     def history(self) -> History:
@@ -340,7 +377,8 @@ class Recording(Printed):
         )
 
     def graph_at(self, index: int) -> Graph:
-        """The graph as of step ``index``; the last graphs that were used are kept."""
+        """The graph as of the step with this :attr:`Step.index`; the last graphs that were used
+        are kept."""
         graphs = self._kept("graphs", lambda: lru_cache(maxsize=256)(self._graph_at))
         return graphs(range(len(self.records))[index])
 
@@ -365,23 +403,36 @@ class Recording(Printed):
         return Graph.of(nodes, _within(history.all_roots, nodes), tuple(history.tensors(last)))
 
     def caption(self, index: int) -> str:
-        """A sentence that says what happened at step ``index`` and why."""
+        """A sentence that says what happened at the step with this :attr:`Step.index`, and why."""
         return in_use().caption(self, index)
 
     def __len__(self) -> int:
-        return len(self.records)
+        """How many steps there are: the number of the last one."""
+        return self.numbers.count
 
-    def __getitem__(self, index: int) -> Step:
-        """The step with this number.
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps from 1 on, without sub-steps."""
+        paths = enumerate(self.numbers.paths)
+        return (Step(self, at) for at, path in paths if len(path) == 1 and path[0])
+
+    def __getitem__(self, address: int | str) -> Step:
+        """The step with a number, or at a place in the program.
+
+        Args:
+            address: ``7``, from the end if negative; ``"7.3"`` for a sub-step; ``"line:5"`` for
+                the step at which line 5 has run; ``"backward"`` for the first step of a backward;
+                ``"error"``; the name or id of a node for the step at which it ran. ``"line:5:2"``,
+                ``"backward:2"`` and ``"MulBackward0:2"`` are the second ones.
 
         Raises:
-            UnknownNodeError: If there is no such step.
+            UnknownNodeError: If there is no such step; the message lists what there is.
         """
-        if not isinstance(index, int) or not -len(self) <= index < len(self):
-            raise UnknownNodeError(
-                f"this recording has no step {index!r}: its steps run from 0 to {len(self) - 1}"
-            )
-        return self.steps[index]
+        from gradviz.model.step_address import place_of
+
+        return Step(self, place_of(self, address))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Recording):
@@ -392,7 +443,7 @@ class Recording(Printed):
         return hash((self.codes, len(self.records), self.backward_order))
 
     def __repr__(self) -> str:
-        return f"<Recording of {self.label or 'code'}: {len(self)} steps>"
+        return f"<Recording of {self.label or 'code'}: {plural(len(self), 'step')}>"
 
     def to_json(self) -> str:
         """The recording as JSON text, the same bytes for the same recording."""

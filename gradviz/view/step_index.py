@@ -112,7 +112,7 @@ class StepIndex(GraphIndex):
 def step_indexes(recording: Recording) -> Iterator[tuple[Step, StepIndex, set[str]]]:
     """Each step with its index, and the ids that :meth:`StepIndex.advance` gives."""
     step_index = StepIndex(recording)
-    for step in recording.steps:
+    for step in recording.all_steps:
         yield step, step_index, step_index.advance(step)
 
 

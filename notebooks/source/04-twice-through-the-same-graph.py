@@ -222,10 +222,9 @@ x = torch.zeros(1024, device=device, requires_grad=True)
 with gradviz.record() as recording:
     out = x.exp().tanh().sum()
     out.backward()
-for step in recording.steps:
-    if step.level < 2:
-        ran = step.graph[step.node].name if step.node else ""
-        print(f"{step.kind:9}{ran:15}{step.saved_bytes:6} bytes saved")
+for step in recording:
+    ran = step.graph[step.node].name if step.node else ""
+    print(f"{step.kind:9}{ran:15}{step.saved_bytes:6} bytes saved")
 
 # %% when-explain [markdown]
 # They go *during the first* backward, node by node, and none is left at its end. A second call only

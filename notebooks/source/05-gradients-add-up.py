@@ -296,7 +296,7 @@ choose(
 )
 
 # %% zero-show tags=["hide-output"] claims=["C56", "D52"]
-# %%gradviz --step 11 --stops 11,13,22,24,33
+# %%gradviz --step 6 --stops 6,8,12,14,18
 q = nn.Parameter(torch.ones(1, device=device))
 optimizer = torch.optim.SGD([q], lr=0.1)
 (2 * q).sum().backward()

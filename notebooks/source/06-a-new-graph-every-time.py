@@ -128,7 +128,7 @@ choose(
 )
 
 # %% life-show tags=["hide-output"] claims=["E19"]
-# %%gradviz --step 13
+# %%gradviz --step 8
 w = torch.tensor(3.0, device=device, requires_grad=True)
 for _ in range(2):
     loss = w * w + 1

@@ -461,9 +461,9 @@ with gradviz.record() as recording:
 
 # %% peak-predict tags=["hide-input"]
 # question
-held = [step.saved_bytes for step in recording.steps]
+held = [step.saved_bytes for step in recording.all_steps]
 moments = {
-    "at the end of forward": next(s.index for s in recording.steps if s.kind == "backward"),
+    "at the end of forward": next(s.index for s in recording.all_steps if s.kind == "backward"),
     "in the middle of backward": len(held) * 2 // 3,
     "at the end of backward": len(held) - 1,
 }

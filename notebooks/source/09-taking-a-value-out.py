@@ -348,7 +348,7 @@ with gradviz.expect_error() as error:
 error
 
 # %% data-show claims=["B35"]
-# %%gradviz --step 10
+# %%gradviz --step 7
 a = torch.tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
 b = a.exp()
 c = b.data
@@ -430,7 +430,7 @@ choose(
 )
 
 # %% cut-show tags=["hide-output"] claims=["D27"]
-# %%gradviz --step 10
+# %%gradviz --step 6
 w = torch.tensor(3.0, device=device, requires_grad=True)
 out = w * w.detach()
 out.backward()
@@ -458,7 +458,7 @@ choose(
 )
 
 # %% branch-show tags=["hide-output"] claims=["D29"]
-# %%gradviz --step 18
+# %%gradviz --step 11
 y1 = torch.tensor(2.0, device=device, requires_grad=True)
 y2 = torch.tensor(3.0, device=device, requires_grad=True)
 z1 = y1 * y2
@@ -601,7 +601,7 @@ choose(
 )
 
 # %% through-show tags=["hide-output"] claims=["X17"]
-# %%gradviz --step 11
+# %%gradviz --step 7
 w = torch.tensor([0.2, 1.7], device=device, requires_grad=True)
 out = w + (w.round() - w).detach()
 out.sum().backward()

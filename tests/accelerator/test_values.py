@@ -105,8 +105,10 @@ def test_a_program_that_fits_exactly_fits_with_a_recording(allowed: Callable[[in
     stand_in.allow_bytes(0)
     assert w.grad is not None
     assert w.grad.equal(expected)
-    assert [step.kind for step in recording.steps].count("node") == 3
-    (accumulated,) = (e for s in recording.steps for e in s.events if isinstance(e, Accumulated))
+    assert [step.kind for step in recording.all_steps].count("node") == 3
+    (accumulated,) = (
+        e for s in recording.all_steps for e in s.events if isinstance(e, Accumulated)
+    )
     assert accumulated.after == gradviz.ValueSummary((3, SIDE, SIDE), "float32")
 
 
@@ -141,5 +143,5 @@ def test_the_users_own_lack_of_memory_stays_the_users(allowed: Callable[[int], N
 def test_steps_have_what_the_device_has_given_out() -> None:
     with gradviz.record() as recording:
         w = program()
-    assert recording.steps[-1].memory == torch.cuda.memory_allocated()
+    assert recording.all_steps[-1].memory == torch.cuda.memory_allocated()
     del w

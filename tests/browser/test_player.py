@@ -144,7 +144,7 @@ def test_every_step_shows_the_elements_of_pythons_picture(bare: Bare, name: str)
     recording = recorded(name)
     animation = Animation(recording)
     bare.mount(wire_of(name), detail=True, step=0)
-    for step in [*range(len(recording)), 3, 0]:
+    for step in [*range(len(recording.records)), 3, 0]:
         bare.page.evaluate("(step) => models.one.model.set('step', step)", step)
         shown = json.loads(bare.page.evaluate(_PLAIN, None))
         drawn = json.loads(bare.page.evaluate(_PLAIN, animation.svg(step)))
@@ -169,7 +169,7 @@ def test_facts_of_each_step_are_in_the_table_and_the_outline(bare: Bare) -> None
     widget = bare.mount(wire_of("product"), detail=True)
     table = widget.open("Tensors").get_by_role("table")
     outline = widget.root.locator(".gradviz-outline")
-    for step in recording.steps:
+    for step in recording.all_steps:
         widget.set("step", step.index)
         widget.open("Tensors")
         expect(table.locator("tbody tr")).to_have_count(len(step.tensors))
@@ -258,7 +258,7 @@ def test_everything_by_keyboard_alone(bare: Bare) -> None:
 
 def test_the_graph_keeps_focus_and_arrows_while_brackets_step(bare: Bare) -> None:
     widget = bare.mount(wire_of("product"), step=3)
-    node = recorded("product").steps[3].graph.nodes[0].id
+    node = recorded("product").all_steps[3].graph.nodes[0].id
     widget.node(node).focus()
     bare.page.keyboard.press("]")
     bare.page.keyboard.press(".")
@@ -393,7 +393,7 @@ def test_the_slider_and_a_line_of_code_lead_anywhere(bare: Bare) -> None:
     bare.page.mouse.click(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
     assert widget.get("step") == len(recorded("product")) - 1
     widget.root.get_by_role("button", name="out1 = a * b").click()
-    assert recorded("product").steps[widget.get("step")].kind == "line"
+    assert recorded("product").all_steps[widget.get("step")].kind == "line"
     expect(widget.root.locator("[aria-current=step]")).to_contain_text("out1 = a * b")
     expect(widget.root.locator("[aria-current=step]")).to_contain_text("just ran")
     expect(widget.root.locator(".gradviz-line.is-next")).to_contain_text("out1.retain_grad()")

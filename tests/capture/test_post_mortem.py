@@ -35,14 +35,14 @@ def write_and_run() -> None:
 def test_it_has_one_moment_and_says_that_nothing_was_recorded() -> None:
     recording = post_mortem(write_and_run)
     assert (recording.kind, recording.label) == ("post-mortem", "aftermath")
-    assert [step.kind for step in recording.steps] == ["start", "error"]
-    last = recording.steps[-1].events
+    assert [step.kind for step in recording.all_steps] == ["start", "error"]
+    last = recording.all_steps[-1].events
     assert [e.type for e in last if isinstance(e, Raised)] == ["RuntimeError"]
     assert [e.text for e in last if isinstance(e, Note)] == ["not recorded"]
 
 
 def test_it_reads_graph_versions_and_names_as_they_are_when_the_error_was_raised() -> None:
-    graph = post_mortem(write_and_run).steps[-1].graph
+    graph = post_mortem(write_and_run).all_steps[-1].graph
     exp = next(node for node in graph.nodes if node.name == "ExpBackward0")
     (slot,) = exp.saved
     assert (slot.state, slot.saved_version, slot.current_version) == ("modified", 0, 1)
@@ -51,7 +51,7 @@ def test_it_reads_graph_versions_and_names_as_they_are_when_the_error_was_raised
 
 def test_it_knows_the_line_of_the_users_code_and_not_one_inside_torch() -> None:
     recording = post_mortem(write_and_run)
-    step = recording.steps[-1]
+    step = recording.all_steps[-1]
     assert step.code is not None
     assert step.line is not None
     assert step.code.text.split("\n")[step.line - step.code.first_line].strip() == (
@@ -61,10 +61,10 @@ def test_it_knows_the_line_of_the_users_code_and_not_one_inside_torch() -> None:
 
 def test_a_root_without_a_name_is_found_in_the_frames_of_torch() -> None:
     recording = post_mortem(write_and_run)
-    (refused,) = (e for e in recording.steps[-1].events if isinstance(e, Refused))
+    (refused,) = (e for e in recording.all_steps[-1].events if isinstance(e, Refused))
     assert refused.name == "backward"
-    root = recording.steps[-1].graph.tensor(refused.inputs[0].tensor or "")
-    assert recording.steps[-1].graph[root.node or ""].name == "SumBackward0"
+    root = recording.all_steps[-1].graph.tensor(refused.inputs[0].tensor or "")
+    assert recording.all_steps[-1].graph[root.node or ""].name == "SumBackward0"
 
 
 def test_an_error_outside_any_graph_has_its_tensors() -> None:
@@ -72,7 +72,7 @@ def test_an_error_outside_any_graph_has_its_tensors() -> None:
         counts = torch.ones(2, dtype=torch.int64)
         counts.requires_grad_()
 
-    graph = post_mortem(number).steps[-1].graph
+    graph = post_mortem(number).all_steps[-1].graph
     assert [info.name for info in graph.tensors] == ["counts"]
     assert len(graph) == 0
 
@@ -94,7 +94,7 @@ def test_reading_it_changes_and_keeps_nothing() -> None:
     before = [t._version for t in kept]
     node = h.grad_fn
     recording = post_mortem_of(caught.value)
-    assert len(recording.steps[-1].graph) > 0
+    assert len(recording.all_steps[-1].graph) > 0
     assert [t._version for t in kept] == before
     assert h.grad_fn is node
     assert w.grad is None
@@ -115,7 +115,7 @@ def test_the_same_program_gives_the_same_bytes() -> None:
 def test_lines_that_made_the_nodes_are_known_in_anomaly_mode() -> None:
     anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
     with pytest.warns(UserWarning, match="Error detected"), anomaly:
-        graph = post_mortem(write_and_run).steps[-1].graph
+        graph = post_mortem(write_and_run).all_steps[-1].graph
     exp = next(node for node in graph.nodes if node.name == "ExpBackward0")
     assert exp.source is not None
     assert exp.source.endswith("h = a.exp()")
@@ -125,7 +125,7 @@ def test_code_of_a_cell_or_script_is_known_too(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import torch\n\na = torch.ones(2, requires_grad=True)\na.add_(1)\n")
     recording = post_mortem(lambda: runpy.run_path(str(script)))
-    step = recording.steps[-1]
+    step = recording.all_steps[-1]
     assert step.line == 4
     assert step.code is not None
     assert step.code.name == "script.py"
@@ -145,7 +145,7 @@ def test_an_error_in_a_hook_belongs_to_the_line_that_called_backward() -> None:
         y.sum().backward()
 
     recording = post_mortem(fails)
-    step = recording.steps[-1]
+    step = recording.all_steps[-1]
     assert step.code is not None
     assert step.line is not None
     assert step.code.name.endswith("fails")

@@ -191,7 +191,7 @@ def exchanged(called: list[str]) -> Iterator[None]:
 
 def backwards(recording: gradviz.Recording) -> int:
     return sum(
-        isinstance(event, BackwardStarted) for step in recording.steps for event in step.events
+        isinstance(event, BackwardStarted) for step in recording.all_steps for event in step.events
     )
 
 

@@ -27,7 +27,7 @@ def test_a_pending_recording_is_empty_until_it_is_complete() -> None:
     complete(WHOLE)
     assert recording == WHOLE
     assert hash(recording) == hash(WHOLE)
-    assert [step.kind for step in recording.steps] == ["start", "end"]
+    assert [step.kind for step in recording.all_steps] == ["start", "end"]
     assert recording.label == "cell"
 
 

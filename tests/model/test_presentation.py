@@ -39,7 +39,7 @@ def test_the_model_alone_prints_the_repr() -> None:
         "recording = Recording.empty()\n"
         "for one in (graph, recording, Explanation()):\n"
         "    assert str(one) == repr(one), one\n"
-        "assert recording.steps[0].caption == 'start'\n"
+        "assert recording.all_steps[0].caption == 'start'\n"
         "assert recording.explanations == ()\n"
         "assert Explanation()._repr_mimebundle_() == {'text/plain': repr(Explanation())}\n"
         "import gradviz.view.outlines.text_of, gradviz.view.widgets.explanation\n"
@@ -68,7 +68,7 @@ def test_what_is_in_use_is_asked_for_everything(bare: None) -> None:
     recording = Recording.empty()
     assert str(GRAPH) == "text of Graph"
     assert str(recording) == "text of Recording"
-    assert recording.steps[0].caption == "caption of step 0"
+    assert recording.all_steps[0].caption == "caption of step 0"
     assert recording.explanations == (Explanation("other", step=0),)
     assert recording.explanations[0]._repr_mimebundle_() == {"text/plain": "text of Explanation"}
 

@@ -71,7 +71,7 @@ def behaves(text: str) -> None:
     assert Recording.from_json(recording.to_json()) == recording
     assert str(Recording.from_json(recording.to_json())) == str(recording)
     animation = Animation(recording)
-    for step in recording.steps:
+    for step in recording.all_steps:
         assert Graph.from_json(step.graph.to_json()) == step.graph
         animation.svg(step.index)
         str(step)

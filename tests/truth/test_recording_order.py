@@ -170,7 +170,7 @@ def told(recording: gradviz.Recording) -> list[Backward]:
     freed: dict[str, Freed] = {}
     leaf: dict[tuple[int, str], Accumulated] = {}
     ready: dict[tuple[int, str], NodeReady] = {}
-    for step in recording.steps:
+    for step in recording.all_steps:
         for event in step.events:
             if isinstance(event, BackwardStarted):
                 graph = step.graph

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def events(recording: Recording, kind: type[Event]) -> list[Any]:
-    return [e for step in recording.steps for e in step.events if isinstance(e, kind)]
+    return [e for step in recording.all_steps for e in step.events if isinstance(e, kind)]
 
 
 def leaf(*values: float) -> Tensor:
@@ -184,7 +184,7 @@ def test_a_write_by_numpy_is_seen_where_values_are_read(values: bool) -> None:
     assert len(writes) == values
     if values:
         assert writes[0].name == "w"
-        assert recording.steps[-1].graph.tensor("w").values == (5.0, 1.0)
+        assert recording.all_steps[-1].graph.tensor("w").values == (5.0, 1.0)
     del later
 
 
@@ -197,8 +197,8 @@ def test_a_write_through_data_is_told_with_the_version_that_did_not_move() -> No
         y.backward()
     writes = events(recording, Write)
     assert [(e.through, e.before, e.after) for e in writes[:1]] == [(".data", 0, 0)]
-    assert recording.steps[-1].graph.tensor("w").version == 0
-    assert recording.steps[-1].graph.tensor("w").values == (7.0, 2.0)
+    assert recording.all_steps[-1].graph.tensor("w").version == 0
+    assert recording.all_steps[-1].graph.tensor("w").values == (7.0, 2.0)
 
 
 def test_a_fused_optimizer_is_told_though_no_version_moves() -> None:
@@ -213,7 +213,7 @@ def test_a_fused_optimizer_is_told_though_no_version_moves() -> None:
     told = [key in e.updated for e in stepped]
     told += [key in e.tensors for e in events(recording, Write) if e.before == e.after]
     assert any(told)
-    assert recording.steps[-1].graph.tensor("w").values == tuple(w.tolist())
+    assert recording.all_steps[-1].graph.tensor("w").values == tuple(w.tolist())
 
 
 # --- backward in its forms ------------------------------------------------------------------
@@ -245,10 +245,10 @@ def test_a_graph_from_before_the_recording_is_there_from_the_start() -> None:
     expected = gradviz.snapshot(loss)
     with gradviz.record() as recording:
         loss.backward()
-    first = recording.steps[0].graph
+    first = recording.all_steps[0].graph
     assert [n.name for n in first.nodes] == [n.name for n in expected.nodes]
     assert [n.state for n in first.nodes] == [n.state for n in expected.nodes]
-    assert recording.steps[0].saved_bytes == expected.saved_bytes
+    assert recording.all_steps[0].saved_bytes == expected.saved_bytes
     assert len(recording.backward_order) == len(expected)
 
 
@@ -318,15 +318,15 @@ def test_a_program_recorded_twice_gives_the_same_recording(program: Program) -> 
 def test_without_values_only_numbers_are_missing(program: Program) -> None:
     with_values, without = record_program(program), record_program(program, values=False)
     assert with_values.backward_order == without.backward_order
-    assert [(s.kind, s.line, s.node) for s in with_values.steps] == [
-        (s.kind, s.line, s.node) for s in without.steps
+    assert [(s.kind, s.line, s.node) for s in with_values.all_steps] == [
+        (s.kind, s.line, s.node) for s in without.all_steps
     ]
-    for one, other in zip(with_values.steps, without.steps):
+    for one, other in zip(with_values.all_steps, without.all_steps):
         assert [(n.id, n.state) for n in one.graph.nodes] == [
             (n.id, n.state) for n in other.graph.nodes
         ]
-    assert not any(t.values for s in without.steps for t in s.tensors)
-    assert not any(t.grad and t.grad.values for s in without.steps for t in s.tensors)
+    assert not any(t.values for s in without.all_steps for t in s.tensors)
+    assert not any(t.grad and t.grad.values for s in without.all_steps for t in s.tensors)
 
 
 SCRIPT = """

@@ -274,7 +274,7 @@ def same_graphs(ours: Graph, theirs: Graph) -> None:
 
 def last_step_of_line(recording: gradviz.Recording, line: int) -> gradviz.model.Step:
     """The state when the statement that ends on this line had run."""
-    steps = [s for s in recording.steps if s.level == 0 and (s.line or 0) <= line]
+    steps = [s for s in recording.all_steps if s.level == 0 and (s.line or 0) <= line]
     return steps[-1]
 
 
@@ -380,7 +380,7 @@ def test_a_name_is_that_of_the_last_tensor_that_got_it() -> None:
     with gradviz.record() as recording:
         y = x * 2
         x = y * 3
-    named = [[info.name for info in step.tensors] for step in recording.steps]
+    named = [[info.name for info in step.tensors] for step in recording.all_steps]
     assert named[1] == ["x", "y"]
     assert sorted(map(str, named[2])) == ["None", "x", "y"]
 
@@ -406,11 +406,11 @@ TENSOR_FAULTS: dict[str, Callable[[TensorInfo], TensorInfo]] = {
 
 @pytest.mark.parametrize("fault", NODE_FAULTS)
 def test_a_wrong_node_is_seen(fault: str) -> None:
-    graph = recorded("several backwards").steps[3].graph
+    graph = recorded("several backwards").all_steps[3].graph
     same_graphs(graph, graph)
     at = next(n.id for n in graph.nodes if n.saved and len(n.next_functions) == 1)
     if fault == "entries":
-        graph = recorded("products").steps[3].graph
+        graph = recorded("products").all_steps[3].graph
         at = next(n.id for n in graph.nodes if n.name == "MulBackward0")
     wrong = [NODE_FAULTS[fault](n) if n.id == at else n for n in graph.nodes]
     with pytest.raises(AssertionError):
@@ -419,7 +419,7 @@ def test_a_wrong_node_is_seen(fault: str) -> None:
 
 @pytest.mark.parametrize("fault", TENSOR_FAULTS)
 def test_a_wrong_tensor_is_seen(fault: str) -> None:
-    graph = recorded("several backwards").steps[3].graph
+    graph = recorded("several backwards").all_steps[3].graph
     last = graph.tensors[-1]
     wrong = [*graph.tensors[:-1], TENSOR_FAULTS[fault](last)]
     with pytest.raises((AssertionError, KeyError)):

@@ -77,7 +77,7 @@ def test_cards_are_those_of_the_steps_graph(name: str) -> None:
     recording, everything = ALL[name], CardContent()
     union = GraphIndex.of(recording.graph)
     animation = STAGES[name]
-    for step in recording.steps:
+    for step in recording.all_steps:
         graph_index = GraphIndex.of(step.graph)
         graph_index.used_outputs = union.used_outputs
         svg = animation.svg(step.index)
@@ -92,7 +92,7 @@ def test_cards_are_those_of_the_steps_graph(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_what_does_not_exist_at_a_step_is_not_there(name: str) -> None:
     recording, animation = ALL[name], STAGES[name]
-    for step in recording.steps:
+    for step in recording.all_steps:
         alive = {node.id for node in step.graph.nodes}
         waiting = {
             node.id
@@ -171,12 +171,12 @@ def test_gradients_travel_on_the_edges_until_they_have_arrived() -> None:
     assert words(during, "n0.0") == "gradient 3.0 3.0"
     assert words(during, "n0.1") == "gradient 2.0 2.0"
     assert classes(during, "n3.1") == {"gv-edge", "gv-flowed"}
-    after = animation.svg(len(recording) - 1)
+    after = animation.svg(len(recording.records) - 1)
     assert classes(after, "n0.0") == {"gv-edge"}
 
 
 def test_the_node_that_raised_is_marked() -> None:
-    svg = STAGES["second"].svg(len(ALL["second"]) - 1)
+    svg = STAGES["second"].svg(len(ALL["second"].records) - 1)
     assert "gv-raised" in classes(svg, "n0")
     assert "raised" in words(svg, "n0").split()
     assert "gv-flow" in classes(svg, "n3.0")

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
+import gradviz
 from gradviz.model import Hook, Node, Recording
 from gradviz.model.events import (
     Accumulated,
@@ -280,7 +282,7 @@ def test_names_stay_one_line_of_visible_text(name: str) -> None:
 
 
 def test_steps_tell_their_caption() -> None:
-    assert product().steps[17].caption == "a.grad was None and became 3.0"
+    assert product().all_steps[17].caption == "a.grad was None and became 3.0"
 
 
 def test_a_grad_that_a_hook_took_away_is_not_told_as_being_there() -> None:
@@ -315,8 +317,8 @@ def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
 
 def test_one_caption_is_the_same_as_that_of_all() -> None:
     for recording in ALL.values():
-        assert [caption(recording, i) for i in range(len(recording))] == told(recording)
-        assert [caption(recording, i).terms for i in range(len(recording))] == [
+        assert [caption(recording, i) for i in range(len(recording.records))] == told(recording)
+        assert [caption(recording, i).terms for i in range(len(recording.records))] == [
             words.terms for words in captions(recording)
         ]
 
@@ -375,3 +377,27 @@ def test_a_caption_of_a_line_reads_no_other_line(monkeypatch: pytest.MonkeyPatch
     Counted.reads = 0
     caption(recording, 250)
     assert 0 < Counted.reads < 20
+
+
+def test_a_line_that_is_stepped_over_says_the_same_as_without_the_lines_of_its_functions() -> None:
+    def square(x: torch.Tensor) -> torch.Tensor:
+        y = x * x
+        return shifted(y)
+
+    def shifted(y: torch.Tensor) -> torch.Tensor:
+        z = y.exp()
+        return z + 1
+
+    def recorded(into: list[object]) -> gradviz.Recording:
+        a = torch.tensor([2.0], requires_grad=True)
+        with gradviz.record(into=into) as recording:
+            for _ in range(2):
+                out = square(a)
+            out.sum().backward()
+        return recording
+
+    over, into = recorded([]), recorded([square, shifted])
+    lines = [step for step in over if step.kind == "line"]
+    said = [step.caption for step in into if step.kind == "line"]
+    assert said == [step.caption for step in lines]
+    assert "made" in said[1]

@@ -49,7 +49,7 @@ def test_words_of_a_sentence_are_not_taken_for_names() -> None:
     line = {"id": "line:0:1", "text": "line 1", "step": 1}
     assert values == [[line], [WRONG], [WRONG], [WRONG]]
     recording._made["explanations"] = (told,)
-    assert [term.id for term in recording.steps[1].caption.terms] == ["line:0:1"]  # type: ignore[attr-defined]
+    assert [term.id for term in recording.all_steps[1].caption.terms] == ["line:0:1"]  # type: ignore[attr-defined]
 
 
 def test_a_term_leads_to_what_it_was_made_of() -> None:

@@ -23,7 +23,7 @@ def frames(svg: str) -> list[ET.Element]:
 def test_a_strip_shows_the_steps_that_were_asked_for() -> None:
     strip = Player(product()).filmstrip([1, 4, -1])
     captions = [frame.get("aria-label") for frame in frames(strip._repr_svg_())]
-    assert captions == [product().steps[i].caption for i in (1, 4, 22)]
+    assert captions == [product().all_steps[i].caption for i in (1, 4, 22)]
     assert str(strip).split("\n")[1].startswith("  4  line 4 ran")
 
 
@@ -39,7 +39,7 @@ def test_pictures_are_those_of_the_player_without_ids(name: str) -> None:
     assert " id=" not in svg
     inside = svg.split("</style>")[1]
     player.step = -1
-    whole = player._animation.svg(player.step).split("</style>")[1]
+    whole = player._animation.svg(player._shown).split("</style>")[1]
     without = re.sub(r' id="gv-[^"]*"', "", whole).replace("\n", "").removesuffix("</svg>")
     assert without in inside.replace("\n", "")
 
@@ -89,7 +89,7 @@ def test_names_in_captions_are_no_markup(name: str) -> None:
     ("stops", "columns", "words"),
     [
         ([99], None, "no step 99"),
-        ("12", None, r"must list steps: stops=\[1, 4, -1\]"),
+        ("12", None, r"must list steps: stops=\[1, 'backward', -1\]"),
         ([1], 0, "must be a number from 1 to 12: columns=3"),
         ([1], 2.0, "must be a number"),
         ([1] * 61, None, "61 pictures would be too long"),

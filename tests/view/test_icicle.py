@@ -247,6 +247,7 @@ def climb(amounts: list[int], beside: Any = None, lines: Any = None, code: str =
             f"y = f({i})",
             amount,
             None if beside is None else beside[i],
+            i,
         )
         for i, amount in enumerate(amounts)
     )
@@ -325,7 +326,7 @@ def test_lines_of_other_files_have_no_number_under_the_curve() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_code_stays_text(name: str) -> None:
-    point = CurvePoint(0, 0, 1, name, name, 4, None)
+    point = CurvePoint(0, 0, 1, name, name, 4, None, 0)
     svg = curve(made_of([], step=0, curve=Curve((point,), 0, "live")))
     ET.fromstring(svg)
     assert "<script" not in svg

@@ -36,25 +36,34 @@ def state_of(page: str) -> dict[str, Any]:
 
 def test_opens_at_the_first_step_or_the_error_or_where_it_is_told_to() -> None:
     assert Player(product()).step == 1
-    assert Player(ALL["second"]).step == len(ALL["second"]) - 1
-    assert Player(product(), step=-2).step == 21
+    assert Player(ALL["second"]).step == len(ALL["second"]) == 15
+    assert Player(product(), step=-2).step == 12
+    assert Player(product(), step="7.1").step == "7.1"
+    assert Player(product(), step="backward").step == 6
 
 
 def test_a_step_can_be_counted_from_the_end() -> None:
     player = Player(product())
     player.step = -1
-    assert player.step == 22
+    assert player.step == 13
 
 
-@pytest.mark.parametrize("step", [23, -24])
-def test_a_step_that_does_not_exist_is_refused_and_nothing_changes(step: int) -> None:
+def test_a_step_can_be_named() -> None:
     player = Player(product())
-    with pytest.raises(OptionError, match="its steps run from 0 to 22"):
+    for step, number in (("MulBackward0", 9), ("line:5", 5), ("8.2", "8.2"), ("7", 7)):
+        player.step = step
+        assert player.step == number
+
+
+@pytest.mark.parametrize("step", [14, -15, "7.9"])
+def test_a_step_that_does_not_exist_is_refused_and_nothing_changes(step: int | str) -> None:
+    player = Player(product())
+    with pytest.raises(OptionError, match="it has the steps 0 to 13"):
         player.step = step
     assert player.step == 1
 
 
-@pytest.mark.parametrize(("trait", "value"), [("step", "1"), ("detail", 2), ("speed", 0)])
+@pytest.mark.parametrize(("trait", "value"), [("step", 1.5), ("detail", 2), ("speed", 0)])
 def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
     with pytest.raises(traitlets.TraitError):
         setattr(Player(product()), trait, value)
@@ -63,7 +72,7 @@ def test_a_trait_refuses_what_it_cannot_mean(trait: str, value: object) -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(OptionError, match="this recording has no step 99"):
         Player(product(), step=99)
-    with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 4, -1\]"):
+    with pytest.raises(OptionError, match=r"must list steps: stops=\[1, 'backward', -1\]"):
         Player(product(), stops=3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="direction='UP'"):
         Player(product(), DrawOptions.of(direction="UP"))
@@ -121,7 +130,7 @@ def test_files_are_the_same_bytes_each_time(ending: str, tmp_path: Path) -> None
 
 def test_pictures_are_saved_of_the_step_that_is_shown(tmp_path: Path) -> None:
     player = Player(product())
-    player.step = 14
+    player.step = "MulBackward0"
     player.engine_arrows = True
     player.save(tmp_path / "step.svg")
     svg = (tmp_path / "step.svg").read_text("utf-8")
@@ -139,16 +148,17 @@ def test_json_reads_back(tmp_path: Path) -> None:
 
 def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path) -> None:
     player = Player(ALL["hooked"])
-    player.step, player.detail = 16, True
+    player.step, player.detail = "10.3", True
+    place = ALL["hooked"]["10.3"].index
     player.save(tmp_path / "player.html")
     page = (tmp_path / "player.html").read_text("utf-8")
     state = state_of(page)
-    assert (state["step"], state["detail"], state["speed"]) == (16, True, 1.0)
+    assert (state["step"], state["detail"], state["speed"]) == ("10.3", True, 1.0)
     assert list(state["wire"]) == ["format", "deflate"]
     wire = expand(state["wire"])
     assert wire["views"] == player.wire["views"]
     assert Recording.from_json(wire["json"]) == ALL["hooked"]
-    assert player._animation.svg(16) in page
+    assert player._animation.svg(place) in page
     assert len(page) < 400_000
 
 

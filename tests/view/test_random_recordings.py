@@ -108,7 +108,7 @@ def test_what_is_kept_from_step_to_step_is_what_would_be_made_anew(recording: Re
     wire = recording_document(recording)
     alone = [
         recording_document(Recording([*settled(recording, i)], (), "cpu", "code"))
-        for i in range(len(recording))
+        for i in range(len(recording.records))
     ]
     items: dict[str, Any] = {}
     rows: dict[str, Any] = {}
@@ -141,12 +141,12 @@ def known(wire: dict[str, Any], part: str) -> dict[str, Any]:
 @given(recordings(), st.sampled_from(["TB", "LR"]))
 def test_every_step_can_be_drawn_and_told(recording: Recording, direction: Any) -> None:
     animation = Animation(recording, DrawOptions(direction))
-    for step in range(len(recording)):
+    for step in range(len(recording.records)):
         ids = [
             item.get("id") for item in ET.fromstring(animation.svg(step)).iter() if item.get("id")
         ]
         assert len(ids) == len(set(ids))
-    assert len(captions(recording)) == len(recording)
+    assert len(captions(recording)) == len(recording.records)
     assert recording_outline(recording) == recording_outline(
         Recording.from_json(recording.to_json())
     )

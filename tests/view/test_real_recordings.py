@@ -119,7 +119,7 @@ def test_the_moment_knows_what_a_context_of_the_steps_graph_knows(
 def test_every_step_is_drawn(program: Callable[[], Recording]) -> None:
     recording = program()
     animation = Animation(recording)
-    for step in recording.steps:
+    for step in recording.all_steps:
         ids = {item.get("id") for item in ET.fromstring(animation.svg(step.index)).iter()}
         assert {f"gv-{node.id}" for node in step.graph.nodes} <= ids
 
@@ -165,7 +165,7 @@ def test_captions_say_why(program: Callable[[], Recording], words: str) -> None:
 
 def test_an_error_marks_the_node_that_raised() -> None:
     recording = written()
-    svg = Animation(recording).svg(len(recording) - 1)
+    svg = Animation(recording).svg(len(recording.records) - 1)
     assert re.findall(r'class="[^"]*gv-raised" id="gv-(n\d+)"', svg) == ["n2"]
 
 

@@ -43,7 +43,7 @@ def test_wire_is_the_stored_one(name: str, check_golden: Callable[[str, str], No
 @pytest.mark.parametrize("name", ALL)
 def test_items_are_those_of_the_graph_of_the_step(name: str) -> None:
     recording = ALL[name]
-    for step, items in zip(recording.steps, at_every_step(WIRES[name], "items"), strict=True):
+    for step, items in zip(recording.all_steps, at_every_step(WIRES[name], "items"), strict=True):
         expected = {item["id"]: item for item in graph_document(step.graph)["items"]}
         leaves = {n.variable for n in recording.graph.nodes}
         for key, item in items.items():
@@ -64,7 +64,7 @@ def test_items_refer_to_items(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
     recording = ALL[name]
-    for step, rows in zip(recording.steps, at_every_step(WIRES[name], "rows"), strict=True):
+    for step, rows in zip(recording.all_steps, at_every_step(WIRES[name], "rows"), strict=True):
         found = table(step.graph)
         expected = {key: list(row) for key, row in zip(found.ids, found.rows, strict=True)}
         for key, cells in rows.items():
@@ -79,7 +79,7 @@ def test_outline_rows_are_those_of_the_graph_of_the_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_table_of_tensors_is_true_at_every_step(name: str) -> None:
-    for step, rows in zip(ALL[name].steps, at_every_step(WIRES[name], "tensors"), strict=True):
+    for step, rows in zip(ALL[name].all_steps, at_every_step(WIRES[name], "tensors"), strict=True):
         assert set(rows) == {info.id for info in step.tensors}
         for info in step.tensors:
             told = dict(zip(WIRES[name]["tensor_columns"], rows[info.id], strict=True))
@@ -147,28 +147,41 @@ def test_terms_name_something_that_the_page_has() -> None:
     [
         (product(), None, 1),
         (product(), 4, 4),
+        (product(), 7, 8),
+        (product(), "7.1", 7),
+        (product(), "line:5", 5),
+        (product(), "backward", 6),
+        (product(), "MulBackward0", 14),
         (product(), -1, 22),
+        (ALL["second"], "error", 25),
+        (ALL["second"], "backward:2", 22),
         (ALL["second"], None, 25),
         (ALL["second"], 0, 0),
         (loop(), None, 1),
     ],
 )
-def test_opens_at_the_error_else_at_the_first_step(
-    recording: Recording, step: int | None, opening: int
+def test_opens_where_it_is_told_to_else_at_the_error_or_the_first_step(
+    recording: Recording, step: int | str | None, opening: int
 ) -> None:
     assert opening_step(recording, step) == opening
 
 
-@pytest.mark.parametrize("step", [23, -24, 1.0, "1", True])
+@pytest.mark.parametrize("step", [14, -15, 1.0, "7.2", "", True, "error", "line:9", "ExpBackward0"])
 def test_a_step_that_does_not_exist_is_refused(step: Any) -> None:
-    with pytest.raises(OptionError, match=r"step: this recording has no step .*run from 0 to 22"):
+    there = (
+        r"this recording has no step .*; it has the steps 0 to 13 "
+        r"\(and 9 sub-steps, such as 7\.1\), backward, line:1, .*, line:6, "
+        r"AddBackward0, AccumulateGrad \(3\), MulBackward0$"
+    )
+    with pytest.raises(OptionError, match=f"^step: {there}"):
         recording_document(product(), step)
-    with pytest.raises(OptionError, match=r"stops: .*stops=\[1, -1\] counts from the end"):
+    with pytest.raises(OptionError, match=f"^stops: {there}"):
         recording_document(product(), stops=[step])
 
 
 def test_stops_are_in_order_and_each_once() -> None:
-    assert recording_document(product(), stops=[-1, 4, 22, 6])["stops"] == [4, 6, 22]
+    stops = recording_document(product(), stops=[-1, 4, 13, "backward", "7.1"])["stops"]
+    assert stops == [4, 6, 7, 22]
 
 
 def test_ticks_mark_what_happens_inside_backward() -> None:

@@ -8,6 +8,7 @@ import type { Find } from "./panels/find";
 import type { Help } from "./panels/help";
 import type { Inspector } from "./panels/inspector";
 import type { Sheets } from "./panels/sheets";
+import { moveInside, moveOut } from "./player/inside";
 import type { Playback } from "./player/playback";
 import type { StepCursor } from "./player/step_cursor";
 
@@ -54,6 +55,8 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     ",": back,
     "]": forward,
     ".": forward,
+    ">": () => moveInside(context, cursor),
+    "<": () => moveOut(context, cursor),
   };
   const everywhere: Record<string, () => void> = {
     "?": help.open,

@@ -59,7 +59,7 @@ class RecordedReasons:
         self._facts = facts
         self._recording = recording
         self._history = recording.history
-        self._last = recording.graph_at(len(recording) - 1)
+        self._last = recording.graph_at(len(recording.records) - 1)
         self._keys = {i: self._key(p) for i, p in enumerate(facts.parameters)}
         pairs = [self._pair(loss.known_as, loss.tensor) for loss in facts.losses]
         self.problem = next((problem for _, problem in pairs if problem), "")

@@ -38,12 +38,13 @@ def memory_of(
     return _memory(graph, belongs or {}, None, allocated)
 
 
-def memory_over(recording: Recording, step: int | None = None) -> Memory:
+def memory_over(recording: Recording, step: int | str | None = None) -> Memory:
     """What the graph of one step keeps, and the curve over all steps.
 
     Args:
         recording: What is counted.
-        step: Step whose graph is counted; if not given, the first at which most is held.
+        step: Step whose graph is counted, as ``recording[step]`` finds it; if not given, the
+            first at which most is held.
 
     Raises:
         UnknownNodeError: If there is no such step.

@@ -9,7 +9,7 @@ from gradviz.model.recording import Recording, Step
 
 def curve_of(recording: Recording) -> Curve:
     """Bytes held after every step, and the first step at which they are most."""
-    points = tuple(map(_point, recording.steps))
+    points = tuple(map(_point, recording.all_steps))
     peak = max(points, key=lambda point: (point.held, -point.step))
     return Curve(points, peak.step, "allocated" if _is_on_cuda(recording) else "live")
 
@@ -25,6 +25,7 @@ def _point(step: Step) -> CurvePoint:
         text="" if code is None or step.line is None else code.line(step.line),
         held=step.saved_bytes,
         beside=step.memory,
+        number=step.number,
     )
 
 

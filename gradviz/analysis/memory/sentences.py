@@ -30,7 +30,7 @@ def title_of(memory: Memory, label: str) -> str:
     what = _roots(memory.graph)
     if memory.curve is not None:
         peak = ", its peak" if memory.step == memory.curve.peak else ""
-        what = f"{label or 'the recording'} at step {memory.step}{peak}"
+        what = f"{label or 'the recording'} at step {memory.number}{peak}"
     amounts = []
     if memory.storages or not memory.unknown:
         amounts.append(f"{size(memory.total)} in {plural(len(memory.storages), 'storage')}")
@@ -94,7 +94,7 @@ def _over_the_steps(memory: Memory, curve: Curve) -> Iterator[str]:
     if not peak.held:
         yield "At no step does the graph keep saved tensors of known size."
         return
-    at = f"at step {peak.step}"
+    at = f"at step {peak.number}"
     if peak.line is not None:
         at += f", {'after' if peak.level == 0 else 'in'} {line_words(peak)}"
     end = f"{size(last.held)} are" if last.held else "nothing is"

@@ -89,7 +89,7 @@ def _steps(curve: Curve) -> Table:
     kept = Column("kept", "bytes", "Bytes that saved tensors keep alive after the step.")
     rows = [
         (
-            point.step,
+            point.number,
             line_words(point) or None,
             point.held,
             point.beside,

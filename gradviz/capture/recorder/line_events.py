@@ -73,6 +73,11 @@ class LineEvents:
         return self._levels[-1].place if self._levels else 0
 
     @property
+    def depth(self) -> int:
+        """How many calls of followed functions it is inside of."""
+        return max(0, len(self._levels) - 1)
+
+    @property
     def frame(self) -> FrameType | None:
         """Frame that runs it."""
         return self._levels[-1].frame if self._levels else None

@@ -85,6 +85,7 @@ class StepWriter:
         node: str | None = None,
         backward: int | None = None,
         seconds: float | None = None,
+        depth: int = 0,
     ) -> None:
         """Write down everything since the last step as a step."""
         if self.is_full and kind not in ("error", "end"):
@@ -97,8 +98,8 @@ class StepWriter:
         if self._left_out:
             self.events[:0] = self._told_later
             text = (
-                f"{self._left_out} more steps are left out: a recording lists the first "
-                f"{MOST_STEPS}; this step has the changes of all of them"
+                f"{self._left_out} more steps and sub-steps are left out: a recording lists the "
+                f"first {MOST_STEPS}; this step has the changes of all of them"
             )
             self.events.append(Note("steps left out", text, (self._left_out,)))
             self._left_out = 0
@@ -116,6 +117,7 @@ class StepWriter:
                 None if self._memory is None else self._memory.live,
                 backward,
                 seconds,
+                depth,
             )
         )
         self.events.clear()

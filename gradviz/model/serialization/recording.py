@@ -43,6 +43,7 @@ class StepDocument:
     node: str | None = None
     memory: int | None = None
     backward: int | None = None
+    depth: int = 0
     events: tuple[Event, ...] = ()
     nodes: tuple[tuple[str, Node | None], ...] = ()
     tensors: tuple[tuple[str, TensorInfo | None], ...] = ()
@@ -62,6 +63,7 @@ class StepDocument:
             self.saved_bytes,
             self.memory,
             self.backward,
+            depth=self.depth,
         )
 
 
@@ -124,6 +126,7 @@ def _step(step: StepRecord, device: str | None) -> dict[str, Any]:
         "saved_bytes": step.saved_bytes,
         "memory": step.memory,
         "backward": step.backward,
+        "depth": step.depth or None,
         "events": [{"kind": event.kind, **sparse(event)} for event in step.events],
         "nodes": [[key, _row(node, device)] for key, node in changes.nodes],
         "tensors": [[key, _row(info, device)] for key, info in changes.tensors],

@@ -56,7 +56,7 @@ def backward_progress(recording: Recording, index: int) -> BackwardProgress:
         nodes[following] = "next"
     if now:
         nodes[now] = "now" if broken is None else "raised"
-    last = len(recording)
+    last = len(recording.records)
     edges: dict[Edge, EdgeGradient] = {}
     for event in ran:
         node = recording.history.node(event.node, last)

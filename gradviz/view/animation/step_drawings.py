@@ -295,7 +295,7 @@ def _outside(
     recording: Recording, leaves: Collection[str | None], parts: frozenset[str]
 ) -> tuple[list[str], dict[tuple[str, str], str]]:
     """Tensors that have a card of their own at some step, and which nodes save them where."""
-    history, last = recording.history, len(recording)
+    history, last = recording.history, len(recording.records)
 
     def is_shown(key: str) -> bool:
         rows = (row for row in history.tensor_rows(key, last) if row.node is None)

@@ -12,6 +12,7 @@ from gradviz.model.events import (
     Event,
     Freed,
     HookFired,
+    Note,
     OptimizerStepped,
     Raised,
     ZeroedGrad,
@@ -32,14 +33,14 @@ _IN_HOOKS: Final = (OptimizerStepped, ZeroedGrad, Clipped)
 
 def caption(recording: Recording, index: int) -> Sentence:
     """The caption of a step, with terms that name nodes, tensors and lines."""
-    step = recording.steps[index]
+    step = recording.all_steps[index]
     return _caption(recording, step, explained(recording).get(step.index, ()))
 
 
 def captions(recording: Recording) -> tuple[Sentence, ...]:
     """The captions of all steps."""
     why = explained(recording)
-    return tuple(_caption(recording, step, why.get(step.index, ())) for step in recording.steps)
+    return tuple(_caption(recording, step, why.get(step.index, ())) for step in recording.all_steps)
 
 
 def _caption(recording: Recording, step: Step, explanations: Sequence[Explanation]) -> Sentence:
@@ -112,8 +113,12 @@ def _start(state: CaptionState) -> Sentence:
 def _line(state: CaptionState, why: Explanation | None) -> Sentence:
     """What a line did, or which error it raised."""
     step = state.step
-    # The caption of a line includes the backward that the line called.
-    events = _events(state, lambda facts: facts.level < 1 and facts.backward is None)
+    # The caption of a line includes the backward and the functions that the line called.
+    depth = step.record.depth
+    events = _events(
+        state, lambda facts: facts.depth <= depth and facts.level < 1 and facts.backward is None
+    )
+    events = [event for event in events if event in step.events or not _is_own(event)]
     error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
     source = shorten(source_of(step), 60, end=True)
     if step.level:
@@ -138,6 +143,12 @@ def _line(state: CaptionState, why: Explanation | None) -> Sentence:
     else:
         joint = ": "
     return Sentence(lead, joint, joined(parts, "; "))
+
+
+def _is_own(event: Event) -> bool:
+    """Whether an event says something of its own line alone, not of the one that called it."""
+    calls = isinstance(event, Note) and event.about == "calls a function"
+    return calls or isinstance(event, Raised)
 
 
 def _reason(error: Raised, state: CaptionState, why: Explanation | None) -> Sentence:

@@ -282,10 +282,12 @@ def _clipped(event: Clipped, state: CaptionState) -> Sentence:
 
 
 def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
-    dead = [event for event in events if isinstance(event, Died)]
-    tensors = [info for event in dead for info in map(state.row, event.tensors) if info]
+    dead, unseen = [event for event in events if isinstance(event, Died)], state.unseen
+    gone = [key for event in dead for key in event.tensors if key not in unseen]
+    tensors = [info for info in map(state.row, gone) if info]
     named = [state.tensor(info.id) for info in tensors if info.name]
-    nodes = [node for event in dead for node in map(state.node_row, event.nodes) if node]
+    gone = [key for event in dead for key in event.nodes if key not in unseen]
+    nodes = [node for node in map(state.node_row, gone) if node]
     inner = [state.node(node.id) for node in nodes if node.variable is None]
     if named:
         old = "an earlier " if _is_bound_again(tensors, state) else ""

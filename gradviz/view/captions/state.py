@@ -31,8 +31,19 @@ class CaptionState:
 
     @property
     def fresh(self) -> list[str]:
-        """Ids of nodes and tensors that are new at the step."""
-        return self.history.begun(self.step.index)
+        """Ids of nodes and tensors that are new at the step, or have been made inside it and are
+        still there."""
+        begun, at = self.history.begun, self.step.index
+        inside = range(self.history.recording.numbers.starts[at], at)
+        made = [key for place in inside for key in begun(place) if self.is_alive(key)]
+        return list(dict.fromkeys((*made, *begun(at))))
+
+    @property
+    def unseen(self) -> set[str]:
+        """Ids of what was made inside the step and no longer exists after it."""
+        begun, at = self.history.begun, self.step.index
+        inside = range(self.history.recording.numbers.starts[at], at)
+        return {key for place in inside for key in begun(place) if not self.is_alive(key)}
 
     def node_row(self, key: str | None) -> Node | None:
         """A node as it was last seen."""
@@ -66,7 +77,7 @@ class CaptionState:
         return say("{} in {}", clean(writes[0].by), self._line(writes[0].step))
 
     def _line(self, step: int) -> Sentence:
-        return line(self.history.recording[step])
+        return line(self.history.recording.all_steps[step])
 
     def tensor(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
         """A tensor by its name, else by its id."""

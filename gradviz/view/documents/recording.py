@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, Final
 
-from gradviz.model.errors import OptionError
+from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.recording import Recording
+from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import captions
@@ -35,8 +37,8 @@ TICKS: Final = {
 
 def recording_document(
     recording: Recording,
-    step: int | None = None,
-    stops: Iterable[int] = (),
+    step: int | str | None = None,
+    stops: Iterable[int | str] = (),
     options: DrawOptions = DEFAULT,
     *,
     room: int = LARGE,
@@ -46,7 +48,7 @@ def recording_document(
 
     Args:
         recording: What is shown.
-        step: The step shown first, counted from the end if negative; if not given the error, if
+        step: The step shown first, as ``recording[step]`` finds it; if not given the error, if
             there is one, else the first step.
         stops: Steps that the author marked.
         options: How it is drawn.
@@ -76,6 +78,7 @@ def recording_document(
         },
         "open": opening,
         "stops": sorted(set(marked)),
+        "turns": [asdict(turn) for turn in recording.turns],
         "codes": [
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
@@ -92,8 +95,8 @@ def recording_document(
     return document
 
 
-def opening_step(recording: Recording, step: int | None) -> int:
-    """The step that is shown first.
+def opening_step(recording: Recording, step: int | str | None) -> int:
+    """The place of the step that is shown first.
 
     Raises:
         OptionError: If there is no such step.
@@ -103,24 +106,19 @@ def opening_step(recording: Recording, step: int | None) -> int:
     error = recording.at_error
     if error is not None:
         return error.index
-    visible = (i for i, facts in enumerate(recording.records) if i and facts.level < 2)
-    return next(visible, 0)
+    return recording[1].index if len(recording) else 0
 
 
 def check_step(recording: Recording, step: object, option: str) -> int:
-    """The number of a step, counted from the start.
+    """The place of a step, as ``recording[step]`` finds it.
 
     Raises:
-        OptionError: If it is none.
+        OptionError: If there is none; the message lists what there is.
     """
-    last = len(recording) - 1
-    if isinstance(step, int) and not isinstance(step, bool) and -last - 1 <= step <= last:
-        return step % (last + 1)
-    example = "stops=[1, -1]" if option == "stops" else "step=-1"
-    raise OptionError(
-        f"{option}: this recording has no step {step!r}; its steps run from 0 to {last}, "
-        f"and {example} counts from the end"
-    )
+    try:
+        return place_of(recording, step)
+    except UnknownNodeError as error:
+        raise OptionError(f"{option}: {error}") from None
 
 
 def _used(animations: Iterable[Animation]) -> set[str]:
@@ -134,10 +132,11 @@ def _views(recording: Recording, animations: Animations) -> Iterator[dict[str, A
     explained, animation = cards(recording), animations[animations.opening]
     items = marked_items(recording, animation.step_items, animation.marks)
     for step, sentence, step_items, shown in zip(
-        recording.steps, captions(recording), animation.step_items, items, strict=True
+        recording.all_steps, captions(recording), animation.step_items, items, strict=True
     ):
         yield {
             "kind": step.kind,
+            "number": list(recording.numbers.paths[step.index]),
             "level": step.level,
             "line": step.line,
             "code": step.record.code,
@@ -171,7 +170,7 @@ def _made_at(recording: Recording) -> dict[str, list[str]]:
 
 def _leaves(recording: Recording) -> dict[str, list[str]]:
     """The tensors of each leaf's node, with which it shares a card."""
-    history, last = recording.history, len(recording) - 1
+    history, last = recording.history, len(recording.records) - 1
     rows = {key: history.node_rows(key, last)[::-1] for key in history.node_ids}
     found = {
         key: list(dict.fromkeys(row.variable for row in seen if row.variable))

@@ -23,7 +23,7 @@ class Links:
         recording, step = self._recording, self._explanation.step
         if recording is None:
             return Sentence(clean(name))
-        found = recording.history.named(name, len(recording) if step is None else step)
+        found = recording.history.named(name, len(recording.records) if step is None else step)
         return Sentence(Term(found[0], clean(name)) if found else clean(name))
 
     @property

@@ -30,6 +30,8 @@ class StripFrame:
     """One picture of a strip."""
 
     step: int
+    """Its place among all steps and sub-steps."""
+    number: int | str
     caption: str
 
 
@@ -80,7 +82,7 @@ class Filmstrip:
         Path(path).write_bytes(writers[ending]())
 
     def __str__(self) -> str:
-        return "\n".join(f"{frame.step:>3}  {frame.caption}" for frame in self._frames)
+        return "\n".join(f"{frame.number:>3}  {frame.caption}" for frame in self._frames)
 
     def __repr__(self) -> str:
         return f"<Filmstrip of {len(self._frames)} steps>"
@@ -152,7 +154,7 @@ def _crop(animation: Animation, cell: float) -> tuple[Point, float]:
 def _words(frame: StripFrame, cell: float) -> list[str]:
     """The caption in lines, its number first."""
     room = max(12, int(cell / (EM * SIZES["text"])))
-    lines = wrap(f"{frame.step}  {frame.caption}", room, break_on_hyphens=False)
+    lines = wrap(f"{frame.number}  {frame.caption}", room, break_on_hyphens=False)
     return lines if len(lines) <= 6 else [*lines[:5], lines[5][: room - 1] + "…"]
 
 

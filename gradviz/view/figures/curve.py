@@ -59,7 +59,7 @@ def curve(memory: Memory) -> Figure | None:
 
     Examples:
         >>> from gradviz.model.memory import CurvePoint
-        >>> point = CurvePoint(0, 0, None, "", "", 4, None)
+        >>> point = CurvePoint(0, 0, None, "", "", 4, None, 0)
         >>> over = Curve((point,), 0, "live")
         >>> curve(Memory("", (), (), None, (), (), step=0, curve=over)).svg().count("gv-kept")
         2
@@ -149,7 +149,7 @@ def _marked(memory: Memory, found: Curve) -> Iterator[_Marked]:
 
 
 def _amount(point: CurvePoint) -> str:
-    return f"{formatting.size(point.held)} at step {point.step}{_at(point)}"
+    return f"{formatting.size(point.held)} at step {point.number}{_at(point)}"
 
 
 def _at(point: CurvePoint) -> str:
@@ -171,9 +171,9 @@ def _mark(css: str, words: str, x: float, y: float, top: float) -> Iterator[Elem
 
 def _said(found: Curve) -> str:
     peak, last = found.points[found.peak], found.points[-1]
+    count = sum(isinstance(point.number, int) for point in found.points) - 1
     return (
-        "Bytes kept for backward over "
-        f"{formatting.plural(len(found.points), 'step')}: most at step "
-        f"{peak.step}{_at(peak)}, {formatting.size(peak.held)}; after the last step "
+        f"Bytes kept for backward over {formatting.plural(count, 'step')}: most at step "
+        f"{peak.number}{_at(peak)}, {formatting.size(peak.held)}; after the last step "
         f"{formatting.size(last.held)}."
     )

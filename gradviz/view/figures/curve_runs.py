@@ -49,6 +49,8 @@ class Grid:
         wide = [1.0 if point.level else line for point in points]
         unit = (WIDTH - LEFT - RIGHT) / (sum(wide) or 1.0)
         self._starts = [LEFT + unit * before for before in accumulate(wide, initial=0.0)]
+        self.numbers: tuple[int | str, ...] = tuple(point.number for point in points)
+        """The number of each step, as the player shows it."""
 
     def start(self, step: int) -> float:
         """Where a step begins."""
@@ -85,13 +87,15 @@ def under(runs: Sequence[LineRun], grid: Grid, top: float, bottom: float) -> Ite
         yield text(x, bottom + 17, label, "gv-amount", "middle")
     for run in runs if len(runs) <= RUNS else ():
         x, end = grid.start(run.first), grid.start(run.last + 1)
-        steps = f"step {run.first}" + (f" to {run.last}" if run.last > run.first else "")
+        steps = f"step {grid.numbers[run.first]}"
+        steps += f" to {grid.numbers[run.last]}" if run.last > run.first else ""
         room = {"x": x, "y": top, "width": end - x, "height": bottom - top + 21}
         words = title(f"{steps}, {shorten(run.words, 120)}")
         yield Element("rect", {"class": "gv-run", **room}, (words,))
-    last = runs[-1].last if runs else 0
-    for step in dict.fromkeys((0, last // 2, last)):
-        yield text(grid.middle(step), bottom + 31, str(step), "gv-amount", "middle")
+    steps_only = [at for at, number in enumerate(grid.numbers) if isinstance(number, int)]
+    for at in dict.fromkeys((0, len(steps_only) // 2, len(steps_only) - 1)):
+        step = steps_only[at]
+        yield text(grid.middle(step), bottom + 31, str(grid.numbers[step]), "gv-amount", "middle")
 
 
 def _labels(runs: Sequence[LineRun], grid: Grid) -> Iterator[tuple[float, str]]:

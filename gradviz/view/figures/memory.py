@@ -15,7 +15,7 @@ def figures_of(memory: Memory) -> tuple[tuple[str, Figure], ...]:
     if drawn := curve(memory):
         found.append(("Bytes kept for backward after every step", drawn))
     if memory.total:
-        when = "" if memory.step is None else f" at step {memory.step}"
+        when = "" if memory.step is None else f" at step {memory.number}"
         caption = f"Nodes that keep the {formatting.size(memory.total)}{when}"
         found.append((caption, icicle(memory)))
     return tuple(found)

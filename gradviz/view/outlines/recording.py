@@ -43,34 +43,42 @@ TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
     "hooks",
 )
 """Facts of a tensor whose changes are listed."""
-_STEP: Final = "{:>3}  "
 
 
 def recording_outline(recording: Recording) -> str:
     """The recording as text, the same for the same recording; the device is in the first line.
 
-    Every step has its caption, its explanations, and the changes since the step before: nodes,
-    saved tensors with their versions, and flags, versions and ``.grad`` of tensors.
+    Every step has its number and caption, its explanations, and the changes since the step before:
+    nodes, saved tensors with their versions, and flags, versions and ``.grad`` of tensors.
 
     Examples:
         >>> from gradviz.model.recording import Recording, RowChanges, StepRecord
         >>> start = StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None)
         >>> print(recording_outline(Recording([start], label="cell")))
-        recording of cell: 1 step, 0 nodes, 0 leaves
+        recording of cell: 0 steps, 0 nodes, 0 leaves
           0  before the first line
     """
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
     sentences, why = captions(recording), explained(recording)
-    for number, step in enumerate(recording.steps[:MOST]):
-        lines += _step_lines(number, step, sentences[step.index])
+    listed = recording.all_steps[:MOST]
+    wide = max(3, *(len(str(step.number)) for step in listed))
+    for step in listed:
+        indent = " " * (wide + 2 + 2 * nesting(step))
+        lines += _step_lines(f"{step.number:>{wide}}", indent, sentences[step.index])
         for one in why.get(step.index, ()):
-            lines += _explanation(one, step)
-        lines += _Changes(recording, step).lines()
-    if len(recording) > MOST:
-        lines.append(f"… {formatting.plural(len(recording) - MOST, 'more step')} not listed")
+            lines += _explanation(one, indent)
+        lines += _Changes(recording, step).lines(indent)
+    if len(recording.records) > MOST:
+        more = len(recording.records) - MOST
+        lines.append(f"… {formatting.plural(more, 'more step')} and sub-steps not listed")
     return "\n".join(lines)
+
+
+def nesting(step: Step) -> int:
+    """How far a step is indented: inside backward, inside a node, inside calls."""
+    return step.level + step.record.depth
 
 
 def recording_title(recording: Recording) -> str:
@@ -79,10 +87,11 @@ def recording_title(recording: Recording) -> str:
 
 
 def summary(recording: Recording) -> str:
-    """How many steps, nodes and leaves, and how it ended."""
-    graph = recording.graph
+    """How many steps, sub-steps, nodes and leaves, and how it ended."""
+    graph, inside = recording.graph, recording.numbers.inside
     parts = [
         formatting.plural(len(recording), "step"),
+        *([formatting.plural(inside, "sub-step")] if inside else []),
         formatting.plural(len(graph), "node"),
         formatting.plural(len(graph.leaves), "leaf"),
     ]
@@ -94,19 +103,18 @@ def summary(recording: Recording) -> str:
     return ", ".join(parts)
 
 
-def _explanation(explanation: Explanation, step: Step) -> Iterator[str]:
-    indent = " " * (len(_STEP.format(0)) + 2 * step.level + 2)
+def _explanation(explanation: Explanation, indent: str) -> Iterator[str]:
     for line in explanation_text(explanation).split("\n"):
-        yield f"{indent}! {line}"
+        yield f"{indent}  ! {line}"
 
 
-def _step_lines(number: int, step: Step, words: str) -> Iterator[str]:
-    first = _STEP.format(number) + "  " * step.level
+def _step_lines(number: str, indent: str, words: str) -> Iterator[str]:
+    first = number + indent[len(number) :]
     yield from wrap(
         words,
         WIDTH,
         initial_indent=first,
-        subsequent_indent=" " * (len(first) + 2),
+        subsequent_indent=indent + "  ",
         break_long_words=False,
         break_on_hyphens=False,
     ) or [first.rstrip()]
@@ -117,7 +125,7 @@ class _OutlineNames(Mapping[str, str]):
 
     def __init__(self, recording: Recording, step: int) -> None:
         self._history = recording.history
-        self._steps = (step, len(recording))
+        self._steps = (step, len(recording.records))
 
     def __getitem__(self, key: str) -> str:
         for step in self._steps:
@@ -157,15 +165,14 @@ class _Changes:
         """Text of the user's program, fit to be shown."""
         return clean(text)
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str) -> Iterator[str]:
         """One line per node and tensor that changed."""
-        indent = " " * (len(_STEP.format(0)) + 2 * self._step.level + 2)
         for text in self._found():
             yield from wrap(
                 text,
                 WIDTH,
-                initial_indent=indent + "| ",
-                subsequent_indent=indent + "|   ",
+                initial_indent=indent + "  | ",
+                subsequent_indent=indent + "  |   ",
                 break_long_words=False,
                 break_on_hyphens=False,
             )

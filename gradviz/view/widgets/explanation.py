@@ -32,7 +32,8 @@ def explanation_view(
             else "this explanation has no graph to show; print(explanation) gives its text"
         )
     if recording.kind != "post-mortem":
-        return Player(recording, options, explanation.step, height=height)
-    last = len(recording) - 1
-    step = last if explanation.step is None else explanation.step
-    return ExplainedPicture(recording.graph_at(step), explanation, options, height)
+        step = None if explanation.step is None else recording.all_steps[explanation.step].number
+        return Player(recording, options, step, height=height)
+    last = len(recording.records) - 1
+    place = last if explanation.step is None else explanation.step
+    return ExplainedPicture(recording.graph_at(place), explanation, options, height)

@@ -46,9 +46,10 @@ class Player(GraphWidget):
     Args:
         recording: What to show.
         options: How to draw it.
-        step: The step shown first, counted from the end if negative; if not given the one at
-            which an error was raised, else the first.
-        stops: Steps that matter, marked on the timeline.
+        step: The step shown first, as ``recording[step]`` finds it: a number, ``"line:5"``,
+            ``"backward"``, ``"error"``, a node; if not given the one at which an error was
+            raised, else the first.
+        stops: Steps that matter, marked on the timeline; each as ``step``.
         height: Height in CSS pixels, 0 for automatic.
 
     Raises:
@@ -62,14 +63,18 @@ class Player(GraphWidget):
         ...     out.backward()
         >>> player = Player(recording)
         >>> player.step = -1
-        >>> player.step == len(recording) - 1
+        >>> player.step == len(recording) == 5
         True
+        >>> player.step = "backward"
+        >>> player.step
+        2
     """
 
-    step = traitlets.Int(0).tag(sync=True)
-    """The step that is shown; from Python also counted from the end."""
+    step = traitlets.Union([traitlets.Int(), traitlets.Unicode()], default_value=0).tag(sync=True)
+    """The number of the step that is shown: ``7``, of a sub-step ``"7.3"``; can be set to all
+    that ``recording[…]`` takes."""
     detail = traitlets.Bool(False).tag(sync=True)
-    """Whether what happens inside a node is shown step by step too."""
+    """Whether all sub-steps are shown: what happens inside nodes and calls."""
     speed = traitlets.Float(1.0, min=0.1, max=20.0).tag(sync=True)
     """Steps in a second while it plays."""
 
@@ -79,8 +84,8 @@ class Player(GraphWidget):
         self,
         recording: Recording,
         options: DrawOptions = DEFAULT,
-        step: int | None = None,
-        stops: Iterable[int] | None = None,
+        step: int | str | None = None,
+        stops: Iterable[int | str] | None = None,
         height: int = 0,
     ) -> None:
         self._recording = recording
@@ -90,7 +95,7 @@ class Player(GraphWidget):
         wire = recording_document(recording, step, marked, options, animations=self._animations)
         super().__init__(
             wire=wire,
-            step=wire["open"],
+            step=recording.numbers.number(wire["open"]),
             engine_arrows=options.engine_arrows,
             density=options.density,
             height=height,
@@ -107,7 +112,7 @@ class Player(GraphWidget):
         path: str | os.PathLike[str],
         *,
         animated: bool = False,
-        stops: Iterable[int] | None = None,
+        stops: Iterable[int | str] | None = None,
         seconds: float | None = None,
     ) -> None:
         """Write to a file; the ending says what: .html .svg .png .pdf .json .gif .apng.
@@ -167,7 +172,7 @@ class Player(GraphWidget):
         Path(path).write_bytes(writers[ending]())
 
     def animation_file(
-        self, ending: str, stops: Iterable[int] | None = None, seconds: float | None = None
+        self, ending: str, stops: Iterable[int | str] | None = None, seconds: float | None = None
     ) -> bytes:
         """The steps as a file that plays them, as :meth:`save` writes it.
 
@@ -182,13 +187,13 @@ class Player(GraphWidget):
         return ANIMATED[ending](drawing, frames)
 
     def filmstrip(
-        self, stops: Iterable[int] | None = None, columns: int | None = None
+        self, stops: Iterable[int | str] | None = None, columns: int | None = None
     ) -> Filmstrip:
         """Steps side by side, small, each with number and caption: for paper and slides.
 
         Args:
-            stops: Which steps; if not given those that ``show`` was given, else all lines and
-                all nodes of backward.
+            stops: Which steps, as ``recording[stop]`` finds them; if not given those that
+                ``show`` was given, else all lines and all nodes of backward.
             columns: Pictures per row; if not given as many as are readable.
 
         Raises:
@@ -204,7 +209,8 @@ class Player(GraphWidget):
         wide = max(1, min(len(chosen), 4, int(1200 / max(260.0, self._animation.size[0] * 0.6))))
         if columns is not None and (type(columns) is not int or not 1 <= columns <= 12):
             raise OptionError(f"columns={columns!r} must be a number from 1 to 12: columns=3")
-        frames = [StripFrame(step, caption(self._recording, step)) for step in chosen]
+        number = self._recording.numbers.number
+        frames = [StripFrame(at, number(at), caption(self._recording, at)) for at in chosen]
         return Filmstrip(
             self._animation,
             frames,
@@ -250,20 +256,26 @@ class Player(GraphWidget):
             self.send(answer, [file])
 
     @traitlets.validate("step")
-    def _check_step(self, proposal: dict[str, Any]) -> int:
-        return check_step(self._recording, proposal["value"], "step")
+    def _check_step(self, proposal: dict[str, Any]) -> int | str:
+        place = check_step(self._recording, proposal["value"], "step")
+        return self._recording.numbers.number(place)
+
+    @property
+    def _shown(self) -> int:
+        """The place of the step that is shown."""
+        return self._recording[self.step].index
 
     def _ids(self) -> list[str]:
         views = self.wire.get("views", ())
         return list(dict.fromkeys(key for view in views for key in (*view["items"], *view["rows"])))
 
     def _svg(self) -> bytes:
-        return self._animation.svg(self.step, engine_arrows=self.engine_arrows).encode()
+        return self._animation.svg(self._shown, engine_arrows=self.engine_arrows).encode()
 
     def _png(self) -> bytes:
         from gradviz.view.export.files import svg_to_png
 
-        svg = self._animation.svg(self.step, engine_arrows=self.engine_arrows, variables=False)
+        svg = self._animation.svg(self._shown, engine_arrows=self.engine_arrows, variables=False)
         return svg_to_png(svg)
 
     def _pdf(self) -> bytes:
@@ -272,13 +284,13 @@ class Player(GraphWidget):
         options = replace(
             self._options, engine_arrows=self.engine_arrows, density=self.shown_density
         )
-        return to_pdf(self._recording.graph_at(self.step), options)
+        return to_pdf(self._recording.graph_at(self._shown), options)
 
     def _json(self) -> bytes:
         return (self._recording.to_json() + "\n").encode("utf-8", "backslashreplace")
 
     def _html(self) -> bytes:
-        wire = {**self.wire, "open": self.step, "json": self._json().decode().strip()}
+        wire = {**self.wire, "open": self._shown, "json": self._json().decode().strip()}
         traits = {
             "wire": compress(wire),
             "step": self.step,
@@ -289,11 +301,11 @@ class Player(GraphWidget):
             "selected": self.selected,
         }
         # Without scripts the page is the picture and the explanations of its step.
-        still = self._svg().decode() + self._cards(self.step)
+        still = self._svg().decode() + self._cards(self._shown)
         return page_of(wire, traits, still, title=first_line(self._recording)).encode()
 
 
-def _listed(stops: Iterable[int] | None) -> list[int]:
+def _listed(stops: Iterable[int | str] | None) -> list[int | str]:
     """Stops as a list.
 
     Raises:
@@ -302,11 +314,10 @@ def _listed(stops: Iterable[int] | None) -> list[int]:
     if stops is None:
         return []
     if isinstance(stops, (str, bytes)) or not isinstance(stops, Iterable):
-        raise OptionError(f"stops={stops!r} must list steps: stops=[1, 4, -1]")
+        raise OptionError(f"stops={stops!r} must list steps: stops=[1, 'backward', -1]")
     return list(stops)
 
 
 def _telling(recording: Recording) -> list[int]:
-    """The steps of lines, nodes and errors."""
-    kinds = ("line", "node", "error")
-    return [i for i, facts in enumerate(recording.records) if facts.kind in kinds]
+    """The steps of lines, nodes and errors, without sub-steps."""
+    return [step.index for step in recording if step.kind in ("line", "node", "error")]

@@ -626,6 +626,6 @@ def test_a_note_about_a_hook_makes_nothing_unknown() -> None:
         h.register_hook(abs)
         h.add_(1)
         loss = h.sum()
-    notes = [e.about for s in recording.steps for e in s.events if isinstance(e, Note)]
+    notes = [e.about for s in recording.all_steps for e in s.events if isinstance(e, Note)]
     assert notes == ["hook stays"]
     assert gradviz.audit(loss, model, recording=recording)["fc.weight"].reason == "not used"

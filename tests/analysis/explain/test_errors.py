@@ -145,7 +145,7 @@ h.sum().backward()
 """)
     assert found.recording is not None
     assert found.step is not None
-    graph = found.recording[found.step].graph
+    graph = found.recording.all_steps[found.step].graph
     words = {mark.kind: mark.words for mark in found.marks}
     assert words["written"] == words["culprit"] == f"add_ in line {found.line} wrote it"
     (culprit,) = [mark.id for mark in found.marks if mark.kind == "culprit"]
@@ -305,7 +305,7 @@ def test_errors_that_the_code_catches_are_explained_too() -> None:
     assert kinds == ["graph freed", "graph freed", "leaf written"]
     first, second, third = recording.explanations
     assert first.line == second.line
-    assert [step.explanation for step in recording.steps if step.explanation] == [
+    assert [step.explanation for step in recording.all_steps if step.explanation] == [
         first,
         second,
         third,

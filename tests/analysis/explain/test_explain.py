@@ -23,7 +23,7 @@ def test_a_bug_in_the_analysis_is_told_and_the_recording_can_be_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def has_a_bug(recording: Recording) -> Iterator[Explanation]:
-        raise KeyError(len(recording))
+        raise KeyError(len(recording.records))
 
     recording = failing()
     monkeypatch.setattr(explain, "errors_in", has_a_bug)
@@ -45,4 +45,4 @@ def test_the_same_recording_is_explained_once() -> None:
     recording = failing()
     assert recording.explanations is recording.explanations
     assert recording.explanation is recording.explanations[0]
-    assert recording.steps[-1].explanation is recording.explanation
+    assert recording.all_steps[-1].explanation is recording.explanation

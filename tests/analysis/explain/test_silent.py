@@ -82,7 +82,7 @@ def test_its_sentences_name_what_they_speak_of(scenario: Scenario, device: str) 
 def test_it_points_into_its_recording(scenario: Scenario, device: str) -> None:
     (found,) = explained(scenario, device)
     assert found.recording is not None
-    step = found.recording[found.step or 0]
+    step = found.recording.all_steps[found.step or 0]
     assert step.line == line_of(scenario, scenario.noticed)
     assert step.explanation is found
     graph = step.graph

@@ -32,13 +32,13 @@ def scalar(value: float) -> Tensor:
 
 
 def events(recording: Recording, kind: type[Event]) -> list[Event]:
-    return [e for step in recording.steps for e in step.events if isinstance(e, kind)]
+    return [e for step in recording.all_steps for e in step.events if isinstance(e, kind)]
 
 
 def lines(recording: Recording) -> list[str]:
     """Text of the line of every line step."""
     found = []
-    for step in recording.steps:
+    for step in recording.all_steps:
         if step.kind == "line" and step.code is not None and step.line is not None:
             found.append(step.code.text.split("\n")[step.line - step.code.first_line].strip())
     return found
@@ -50,7 +50,7 @@ def test_every_line_of_the_block_is_a_step_and_backward_opens_into_its_nodes() -
         out = a * 3
         out.backward()
     assert lines(recording) == ["out = a * 3", "out.backward()"]
-    kinds = [s.kind for s in recording.steps if s.level < 2]
+    kinds = [s.kind for s in recording.all_steps if s.level < 2]
     assert kinds == ["start", "line", "backward", "node", "node", "line"]
     assert [recording.graph[n].name for n in recording.backward_order] == [
         "MulBackward0",
@@ -104,7 +104,7 @@ def test_the_graph_of_a_step_is_the_snapshot_of_that_moment() -> None:
         out = a.exp()
         out = out * a
     now = gradviz.snapshot(out, names={"a": a})
-    last = recording.steps[-1].graph
+    last = recording.all_steps[-1].graph
     assert sorted(n.name for n in last.nodes) == sorted(n.name for n in now.nodes)
     # The first value of out is known still, though it has lost its name.
     assert last.counts == now.counts | {"tensors": now.counts["tensors"] + 1}
@@ -116,11 +116,11 @@ def test_what_was_there_before_stands_in_the_first_step() -> None:
     before = a * a
     with gradviz.record() as recording:
         before.backward()
-    start = recording.steps[0]
+    start = recording.all_steps[0]
     assert {t.name for t in start.tensors} >= {"a", "before"}
     assert [n.name for n in start.graph.nodes] == ["MulBackward0", "AccumulateGrad"]
     assert start.saved_bytes == 4
-    assert recording.steps[-1].saved_bytes == 0
+    assert recording.all_steps[-1].saved_bytes == 0
 
 
 def test_tensors_that_the_block_does_not_touch_stay_out() -> None:
@@ -141,7 +141,7 @@ def test_an_error_is_the_last_step_and_stands_at_its_line() -> None:
         a.zero_()
     last = recording.at_error
     assert last is not None
-    assert last.index == len(recording) - 1
+    assert last.index == len(recording.records) - 1
     raised = last.events[-1]
     assert isinstance(raised, Raised)
     assert raised.type == "RuntimeError"
@@ -242,7 +242,7 @@ def test_a_write_in_place_names_who_wrote_and_both_versions() -> None:
     (write,) = events(recording, Write)
     assert isinstance(write, Write)
     assert (write.by, write.name, write.before, write.after) == ("add_", "b", 0, 1)
-    assert recording.steps[-1].graph["n0"].saved[0].state == "modified"
+    assert recording.all_steps[-1].graph["n0"].saved[0].state == "modified"
 
 
 def test_a_write_that_no_version_tells_is_found_by_its_values() -> None:
@@ -383,9 +383,9 @@ def test_a_long_recording_goes_on_coarser_and_says_so(monkeypatch: pytest.Monkey
         for _ in range(20):
             total = total * a
         total.backward()
-    assert len(recording) <= 12
+    assert len(recording.records) <= 12
     assert any("left out" in e.text for e in events(recording, Note) if isinstance(e, Note))
-    last = recording.steps[-1].graph
+    last = recording.all_steps[-1].graph
     assert last.counts["nodes freed"] == 20
     assert last.tensor("a").grad is not None
 
@@ -403,7 +403,7 @@ def test_values_are_not_read_when_they_are_not_wanted() -> None:
     a = scalar(2.0)
     with gradviz.record(values=False) as recording:
         (a * 3).backward()
-    info = recording.steps[-1].graph.tensor("a")
+    info = recording.all_steps[-1].graph.tensor("a")
     assert info.values is None
     assert info.grad is not None
     assert info.grad.values is None
@@ -440,11 +440,11 @@ def test_hooks_of_a_tensor_that_is_written_stay_at_the_node_of_its_old_value() -
         h.register_hook(looks)
         h.add_(1)
         h.sum().backward()
-    told = [e for step in recording.steps for e in step.events]
+    told = [e for step in recording.all_steps for e in step.events]
     assert not [e for e in told if isinstance(e, HookChanged) and not e.registered]
     (note,) = (e.text for e in told if isinstance(e, Note))
     assert note.endswith("looks remains on n0, which made the old value of h")
-    written = next(s for s in recording.steps if any(isinstance(e, Write) for e in s.events))
+    written = next(s for s in recording.all_steps if any(isinstance(e, Write) for e in s.events))
     assert written.graph["n0"].hooks_unknown
 
 

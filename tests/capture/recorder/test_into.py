@@ -29,7 +29,7 @@ def test_copying_a_dataclass_is_part_of_the_line_that_does_it() -> None:
     with gradviz.record(into=[Scale]) as recording:
         scale = dataclasses.replace(Scale(2.0), factor=3.0)
         out = scale.apply(w)
-    texts = [step.code.text for step in recording.steps if step.code is not None]
+    texts = [step.code.text for step in recording.all_steps if step.code is not None]
     assert any("return x * self.factor" in text for text in texts)
     assert not any("def _replace" in text for text in texts)
     assert out.requires_grad

@@ -97,7 +97,7 @@ def run(trace: Any, block: Any, program: Callable[[Any], None] = work) -> Any:
 
 
 def recorded_lines(recording: Recording) -> list[int | None]:
-    return [step.line for step in recording.steps if step.kind == "line"]
+    return [step.line for step in recording.all_steps if step.kind == "line"]
 
 
 def made(block: Any) -> Recording:
@@ -107,7 +107,7 @@ def made(block: Any) -> Recording:
 
 
 def notes(recording: Recording) -> list[str]:
-    return [e.about for step in recording.steps for e in step.events if isinstance(e, Note)]
+    return [e.about for step in recording.all_steps for e in step.events if isinstance(e, Note)]
 
 
 # --- trace functions ------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_the_recording_goes_on_after_what_a_trace_function_has_raised() -> None:
 
     block = gradviz.record()
     assert run(Events(end), block, program) is None
-    steps = made(block).steps
+    steps = made(block).all_steps
     names = [[e.name for e in s.events if isinstance(e, Operation)] for s in steps]
     assert [one for one in names if one] == [["exp"], ["sin"]]
     assert len({s.line for s in steps if s.kind == "line"}) >= 3
@@ -500,7 +500,7 @@ def test_coverage_measures_what_it_measures_without_a_recording(
 
 def steps_from_calls(recording: Recording) -> None:
     """Assert that the recording has the lines that call torch, and says why only those."""
-    start = recording.steps[0]
+    start = recording.all_steps[0]
     (note,) = [event for event in start.events if isinstance(event, Note)]
     assert note.about == "lines from calls"
     assert "steps are told by the calls of torch that lines make" in note.text
@@ -512,7 +512,7 @@ def steps_from_calls(recording: Recording) -> None:
 def operations(recording: Recording) -> list[tuple[int | None, str]]:
     return [
         (step.line, event.name)
-        for step in recording.steps
+        for step in recording.all_steps
         for event in step.events
         if isinstance(event, Operation)
     ]

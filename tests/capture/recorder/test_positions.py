@@ -45,7 +45,7 @@ def expression(text: str, first_line: int, position: Position) -> str:
 def calls(recording: Recording, *kinds: type[Event]) -> list[Call]:
     """Operations and refused calls with their expressions, or other kinds of events."""
     found: list[Call] = []
-    for step in recording.steps:
+    for step in recording.all_steps:
         for event in step.events:
             if not isinstance(event, kinds or (Operation, Refused)):
                 continue
@@ -215,7 +215,7 @@ def test_a_write_has_the_expression_of_its_call(text: str, expected: list[Call])
 @pytest.mark.parametrize("text", ["h += 1", "[x.add_(1) for x in [h, g]]", "h.add_(1); h.add_(1)"])
 def test_a_write_and_its_operation_are_one_call(text: str) -> None:
     recording = recorded(text)
-    (step,) = [step for step in recording.steps if step.events]
+    (step,) = [step for step in recording.all_steps if step.events]
     writes = [e.position for e in step.events if isinstance(e, Write)]
     assert writes == [e.position for e in step.events if isinstance(e, Operation)]
     assert len(set(writes)) == len(writes) > 0
@@ -227,7 +227,7 @@ def test_a_write_that_torch_does_not_see_has_no_position() -> None:
 
 def test_a_step_of_an_optimizer_knows_its_expression() -> None:
     text = "optimizer = torch.optim.SGD([w], lr=1.0); w.grad = w * 2\noptimizer.step()"
-    events = [event for step in recorded(text).steps for event in step.events]
+    events = [event for step in recorded(text).all_steps for event in step.events]
     (stepped,) = [event for event in events if isinstance(event, OptimizerStepped)]
     assert stepped.position is not None
     assert stepped.position.end_column - stepped.position.column == len("optimizer.step()")
@@ -311,7 +311,7 @@ def test_a_block_in_a_file(tmp_path: Path) -> None:
     ]
     lines = [
         (step.line, event.position and event.position.line)
-        for step in recording.steps
+        for step in recording.all_steps
         for event in step.events
         if isinstance(event, Operation)
     ]
@@ -321,7 +321,7 @@ def test_a_block_in_a_file(tmp_path: Path) -> None:
 def test_what_runs_inside_backward_has_no_position() -> None:
     text = "y = h.exp(); y.register_hook(lambda grad: grad * 2); y.sum().backward()"
     made = recorded(text)
-    operations = [e for s in made.steps for e in s.events if isinstance(e, Operation)]
+    operations = [e for s in made.all_steps for e in s.events if isinstance(e, Operation)]
     again = [e for e in operations if e.recomputed]
     assert again
     assert all(e.position is None for e in again)
@@ -539,7 +539,7 @@ h = torch.ones(2, requires_grad=True)
 with gradviz.record() as recording:
     y = h.exp()
     y.add_(1)
-events = [e for step in recording.steps for e in step.events if hasattr(e, "position")]
+events = [e for step in recording.all_steps for e in step.events if hasattr(e, "position")]
 print(len(events), {e.position for e in events})
 """
     command = [sys.executable, "-X", "no_debug_ranges", "-c", program]

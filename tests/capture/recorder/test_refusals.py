@@ -15,7 +15,7 @@ from gradviz.model.events import Clipped, Event, OptimizerStepped, Raised, Refus
 
 
 def events(recording: gradviz.Recording, kind: type[Event]) -> list[Event]:
-    return [e for step in recording.steps for e in step.events if isinstance(e, kind)]
+    return [e for step in recording.all_steps for e in step.events if isinstance(e, kind)]
 
 
 def test_a_call_that_raises_is_told_with_its_operands() -> None:
@@ -68,7 +68,7 @@ def test_a_refusal_that_the_code_catches_is_told_in_its_line() -> None:
         y = w * 2
     kinds = [
         [type(e) for e in step.events if isinstance(e, (Refused, Raised))]
-        for step in recording.steps
+        for step in recording.all_steps
     ]
     assert [Refused, Raised] in kinds
     assert y.grad_fn is not None

@@ -7,7 +7,7 @@ from gradviz.model.events import Operation, Write
 
 
 def operations(recording: gradviz.Recording) -> dict[str, Operation]:
-    events = [event for step in recording.steps for event in step.events]
+    events = [event for step in recording.all_steps for event in step.events]
     return {event.name: event for event in events if isinstance(event, Operation)}
 
 
@@ -51,7 +51,7 @@ def test_an_assignment_to_a_part_tells_what_went_in() -> None:
     with gradviz.record() as recording:
         buffer = torch.zeros(2)
         buffer[0] = w.exp()
-    events = [event for step in recording.steps for event in step.events]
+    events = [event for step in recording.all_steps for event in step.events]
     (write,) = (event for event in events if isinstance(event, Write))
     exp = operations(recording)["exp"]
     assert write.reads == (recording.graph.tensor("buffer").id, *exp.made)
@@ -61,7 +61,7 @@ def test_an_assignment_to_a_part_tells_what_went_in() -> None:
 def test_a_write_through_a_view_tells_what_it_is_a_view_of() -> None:
     with gradviz.record() as recording:
         total = torch.zeros(2)[0].add_(1)
-    events = [event for step in recording.steps for event in step.events]
+    events = [event for step in recording.all_steps for event in step.events]
     (write,) = (event for event in events if isinstance(event, Write))
     made = operations(recording)
     assert write.made == (*made["add_"].made, *made["zeros"].made)

@@ -12,8 +12,24 @@ export interface Source {
   readonly lines: readonly string[];
 }
 
+/** One turn of a loop: its head and its body, once. */
+export interface Turn {
+  /** Place in `codes` and number of the line where the loop begins. */
+  readonly code: number;
+  readonly line: number;
+  readonly number: number;
+  readonly count: number;
+  /** How many other loops it is inside of. */
+  readonly level: number;
+  /** Places in `views` of its first and last step. */
+  readonly first: number;
+  readonly last: number;
+}
+
 export interface StepView {
   readonly kind: string;
+  /** What a person calls it: [7]; of the third sub-step inside it [7, 3]. */
+  readonly number: readonly number[];
   /** 0: a line; 1: a node inside backward; 2: what happens inside a node. */
   readonly level: number;
   readonly line: number | null;
@@ -50,10 +66,11 @@ export interface StepPicture {
 export interface RecordingDocument extends BaseDocument {
   readonly kind: "recording";
   readonly pictures: ByDensity<StepPicture>;
-  /** Step shown first by default. */
+  /** Place in `views` of the step shown first by default. */
   readonly open: number;
-  /** Steps the author marked. */
+  /** Places of the steps that the author marked. */
   readonly stops: readonly number[];
+  readonly turns: readonly Turn[];
   readonly codes: readonly Source[];
   readonly views: readonly StepView[];
   readonly tensor_columns: readonly string[];
@@ -69,6 +86,7 @@ export interface RecordingDocument extends BaseDocument {
 const cells = orNull(listOf(text));
 const view = recordOf({
   kind: text,
+  number: (value) => listOf(whole)(value) && (value as unknown[]).length > 0,
   level: whole,
   line: orNull(whole),
   code: whole,
@@ -89,8 +107,19 @@ const view = recordOf({
   cards: (value) => value === undefined || listOf(card)(value),
 });
 
+const turn = recordOf({
+  code: whole,
+  line: whole,
+  number: whole,
+  count: whole,
+  level: whole,
+  first: whole,
+  last: whole,
+});
+
 export const recordingFields: Record<string, Check> = {
   open: whole,
+  turns: listOf(turn),
   stops: listOf(whole),
   codes: listOf(recordOf({ name: text, first: whole, lines: listOf(text) })),
   pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(text)) })),

@@ -17,11 +17,11 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
   let open = true;
   let shown = "";
 
-  store.watch(["at", "timeline", "detail"], () => {
+  store.watch(["at", "timeline", "visible"], () => {
     const here = cursor.cards;
     const caused = cursor.causedHere.filter(({ card }) => !here.includes(card));
     element.hidden = !here.length && !caused.length;
-    const now = `${store.get("at")} ${store.get("detail")}`;
+    const now = `${store.get("at")} ${store.get("visible")}`;
     const hadFocus = element.contains(document.activeElement);
     if (now === shown && element.hasChildNodes()) return;
     shown = now;

@@ -7,7 +7,7 @@ import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
 import { Kernel } from "./kernel";
-import { Timeline } from "./timeline";
+import { type Opened, Timeline } from "./timeline";
 
 /** Of a message from the kernel it gets the content and the buffers, of a change nothing. */
 export type Listener = (content?: unknown, buffers?: readonly DataView<ArrayBuffer>[]) => void;
@@ -32,9 +32,9 @@ export interface Traits {
   /** "auto" for the one that the document opens with. */
   readonly density: Density | "auto";
   readonly theme: Theme;
-  /** Step of a recording as Python counts; -1 for the one the recording opens at. */
-  readonly step: number;
-  /** Whether sub-steps are shown. */
+  /** The number of a step, 7 or "7.3"; -1 for the one the recording opens at. */
+  readonly step: number | string;
+  /** Whether all sub-steps are shown. */
   readonly detail: boolean;
   /** Steps a second while playing. */
   readonly speed: number;
@@ -66,14 +66,19 @@ export interface Local {
   readonly playing: boolean;
   /** Whether details are shown also where nothing is selected. */
   readonly details: boolean;
+  /** Places of the steps whose sub-steps are shown. */
+  readonly opened: ReadonlySet<number>;
 }
 
 /** Derived from the traits, never set. */
 export interface Derived {
   /** The steps, undefined when a graph is shown. */
   readonly timeline: Timeline | undefined;
-  /** Number of the step that is shown: the visible one that `step` is, or is a part of. */
+  /** Place of the step that is shown. */
   readonly at: number;
+  /** Places of the steps that can be gone to one by one: with their sub-steps those that are
+   * opened, and those that the step shown is inside of. */
+  readonly visible: readonly number[];
   /** The content of the graph at this step. */
   readonly content: GraphContent;
   /** The density that is drawn: the chosen one, where the document has it. */
@@ -89,7 +94,10 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   engine_arrows: (value) => value === true,
   density: (value) => DENSITIES.find((known) => known === value) ?? "auto",
   theme: (value) => (value === "light" || value === "dark" ? value : "auto"),
-  step: (value) => (Number.isInteger(value) && (value as number) >= 0 ? (value as number) : -1),
+  step: (value) =>
+    typeof value === "string" || (Number.isInteger(value) && (value as number) >= 0)
+      ? (value as string | number)
+      : -1,
   detail: (value) => value === true,
   speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
   page: (value) => value === true,
@@ -97,12 +105,15 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
   answered: (value) => (Number.isInteger(value) ? (value as number) : -1),
 };
 
-const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits)[] } = {
+const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits | keyof Local)[] } = {
   timeline: ["wire"],
-  at: ["wire", "step", "detail"],
-  content: ["wire", "step", "detail"],
+  visible: ["wire", "step", "detail", "opened"],
+  at: ["wire", "step"],
+  content: ["wire", "step"],
   drawn: ["wire", "density"],
 };
+const NONE: ReadonlySet<number> = new Set();
+const FIRST: readonly number[] = [0];
 
 /** Of a report without a graph. */
 const NOTHING: GraphContent = {
@@ -117,7 +128,14 @@ export class Store {
   readonly #model: Model;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
-  #local: Local = { panel: "", query: "", lit: "", playing: false, details: false };
+  #local: Local = {
+    panel: "",
+    query: "",
+    lit: "",
+    playing: false,
+    details: false,
+    opened: NONE,
+  };
   #wire: AnyDocument | undefined;
   #timeline: Timeline | undefined;
   #listeners = new Map<keyof StoreState, Set<() => void>>();
@@ -132,7 +150,10 @@ export class Store {
     const heard: [string, () => void][] = [];
     for (const name of Object.keys(TRAITS) as (keyof Traits)[]) {
       const changed = () => {
-        if (name === "wire") this.#wire = this.#timeline = undefined;
+        if (name === "wire") {
+          this.#wire = this.#timeline = undefined;
+          this.#local = { ...this.#local, opened: NONE };
+        }
         this.#notify(name);
       };
       model.on(`change:${name}`, changed);
@@ -190,14 +211,23 @@ export class Store {
     }
     if (!isRecording(wire)) {
       const content = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
-      return { timeline: undefined, at: 0, content }[name];
+      return { timeline: undefined, at: 0, visible: FIRST, content }[name];
     }
     this.#timeline ??= new Timeline(wire);
     const timeline = this.#timeline;
     if (name === "timeline") return timeline;
     const step = this.get("step");
-    const at = timeline.enclosing(step < 0 ? wire.open : step, this.get("detail"));
+    const last = typeof step === "number" && step > timeline.count ? timeline.count : step;
+    const at = timeline.placeOf(String(last)) ?? wire.open;
+    if (name === "visible") return timeline.visible(this.#opened(timeline, at));
     return name === "at" ? at : timeline.content(at);
+  }
+
+  #opened(timeline: Timeline, at: number): Opened {
+    if (this.get("detail")) return "all";
+    const { opened } = this.#local;
+    const around = timeline.containersOf(at).filter((container) => !opened.has(container));
+    return around.length ? new Set([...opened, ...around]) : opened;
   }
 
   #notify(name: keyof StoreState): void {
@@ -205,7 +235,7 @@ export class Store {
     try {
       for (const listener of this.#listeners.get(name) ?? []) listener();
       for (const derived of Object.keys(FOLLOWS) as (keyof Derived)[]) {
-        if (!FOLLOWS[derived].includes(name as keyof Traits)) continue;
+        if (!FOLLOWS[derived].includes(name as keyof Traits | keyof Local)) continue;
         const value = this.#derive(derived);
         if (this.#told.has(derived) && value === this.#told.get(derived)) continue;
         this.#told.set(derived, value);

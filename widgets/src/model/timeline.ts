@@ -2,7 +2,7 @@
 // the one shown last, so stepping and jumping give the same. Pure.
 import type { ExplanationCard } from "../documents/explanation";
 import { DENSITIES, type Density, type GraphContent, type Item } from "../documents/graph";
-import type { RecordingDocument, StepView } from "../documents/recording";
+import type { RecordingDocument, StepView, Turn } from "../documents/recording";
 
 /** Everything that is shown of one step. */
 export interface StepState {
@@ -23,8 +23,9 @@ type Delta<T> = Readonly<Record<string, T | null>>;
 
 /** Steps between two cached states. */
 const KEEP_EVERY = 16;
-/** Steps of a higher level are sub-steps. */
-const COARSE = 1;
+
+/** The steps whose sub-steps are shown too, by their places; "all" of them. */
+export type Opened = ReadonlySet<number> | "all";
 
 export class Timeline {
   readonly recording: RecordingDocument;
@@ -33,8 +34,11 @@ export class Timeline {
   readonly #contents = new Map<number, GraphContent>();
   readonly #partners: ReadonlyMap<string, readonly string[]>;
   #labels: ReadonlyMap<string, string> | undefined;
-  readonly #coarse: readonly number[];
-  readonly #all: readonly number[];
+  /** Number of a step -> its place. */
+  readonly #places: ReadonlyMap<string, number>;
+  /** Step -> the steps directly inside it. */
+  readonly #inside = new Map<number, number[]>();
+  readonly #visible = new Map<string, readonly number[]>();
 
   constructor(recording: RecordingDocument) {
     this.recording = recording;
@@ -42,11 +46,15 @@ export class Timeline {
     this.explained = recording.views.flatMap(({ cards }, step) =>
       (cards ?? []).map((card) => ({ card, step })),
     );
-    this.#all = recording.views.map((_, index) => index);
-    this.#coarse = this.#all.filter((index) => this.view(index).level <= COARSE);
+    this.#places = new Map(recording.views.map((_, index) => [this.nameOf(index), index]));
+    recording.views.forEach((_, index) => {
+      const container = this.containerOf(index);
+      if (container === undefined) return;
+      this.#inside.set(container, [...(this.#inside.get(container) ?? []), index]);
+    });
   }
 
-  /** The step with this number, or the nearest one. */
+  /** The step at this place, or the nearest one. */
   view(index: number): StepView {
     const { views } = this.recording;
     return views[Math.max(0, Math.min(index, views.length - 1))] as StepView;
@@ -113,22 +121,75 @@ export class Timeline {
     return content;
   }
 
-  /** Numbers of the visible steps, in order. */
-  visible(detail: boolean): readonly number[] {
-    return detail || !this.#coarse.length ? this.#all : this.#coarse;
+  /** What a person calls a step: "7", of a sub-step "7.3". */
+  nameOf(index: number): string {
+    return this.view(index).number.join(".");
   }
 
-  /** The step itself, or the visible step that contains it: sub-steps come first. */
-  enclosing(index: number, detail: boolean): number {
-    const steps = this.visible(detail);
+  /** The place of the step with this name, undefined if there is none. */
+  placeOf(name: string): number | undefined {
+    return this.#places.get(name);
+  }
+
+  /** How many steps there are, sub-steps aside: the number of the last one. */
+  get count(): number {
+    const last = this.recording.views.findLast(({ number }) => number.length === 1);
+    return last?.number[0] ?? 0;
+  }
+
+  /** The step that a sub-step is directly inside of. */
+  containerOf(index: number): number | undefined {
+    return this.#places.get(this.view(index).number.slice(0, -1).join("."));
+  }
+
+  /** All steps that a sub-step is inside of, the innermost first. */
+  containersOf(index: number): readonly number[] {
+    const container = this.containerOf(index);
+    return container === undefined ? [] : [container, ...this.containersOf(container)];
+  }
+
+  /** The sub-steps directly inside a step. */
+  inside(index: number): readonly number[] {
+    return this.#inside.get(index) ?? [];
+  }
+
+  get hasSubSteps(): boolean {
+    return this.#inside.size > 0;
+  }
+
+  /** Places of the steps that are shown, in order: sub-steps only of opened steps. */
+  visible(opened: Opened): readonly number[] {
+    const key = opened === "all" ? opened : [...opened].sort((a, b) => a - b).join();
+    const isShown = (index: number) =>
+      opened === "all" || this.containersOf(index).every((container) => opened.has(container));
+    const known =
+      this.#visible.get(key) ?? this.recording.views.map((_, index) => index).filter(isShown);
+    this.#visible.set(key, known);
+    return known;
+  }
+
+  /** The step itself, or the visible step that it is inside of. */
+  enclosing(index: number, opened: Opened): number {
+    const steps = this.visible(opened);
     return steps.find((step) => step >= index) ?? steps.at(-1) ?? 0;
   }
 
-  /** Visible steps at which a line has run; while it has not, those inside it. */
-  stepsOf(line: string, detail: boolean): readonly number[] {
-    const inside = this.visible(detail).filter((index) => lineId(this.view(index)) === line);
+  /** Steps at which a line has run, those inside it while it has not: of these or, where none
+   * is, of all steps. */
+  stepsOf(line: string, steps: readonly number[]): readonly number[] {
+    const here = steps.filter((index) => lineId(this.view(index)) === line);
+    const all = this.visible("all");
+    const inside = here.length || steps === all ? here : this.stepsOf(line, all);
     const ran = inside.filter((index) => this.view(index).level === 0);
     return ran.length ? ran : inside;
+  }
+
+  /** The turns of loops that a step belongs to, the outer ones first. */
+  turnsAt(index: number): readonly Turn[] {
+    const around = this.recording.turns.filter(
+      ({ first, last }) => first <= index && index <= last,
+    );
+    return around.sort((a, b) => a.level - b.level);
   }
 
   /** A leaf's node and its tensor share a card: each -> the other. */

@@ -12,6 +12,8 @@ type Key = readonly [keys: string, what: string];
 const STEP_KEYS: readonly Key[] = [
   ["← →", "one step back, one step forward: in the controls, code, caption and tensors"],
   ["[ ] or , .", "the same, from everywhere, also in the graph"],
+  [">", "to the first sub-step inside this step or the next: parts of a node, lines of a function"],
+  ["<", "back to the step that this is inside of"],
   ["Home End", "first and last step"],
   ["Space", "play and pause, on the timeline; one step forward under reduced motion"],
   ["↑ ↓", "from line to line in the code, from row to row in a table"],

@@ -10,14 +10,14 @@ import { drawnAs, makeSwatch } from "./swatch";
 export function makeLegend({ store }: PanelContext, draws: (name: string) => boolean): HTMLElement {
   const list = html("ul");
   const element = html("div", { class: "gradviz-legend" }, list);
-  store.watch(["content", "detail", "panel"], () => {
+  store.watch(["content", "visible", "panel"], () => {
     if (store.get("panel") !== "legend") return;
     const timeline = store.get("timeline");
     const entries = store
       .get("wire")
       .legend.filter((entry) => draws(drawnAs(entry.class)))
       .map((entry) => html("li", {}, makeSwatch(entry.class), entry.label));
-    list.replaceChildren(...entries, ...(timeline ? ofSteps(timeline, store.get("detail")) : []));
+    list.replaceChildren(...entries, ...(timeline ? ofSteps(timeline, store.get("visible")) : []));
   });
   store.watch(["engine_arrows"], () => {
     list.classList.toggle("gv-engine", store.get("engine_arrows"));
@@ -26,9 +26,8 @@ export function makeLegend({ store }: PanelContext, draws: (name: string) => boo
 }
 
 /** The marks on the timeline. */
-function ofSteps(timeline: Timeline, detail: boolean): HTMLElement[] {
+function ofSteps(timeline: Timeline, { length }: readonly number[]): HTMLElement[] {
   const { recording } = timeline;
-  const { length } = timeline.visible(detail);
   const used = new Set<string>(recording.views.flatMap(({ tick, ticks = [] }) => [tick, ...ticks]));
   if (recording.stops.length) used.add("stop");
   const names = (Object.keys(TICKS) as TickName[]).filter(

@@ -2,6 +2,7 @@
 
 import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import { makeInside } from "./inside";
 import { linkTerms, richText } from "./rich_text";
 import type { StepCursor } from "./step_cursor";
 
@@ -10,7 +11,7 @@ export function makeCaption(context: PanelContext, cursor: StepCursor): HTMLElem
   const heading = html("div", { class: "gradviz-hidden", id: `${prefix}-what` }, "What happened");
   const sentence = html("p", { class: "gradviz-sentence" });
   const element = html("div", { class: "gradviz-caption", role: "group" });
-  element.append(heading, sentence);
+  element.append(heading, sentence, makeInside(context, cursor));
   element.setAttribute("aria-labelledby", `${prefix}-what`);
   focusable(element, -1);
   let words: HTMLElement[] = [];

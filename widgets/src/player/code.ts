@@ -89,7 +89,7 @@ export function makeCode({ store, signal }: PanelContext, cursor: StepCursor): H
     if (stops.includes(shown) && !element.contains(document.activeElement)) setStop(shown);
     scrollWithin(element, shown);
   });
-  store.watch(["at", "timeline", "detail"], () => {
+  store.watch(["at", "timeline", "visible"], () => {
     const view = store.get("timeline")?.view(store.get("at"));
     const parts = partsOf(cursor);
     for (const [line, { element, part }] of rows) {

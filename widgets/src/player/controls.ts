@@ -45,12 +45,12 @@ export function makeControls(
     element.hidden = !store.get("timeline");
     told = undefined;
   });
-  store.watch(["at", "detail", "timeline"], () => {
+  store.watch(["at", "visible", "timeline"], () => {
     const [first, ...rest] = [cursor.count, ...cursor.where];
     const words = rest.flatMap((word) => [" ", html("span", {}, word)]);
     where.replaceChildren(html("strong", {}, first ?? ""), ...words);
   });
-  store.watch(["at", "detail", "timeline", "playing"], () => {
+  store.watch(["at", "visible", "timeline", "playing"], () => {
     const timeline = store.get("timeline");
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
@@ -113,7 +113,7 @@ function makeStepButtons(context: PanelContext, cursor: StepCursor): HTMLElement
 /** Buttons that say when there is nothing further. */
 function makeWays(context: PanelContext, ways: readonly Way[]): HTMLButtonElement[] {
   const buttons = ways.map((way) => makeButton(context, way));
-  context.store.watch(["at", "detail", "timeline"], () => {
+  context.store.watch(["at", "visible", "timeline"], () => {
     // Not `disabled`, because a disabled button loses the focus at the last step.
     ways.forEach((way, i) => {
       buttons[i]?.setAttribute("aria-disabled", String(way.at()));
@@ -181,20 +181,17 @@ function makeDetailButton(context: PanelContext, cursor: StepCursor): HTMLElemen
     label: "Sub-steps",
     words: "Sub-steps",
     icon: "detail",
-    hint: "Show what happens inside a node: saved tensors read, hooks, accumulation, freeing",
+    hint: "Show all sub-steps: inside nodes (saved tensors read, hooks, accumulation, freeing) and calls",
     run: () => {
-      const at = store.get("at");
       const detail = !store.get("detail");
-      const goal = store.get("timeline")?.enclosing(at, detail) ?? at;
       store.set("playing", false);
       store.set("detail", detail);
-      store.set("step", goal);
+      if (!detail) cursor.closeAll();
       announce(`sub-steps ${detail ? "shown" : "hidden"}: ${cursor.count}`);
     },
   });
   store.watch(["timeline", "detail"], () => {
-    const timeline = store.get("timeline");
-    button.hidden = timeline?.visible(true).length === timeline?.visible(false).length;
+    button.hidden = !store.get("timeline")?.hasSubSteps;
     button.setAttribute("aria-pressed", String(store.get("detail")));
   });
   return button;
@@ -220,7 +217,7 @@ function makeErrorButton(context: PanelContext, cursor: StepCursor): HTMLElement
   });
   button.append(words);
   button.classList.add("gradviz-jump");
-  store.watch(["timeline", "at", "detail"], () => {
+  store.watch(["timeline", "at", "visible"], () => {
     const { label } = goal() ?? {};
     const hadFocus = document.activeElement === button;
     button.hidden = label === undefined;

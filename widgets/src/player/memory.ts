@@ -4,6 +4,7 @@ import { html, setProps, svg } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { StepCursor } from "./step_cursor";
+import { percent } from "./ticks";
 
 const HEIGHT = 64;
 
@@ -15,7 +16,7 @@ export function makeMemory({ store }: PanelContext, cursor: StepCursor): HTMLEle
   element.append(html("div", { class: "gradviz-scale" }, strip));
 
   let bars: SVGElement[] = [];
-  store.watch(["timeline", "detail"], () => {
+  store.watch(["timeline", "visible"], () => {
     const timeline = store.get("timeline");
     if (!timeline) return;
     const { visible } = cursor;
@@ -23,7 +24,7 @@ export function makeMemory({ store }: PanelContext, cursor: StepCursor): HTMLEle
     bars = barsOf(timeline, visible);
     strip.replaceChildren(guide, ...bars);
   });
-  store.watch(["at", "timeline", "detail"], () => {
+  store.watch(["at", "timeline", "visible"], () => {
     const timeline = store.get("timeline");
     if (!timeline) return;
     const { place } = cursor;
@@ -67,8 +68,4 @@ export function size(bytes: number): string {
   if (bytes < 10_000) return `${bytes} B`;
   const power = bytes < 1024 ** 2 ? 1 : bytes < 1024 ** 3 ? 2 : 3;
   return `${(bytes / 1024 ** power).toFixed(1)} ${["", "KiB", "MiB", "GiB"][power]}`;
-}
-
-function percent(place: number, last: number): number {
-  return last ? Math.round((place / last) * 100_000) / 1000 : 0;
 }

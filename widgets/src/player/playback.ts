@@ -20,7 +20,7 @@ export function makePlayback(
   const allowed = () => !still?.matches;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  store.watch(["playing", "at", "speed", "detail", "timeline"], () => {
+  store.watch(["playing", "at", "speed", "visible", "timeline"], () => {
     clearTimeout(timer);
     if (!store.get("playing")) return;
     if (!allowed() || cursor.place >= cursor.last) store.set("playing", false);

@@ -6,6 +6,7 @@ import type { PanelContext } from "../panel_context";
 import type { Playback } from "./playback";
 import type { StepCursor } from "./step_cursor";
 import { isDrawn, makeTick, orderOf, TICKS, type TickName } from "./ticks";
+import { makeTurns } from "./turns";
 
 const PAGE = 0.1;
 
@@ -19,10 +20,11 @@ export function makeSlider(
     html("input", { type: "range", min: 0, step: 1, "aria-label": "Step", autocomplete: "off" }),
   );
   const ticks = html("div", { class: "gradviz-ticks" });
+  const turns = makeTurns();
   const element = html(
     "div",
     { class: "gradviz-timeline" },
-    html("div", { class: "gradviz-scale" }, input, ticks),
+    html("div", { class: "gradviz-scale" }, input, turns.element, ticks),
   );
 
   input.addEventListener("input", () => cursor.go(Number(input.value)));
@@ -46,21 +48,23 @@ export function makeSlider(
     else cursor.go(cursor.place + 1);
   });
 
-  store.watch(["timeline", "detail"], () => {
+  store.watch(["timeline", "visible"], () => {
     const timeline = store.get("timeline");
     if (!timeline) return;
     const { visible } = cursor;
     input.max = String(cursor.last);
     element.style.setProperty("--steps", String(visible.length));
+    turns.draw(timeline, visible);
     ticks.replaceChildren(...ticksOf(context, timeline, cursor));
   });
-  store.watch(["at", "timeline", "detail"], () => {
+  store.watch(["at", "timeline", "visible"], () => {
     const timeline = store.get("timeline");
     if (!timeline) return;
     const { place } = cursor;
     input.value = String(place);
     input.setAttribute("aria-valuetext", [cursor.count, ...cursor.where].join(", "));
     element.style.setProperty("--place", String(cursor.last ? place / cursor.last : 0));
+    turns.mark(store.get("at"));
   });
   return element;
 }
@@ -82,7 +86,8 @@ function ticksOf(context: PanelContext, timeline: Timeline, cursor: StepCursor):
     const sorted = orderOf(names);
     const tick = makeTick(sorted[0] as TickName);
     tick.style.setProperty("--at", String(cursor.last ? place / cursor.last : 0));
-    const title = `step ${place}: ${sorted.map((name) => TICKS[name].word).join(", ")}`;
+    const name = timeline.nameOf(visible[place] ?? 0);
+    const title = `step ${name}: ${sorted.map((name) => TICKS[name].word).join(", ")}`;
     context.tooltip.attach(tick, () => title);
     tick.addEventListener("click", () => cursor.go(place));
     return tick;

@@ -1,5 +1,6 @@
 // The current step and the moves to others, used by every control and key of the player.
 import type { ExplanationCard } from "../documents/explanation";
+import type { Turn } from "../documents/recording";
 import type { Store } from "../model/store";
 import type { Explained, Timeline } from "../model/timeline";
 
@@ -19,7 +20,7 @@ export class StepCursor {
   }
 
   get visible(): readonly number[] {
-    return this.#timeline?.visible(this.#store.get("detail")) ?? [0];
+    return this.#store.get("visible");
   }
 
   /** Place of the current step among the visible ones, from 0: the state before the code ran. */
@@ -34,7 +35,7 @@ export class StepCursor {
   /** Goes to a place among the visible steps, or the nearest. */
   show(place: number): void {
     const at = this.visible[Math.max(0, Math.min(place, this.last))];
-    if (at !== undefined) this.#store.set("step", at);
+    if (at !== undefined) this.#set(at);
   }
 
   /** The same by hand: playing stops. */
@@ -45,28 +46,19 @@ export class StepCursor {
 
   /** The number under which the current step is found again: "7", of a sub-step "7.3". */
   get number(): string {
-    const at = this.#store.get("at");
-    const steps = this.#timeline?.visible(false) ?? [0];
-    const place = steps.findIndex((step) => step >= at);
-    if (place < 0 || steps[place] === at) return String(place < 0 ? steps.length - 1 : place);
-    return `${place}.${at - (steps[place - 1] ?? -1)}`;
+    return this.#timeline?.nameOf(this.#store.get("at")) ?? "0";
   }
 
   /** Goes to the step with this number; false if there is none. */
   find(number: string): boolean {
-    const steps = this.#timeline?.visible(false) ?? [];
-    const [place = Number.NaN, part] = number.split(".").map(Number);
-    const around = steps[place];
-    if (around === undefined) return false;
-    const index = part === undefined ? around : (steps[place - 1] ?? -1) + part;
-    if (!Number.isInteger(index) || index > around || (part ?? 1) < 1) return false;
+    const index = this.#timeline?.placeOf(number);
+    if (index === undefined) return false;
     this.#store.set("playing", false);
-    if (index !== around) this.#store.set("detail", true);
-    this.#store.set("step", index);
+    this.#set(index);
     return true;
   }
 
-  /** To a step by its number in the recording. */
+  /** To a step by its place in the recording, or the visible one that it is inside of. */
   jump(index: number): void {
     const place = this.visible.findIndex((step) => step >= index);
     this.go(place < 0 ? this.last : place);
@@ -74,9 +66,75 @@ export class StepCursor {
 
   /** Goes to the next step at which a line ran; after the last, to the first. */
   jumpToLine(line: string): void {
-    const all = this.#timeline?.stepsOf(line, this.#store.get("detail")) ?? [];
+    const all = this.#timeline?.stepsOf(line, this.visible) ?? [];
     const next = all.find((index) => index > this.#store.get("at")) ?? all[0];
-    if (next !== undefined) this.jump(next);
+    if (next === undefined) return;
+    this.#open(this.#timeline?.containersOf(next) ?? []);
+    this.jump(next);
+  }
+
+  /** How many sub-steps are inside the current step and not shown. */
+  get hidden(): number {
+    const { inside, isOpen } = this.#closed(this.#store.get("at"));
+    return isOpen ? 0 : inside.length;
+  }
+
+  /** Whether sub-steps can be put away: the current step is one, or its own are shown. */
+  get isInside(): boolean {
+    return this.#opened !== undefined && !this.#store.get("detail");
+  }
+
+  /** Goes to the first sub-step of the current step, else of the next one; false if it has none. */
+  stepInto(): boolean {
+    for (const step of [this.#store.get("at"), this.visible[this.place + 1]]) {
+      const { inside, isOpen } = this.#closed(step);
+      const first = inside[0];
+      if (step === undefined || first === undefined || isOpen) continue;
+      this.#open([step]);
+      this.jump(first);
+      return true;
+    }
+    return false;
+  }
+
+  /** Puts sub-steps away and goes to the step that they are inside of; false if there is none. */
+  stepOut(): boolean {
+    const container = this.#opened;
+    if (container === undefined || this.#store.get("detail")) return false;
+    this.#store.set("playing", false);
+    this.#set(container);
+    const rest = [...this.#store.get("opened")].filter((step) => step !== container);
+    this.#store.set("opened", new Set(rest));
+    return true;
+  }
+
+  /** Puts all sub-steps away and goes to the step that the current one is inside of. */
+  closeAll(): void {
+    const at = this.#store.get("at");
+    this.#set(this.#timeline?.containersOf(at).at(-1) ?? at);
+    this.#store.set("opened", new Set());
+  }
+
+  #closed(step: number | undefined): { inside: readonly number[]; isOpen: boolean } {
+    const inside = step === undefined ? [] : (this.#timeline?.inside(step) ?? []);
+    return { inside, isOpen: inside[0] !== undefined && this.visible.includes(inside[0]) };
+  }
+
+  /** The opened step that is shown, or that the step shown is inside of. */
+  get #opened(): number | undefined {
+    const at = this.#store.get("at");
+    return this.#closed(at).isOpen ? at : this.#timeline?.containerOf(at);
+  }
+
+  #open(steps: readonly number[]): void {
+    const opened = this.#store.get("opened");
+    if (steps.every((step) => opened.has(step))) return;
+    this.#store.set("opened", new Set([...opened, ...steps]));
+  }
+
+  #set(at: number): void {
+    const name = this.#timeline?.nameOf(at) ?? "0";
+    this.#store.set("step", name.includes(".") ? name : Number(name));
   }
 
   /** Explanations noticed at this step, or at a hidden sub-step of it. */
@@ -97,14 +155,18 @@ export class StepCursor {
     return step > (this.visible[this.place - 1] ?? -1) && step <= this.#store.get("at");
   }
 
-  /** "step 7 of 15". */
+  /** "step 7 of 15", of a sub-step "step 7.3 of 15". */
   get count(): string {
-    return `step ${this.place} of ${this.last}`;
+    const timeline = this.#timeline;
+    return `step ${timeline?.nameOf(this.#store.get("at")) ?? 0} of ${timeline?.count ?? 0}`;
   }
 
   /** Where in the program the step is: "line 3", "backward · MulBackward0". */
   get where(): readonly string[] {
-    return this.#timeline ? whereOf(this.#timeline, this.#store.get("at")) : [];
+    const at = this.#store.get("at");
+    if (!this.#timeline) return [];
+    const turns = this.#timeline.turnsAt(at).map(turnWords).join(" › ");
+    return [...whereOf(this.#timeline, at), ...(turns ? [turns] : [])];
   }
 
   get #timeline(): Timeline | undefined {
@@ -112,9 +174,15 @@ export class StepCursor {
   }
 }
 
+/** "turn 2 of 4". */
+export function turnWords({ number, count }: Turn): string {
+  return `turn ${number} of ${count}`;
+}
+
 function whereOf(timeline: Timeline, index: number): readonly string[] {
   const view = timeline.view(index);
-  const line = view.line === null ? [] : [`line ${view.line}`];
+  const of = view.code > 0 ? ` of ${timeline.recording.codes[view.code]?.name}` : "";
+  const line = view.line === null ? [] : [`line ${view.line}${of}`];
   if (view.level === 0 && view.kind === "line") return line;
   if (view.level === 0) return view.kind === "error" ? [...line, "error"] : [view.kind];
   const node = view.node === null ? [] : [timeline.labelOf(view.node) ?? view.node];

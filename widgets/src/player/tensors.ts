@@ -32,7 +32,7 @@ export function makeTensors(context: PanelContext, cursor: StepCursor): HTMLElem
     const rows = store.get("timeline")?.mostTensors ?? 0;
     element.style.setProperty("--rows", String(Math.max(1, rows)));
   });
-  store.watch(["content", "detail", "panel"], () => {
+  store.watch(["content", "visible", "panel"], () => {
     const timeline = store.get("timeline");
     // A table that nobody sees is not made.
     if (!timeline || store.get("panel") !== "tensors") return;

@@ -47,3 +47,8 @@ export function makeTick(name: TickName): HTMLElement {
   const glyph = svg("svg", { viewBox: "0 0 12 12" }, svg("path", { d: TICKS[name].d }));
   return html("span", { class: `gradviz-tick is-${name}`, "aria-hidden": "true" }, glyph);
 }
+
+/** A place on the timeline in percent of its width. */
+export function percent(place: number, last: number): number {
+  return last ? Math.round((place / last) * 100_000) / 1000 : 0;
+}

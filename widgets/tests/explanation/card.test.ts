@@ -45,10 +45,12 @@ const CARD: ExplanationCard = {
   noticed_line: { code: 0, line: 4 },
   text: "kind: saved tensor written",
 };
-const ERROR = 6;
+/** The number of the step of the card. */
+const ERROR = 5;
 const withCards = (card: ExplanationCard, kind = "error", level = 0) => {
   const last = { ...VIEWS[11], kind, level, at: {}, items: {}, rows: {}, tick: "" } as StepView;
-  const views = [...VIEWS.slice(0, 6), { ...last, cards: [card] }];
+  const number = level < 2 ? [ERROR] : [ERROR, 1];
+  const views = [...VIEWS.slice(0, 5), { ...last, number, cards: [card] }];
   views[3] = { ...(views[3] as StepView), ticks: ["culprit"] };
   return { ...recording, views };
 };
@@ -101,9 +103,8 @@ describe("a card", () => {
 
   it("is shown at the step that its own is a part of", () => {
     const wire = withCards(CARD, "line", 2);
-    const { length } = wire.views;
-    const views = [...wire.views, { ...(VIEWS[11] as StepView), at: {}, items: {}, rows: {} }];
-    const { all, model } = mount({ wire: { ...wire, views }, step: length });
+    const after = { ...(VIEWS[11] as StepView), number: [ERROR], at: {}, items: {}, rows: {} };
+    const { all, model } = mount({ wire: { ...wire, views: [...wire.views, after] } });
     expect(all(".gradviz-card")).toHaveLength(1);
     model.set("detail", true);
     expect(all(".gradviz-card")).toHaveLength(0);

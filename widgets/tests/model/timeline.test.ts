@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DENSITIES, type Density } from "../../src/documents/graph";
 import { parseDocument } from "../../src/documents/parse";
-import type { RecordingDocument } from "../../src/documents/recording";
+import type { RecordingDocument, StepView } from "../../src/documents/recording";
 import { relatedTo } from "../../src/model/related";
 import { inOrder, type StepState, Timeline } from "../../src/model/timeline";
 import { recording, VIEWS } from "../support/recording";
@@ -11,6 +11,8 @@ const long: RecordingDocument = {
   ...recording,
   views: Array.from({ length: 10 }, () => VIEWS).flat(),
 };
+
+const none: ReadonlySet<number> = new Set();
 
 /** Folded from the first step, one by one. */
 function plainly(wire: RecordingDocument, index: number): StepState {
@@ -55,27 +57,69 @@ describe("visible steps", () => {
   const timeline = new Timeline(recording);
 
   it("leave sub-steps out until they are asked for", () => {
-    expect(timeline.visible(false)).toEqual([0, 1, 2, 3, 4, 7, 9, 10, 11]);
-    expect(timeline.visible(true)).toHaveLength(VIEWS.length);
+    expect(timeline.visible(none)).toEqual([0, 1, 2, 3, 4, 7, 9, 10, 11]);
+    expect(timeline.visible(new Set([7]))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11]);
+    expect(timeline.visible("all")).toHaveLength(VIEWS.length);
+    expect(timeline.visible(new Set([7]))).toBe(timeline.visible(new Set([7])));
+  });
+
+  it("have the numbers that Python gives them, and one count whatever is opened", () => {
+    expect(VIEWS.map((_, index) => timeline.nameOf(index))).toEqual(
+      "0 1 2 3 4 5.1 5.2 5 6.1 6 7 8".split(" "),
+    );
+    expect(timeline.count).toBe(8);
+    expect(["5.2", "8", "9", "5.3"].map((name) => timeline.placeOf(name))).toEqual([
+      6,
+      11,
+      undefined,
+      undefined,
+    ]);
   });
 
   it("stand in for their own sub-steps", () => {
-    expect([5, 6, 7, 8, 11, 99].map((index) => timeline.enclosing(index, false))).toEqual([
+    expect([5, 6, 7, 8, 11, 99].map((index) => timeline.enclosing(index, none))).toEqual([
       7, 7, 7, 9, 11, 11,
     ]);
-    expect(timeline.enclosing(6, true)).toBe(6);
+    expect(timeline.enclosing(6, "all")).toBe(6);
+    expect(timeline.inside(7)).toEqual([5, 6]);
+    expect(timeline.inside(11)).toEqual([]);
   });
 
-  it("are found by the line that ran, or runs", () => {
-    expect(timeline.stepsOf("line:0:3", false)).toEqual([3]);
-    expect(timeline.stepsOf("line:0:4", false)).toEqual([11]);
+  it("nest: what is inside a sub-step is hidden until both are opened", () => {
+    // Line 1 calls f, which calls g: two lines of g, then two of f.
+    const numbers = [[0], [1, 1, 1], [1, 1, 2], [1, 1], [1, 2], [1], [2]];
+    const views = numbers.map((number) => ({ ...(VIEWS[1] as StepView), number }));
+    const nested = new Timeline({ ...recording, views });
+    expect(nested.visible(none)).toEqual([0, 5, 6]);
+    expect(nested.visible(new Set([3]))).toEqual([0, 5, 6]);
+    expect(nested.visible(new Set([5]))).toEqual([0, 3, 4, 5, 6]);
+    expect(nested.visible(new Set([3, 5]))).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(nested.containersOf(2)).toEqual([3, 5]);
+    expect(nested.count).toBe(2);
+  });
+
+  it("are found by the line that ran, or runs; hidden ones where no other has the line", () => {
+    const coarse = timeline.visible(none);
+    expect(timeline.stepsOf("line:0:3", coarse)).toEqual([3]);
+    expect(timeline.stepsOf("line:0:4", coarse)).toEqual([11]);
     const cut = new Timeline({ ...recording, views: VIEWS.slice(0, 8) });
-    expect(cut.stepsOf("line:0:4", false)).toEqual([4, 7]);
+    expect(cut.stepsOf("line:0:4", cut.visible(none))).toEqual([4, 7]);
+    const inside = { ...(VIEWS[1] as StepView), number: [1, 1], line: 9 };
+    const calling = new Timeline({
+      ...recording,
+      views: [VIEWS[0], inside, VIEWS[1]] as StepView[],
+    });
+    expect(calling.stepsOf("line:0:9", calling.visible(none))).toEqual([1]);
+    expect(calling.stepsOf("line:0:8", calling.visible(none))).toEqual([]);
   });
 
-  it("are all of them where a recording holds nothing else", () => {
-    const only = new Timeline({ ...recording, views: VIEWS.map((v) => ({ ...v, level: 2 })) });
-    expect(only.visible(false)).toHaveLength(VIEWS.length);
+  it("know the turns of the loops around them, the outer ones first", () => {
+    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 7 };
+    const inner = { ...turn, line: 2, number: 2, count: 3, level: 1, first: 3, last: 4 };
+    const turning = new Timeline({ ...recording, turns: [inner, turn] });
+    expect(turning.turnsAt(3)).toEqual([turn, inner]);
+    expect(turning.turnsAt(7)).toEqual([turn]);
+    expect(turning.turnsAt(8)).toEqual([]);
   });
 });
 
@@ -101,6 +145,8 @@ describe("the document of a recording", () => {
   it.each([
     [{ views: [] }, '"views"'],
     [{ views: [{ ...view, at: { full: { "gv-n0": "1" } } }] }, '"views"'],
+    [{ views: [{ ...view, number: [] }] }, '"views"'],
+    [{ turns: [{ line: 1 }] }, '"turns"'],
     [{ views: [{ ...view, caption: [{ id: "n0" }] }] }, '"views"'],
     [{ views: [{ ...view, items: { n0: { id: "n0" } } }] }, '"views"'],
     [{ codes: [{ name: "cell", first: 1 }] }, '"codes"'],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { StepPicture } from "../../src/documents/recording";
+import type { StepPicture, StepView } from "../../src/documents/recording";
 import widget from "../../src/index";
 import { tokensOf } from "../../src/lib/python_tokens";
 import { size } from "../../src/player/memory";
@@ -69,13 +69,13 @@ describe("stepping", () => {
   it("goes forward and back by buttons and tells the kernel the recording's own number", () => {
     const { model, button, where } = mount({ step: 4 });
     button("Forward").click();
-    expect(model.sent).toEqual([{ step: 7 }]);
+    expect(model.sent).toEqual([{ step: 5 }]);
     expect(where()).toBe("step 5 of 8 backward MulBackward0");
     button("Back").click();
     button("Back").click();
     expect(model.state.step).toBe(3);
     button("Last step").click();
-    expect(model.state.step).toBe(11);
+    expect(model.state.step).toBe(8);
     button("First step").click();
     expect(model.state.step).toBe(0);
   });
@@ -95,7 +95,7 @@ describe("stepping", () => {
     one(".gradviz-percent").remove();
     const before = plain(el);
     for (let i = 1; i < VIEWS.length; i += 1) button("Forward").click();
-    expect(one(".gradviz-where").textContent).toContain("step 11 of 11");
+    expect(one(".gradviz-where").textContent).toContain("step 8 of 8");
     expect(plain(el)).not.toEqual(before);
     for (let i = 1; i < VIEWS.length; i += 1) button("Back").click();
     one("[role=status]").textContent = "";
@@ -104,9 +104,9 @@ describe("stepping", () => {
 
   it("shows the same however a step is reached", () => {
     const shown = ({ one }: Mounted) => one(".gradviz-viewport > svg");
-    const straight = mount({ step: 7 });
-    const round = mount({ step: 11 });
-    for (const step of [0, 9, 3, 7]) round.model.set("step", step);
+    const straight = mount({ step: 5 });
+    const round = mount({ step: 8 });
+    for (const step of [0, "6.1", 3, 5]) round.model.set("step", step);
     expect(plain(shown(round))).toEqual(plain(shown(straight)));
   });
 
@@ -114,7 +114,7 @@ describe("stepping", () => {
     const { model, one } = mount({ step: 3 });
     const card = one<SVGGElement>("[data-id=n0]");
     card.focus();
-    model.set("step", 7);
+    model.set("step", 5);
     expect(one("[data-id=n0]")).toBe(card);
     expect(card.textContent).toContain("freed");
     expect(card.classList).toContain("gv-freed");
@@ -122,9 +122,9 @@ describe("stepping", () => {
   });
 
   it("moves the focus on when a card is no more", () => {
-    const { model, one } = mount({ step: 10 });
+    const { model, one } = mount({ step: 7 });
     one<SVGGElement>("[data-id=n0]").focus();
-    model.set("step", 11);
+    model.set("step", 8);
     expect((document.activeElement as SVGGElement).dataset.id).toBe("n1");
     expect(one("[id$='gv-n0']").hasAttribute("tabindex")).toBe(false);
   });
@@ -132,10 +132,10 @@ describe("stepping", () => {
   it("keeps a selection through steps at which the thing is not there", () => {
     const { model, one } = mount({ step: 3, selected: "n0" });
     expect(one(".gradviz-inspector").textContent).toContain("holds a @v0");
-    model.set("step", 11);
+    model.set("step", 8);
     expect(one(".gradviz-inspector-title").textContent).toBe("MulBackward0");
     expect(one(".gradviz-inspector").textContent).toContain("Does not exist at this step");
-    model.set("step", 7);
+    model.set("step", 5);
     expect(one(".gradviz-inspector").textContent).toContain("freed");
     expect(one("[data-id=n0]").classList).toContain("is-selected");
   });
@@ -143,39 +143,84 @@ describe("stepping", () => {
   it("says one sentence per step, politely, and nothing when it opens", () => {
     const { model, said } = mount({ step: 3 });
     expect(said()).toBe("");
-    model.set("step", 7);
+    model.set("step", 5);
     expect(said()).toBe("step 5 of 8: MulBackward0 sent 3 to a.");
   });
 });
 
 describe("sub-steps", () => {
   it("are shown by a toggle, and hiding them goes to the step they are part of", () => {
-    const { model, button, where } = mount({ step: 7 });
+    const { model, button, where } = mount({ step: 5 });
     button("Sub-steps").click();
-    expect(where()).toBe("step 7 of 11 backward MulBackward0");
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
     button("Back").click();
-    expect(where()).toBe("step 6 of 11 backward MulBackward0 saved tensors freed");
-    expect(model.state.step).toBe(6);
+    expect(where()).toBe("step 5.2 of 8 backward MulBackward0 saved tensors freed");
+    expect(model.state.step).toBe("5.2");
     button("Sub-steps").click();
-    expect(model.state.step).toBe(7);
+    expect(model.state.step).toBe(5);
     expect(where()).toBe("step 5 of 8 backward MulBackward0");
   });
 
   it("have no toggle where there are none", () => {
-    const views = VIEWS.map((view) => ({ ...view, level: Math.min(view.level, 1) }));
+    const views = VIEWS.filter(({ number }) => number.length === 1);
     const { button } = mount({ wire: { ...recording, views } });
     expect(button("Sub-steps").hidden).toBe(true);
   });
 
-  it("a hidden one set by Python is shown as the step it is part of", () => {
-    const { where } = mount({ step: 5 });
+  it("a hidden one set by Python is shown, as long as it or one beside it is", () => {
+    const { where, button } = mount({ step: "5.1" });
+    expect(where()).toBe("step 5.1 of 8 backward MulBackward0 saved tensors read");
+    button("Forward").click();
+    expect(where()).toBe("step 5.2 of 8 backward MulBackward0 saved tensors freed");
+    button("Forward").click();
+    button("Back").click();
+    expect(where()).toBe("step 4 of 8 backward");
+  });
+
+  it("of one step are opened in its place, and put away again", () => {
+    const { model, one, button, where } = mount({ step: 5 });
+    const slider = one<HTMLInputElement>("input[type=range]");
+    const inside = one(".gradviz-inside button");
+    expect(inside.textContent).toBe("2 steps inside");
+    inside.focus();
+    inside.click();
+    expect(where()).toBe("step 5.1 of 8 backward MulBackward0 saved tensors read");
+    expect([slider.max, slider.value]).toEqual(["10", "5"]);
+    expect(document.activeElement).toBe(button("Step out"));
+    button("Forward").click();
+    button("Forward").click();
     expect(where()).toBe("step 5 of 8 backward MulBackward0");
+    expect(inside.hidden).toBe(true);
+    button("Forward").click();
+    expect(where()).toBe("step 6 of 8 backward a");
+    expect(inside.textContent).toBe("1 step inside");
+    for (let i = 0; i < 2; i += 1) button("Back").click();
+    expect(model.state.step).toBe("5.2");
+    button("Step out").click();
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+    expect([slider.max, slider.value]).toEqual(["8", "5"]);
+    expect(button("Step out").hidden).toBe(true);
+  });
+
+  it("are stepped into and out of by keys, from the step before too", () => {
+    const { one, model } = mount({ step: 4 });
+    const said = () => one("[role=status]").textContent;
+    press(one(".gradviz-viewport svg"), ">");
+    expect(model.state.step).toBe("5.1");
+    press(one(".gradviz-player button"), "<");
+    expect(model.state.step).toBe(5);
+    press(one(".gradviz-player button"), "<");
+    expect(said()).toBe("this step is inside no other that was opened");
+    model.set("step", 7);
+    press(one(".gradviz-player button"), ">");
+    expect(model.state.step).toBe(7);
+    expect(said()).toBe("nothing is inside this step or the next");
   });
 });
 
 describe("the slider", () => {
   it("counts visible steps and says where it is", () => {
-    const { one, model } = mount({ step: 7 });
+    const { one, model } = mount({ step: 5 });
     const slider = one<HTMLInputElement>("input[type=range]");
     expect([slider.min, slider.max, slider.value]).toEqual(["0", "8", "5"]);
     expect(slider.getAttribute("aria-valuetext")).toBe("step 5 of 8, backward, MulBackward0");
@@ -219,8 +264,35 @@ describe("the slider", () => {
     expect(one(".gradviz-memory").textContent).toBe(
       "saved tensors keep 8 B at most 8 B all tensors 12 B ",
     );
-    model.set("step", 7);
+    model.set("step", 5);
     expect(one(".gradviz-strip").getAttribute("aria-label")).toContain("keep 0 B");
+  });
+
+  it("has a bracket per turn of a loop, of two levels, and the words of all of them", () => {
+    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 3 };
+    const turns = [
+      turn,
+      { ...turn, line: 2, number: 1, count: 1, level: 1, first: 2, last: 3 },
+      { ...turn, line: 3, number: 3, count: 3, level: 2, first: 3, last: 3 },
+      { ...turn, number: 2, first: 4, last: 11 },
+    ];
+    const { all, one, model, where } = mount({ wire: { ...recording, turns }, step: 3 });
+    const spans = () =>
+      all(".gradviz-turns g").map((bracket) => [
+        bracket.classList.contains("is-current"),
+        bracket.children[1]?.getAttribute("x1"),
+        bracket.children[1]?.getAttribute("x2"),
+      ]);
+    expect(spans()).toEqual([
+      [true, "8.125%", "41.875%"],
+      [false, "45.625%", "100%"],
+      [true, "20.625%", "41.875%"],
+    ]);
+    expect(where()).toBe("step 3 of 8 line 3 turn 1 of 2 › turn 1 of 1 › turn 3 of 3");
+    expect(one("input[type=range]").getAttribute("aria-valuetext")).toContain("turn 3 of 3");
+    model.set("step", 6);
+    expect(spans().map(([current]) => current)).toEqual([false, true, false]);
+    expect(where()).toContain("turn 2 of 2");
   });
 
   it.each([
@@ -240,9 +312,9 @@ describe("keys", () => {
     [".gradviz-player button[aria-label=Forward]", "ArrowLeft", 2],
     ["input[type=range]", "ArrowRight", 4],
     ["input[type=range]", "ArrowDown", 2],
-    ["input[type=range]", "PageUp", 7],
+    ["input[type=range]", "PageUp", 5],
     [".gradviz-code button", "ArrowRight", 4],
-    [".gradviz-code button", "End", 11],
+    [".gradviz-code button", "End", 8],
     [".gradviz-word", "Home", 0],
     ["[data-id=n0]", "]", 4],
     ["[data-id=n0]", "[", 2],
@@ -310,7 +382,7 @@ describe("the code", () => {
     expect(line(2).querySelector(".gradviz-chip")?.textContent).toBe("just ran");
     expect(line(2).getAttribute("aria-current")).toBe("step");
     expect(line(3).querySelector(".gradviz-chip")?.textContent).toBe("next");
-    model.set("step", 7);
+    model.set("step", 5);
     expect(line(4).querySelector(".gradviz-chip")?.textContent).toBe("running");
     expect(line(2).hasAttribute("aria-current")).toBe(false);
   });
@@ -318,17 +390,19 @@ describe("the code", () => {
   it("leads to the step at which a line has run", () => {
     const { one, model } = mount({ step: 0 });
     one('[data-line="line:0:4"]').click();
-    expect(model.state.step).toBe(11);
+    expect(model.state.step).toBe(8);
   });
 
   it("goes from one run of a line to the next, and round", () => {
-    const views = [...VIEWS, ...VIEWS.slice(1)];
+    const again = VIEWS.filter(({ number }) => number.length === 1).slice(1);
+    const moved = again.map((view) => ({ ...view, number: [(view.number[0] ?? 0) + 8] }));
+    const views = [...VIEWS, ...moved];
     const { one, model } = mount({ wire: { ...recording, views }, step: 0 });
     const visited = [0, 1, 2].map(() => {
       one('[data-line="line:0:2"]').click();
       return model.state.step;
     });
-    expect(visited).toEqual([2, 13, 2]);
+    expect(visited).toEqual([2, 10, 2]);
   });
 
   it.each([
@@ -383,15 +457,15 @@ describe("brushing", () => {
     expect(model.state.selected).toBe("n0");
     one('.gradviz-word[data-word="t0"]').click();
     expect(model.state.selected).toBe("n1");
-    model.set("step", 11);
+    model.set("step", 8);
     one('.gradviz-word[data-word="line:0:4"]').click();
-    expect(model.state.step).toBe(11);
+    expect(model.state.step).toBe(8);
   });
 
   it("the focus stays with the same word through a step", () => {
-    const { one, model } = mount({ step: 5, detail: true });
+    const { one, model } = mount({ step: "5.1", detail: true });
     one('.gradviz-word[data-word="n0"]').focus();
-    model.set("step", 6);
+    model.set("step", "5.2");
     expect(document.activeElement).toBe(one('.gradviz-word[data-word="n0"]'));
     model.set("step", 0);
     expect(document.activeElement).toBe(one(".gradviz-caption"));
@@ -406,16 +480,16 @@ describe("the tensors", () => {
       all(`.gradviz-tensors [data-row=${id}] > *`).map((cell) => cell.textContent);
     expect(cells("t1")).toEqual(["bnew", "True", "True", "False", "0", "None"]);
     expect(cells("t0")).toEqual(["a", "True", "True", "False", "0", "None"]);
-    model.set("step", 9);
+    model.set("step", 6);
     expect(cells("t0").at(-1)).toBe("3was None");
     expect(all(".gradviz-tensors .is-changed")).toHaveLength(1);
-    model.set("step", 10);
+    model.set("step", 7);
     expect(cells("t0").at(-1)).toBe("3");
     expect(one(".gradviz-tensors caption").textContent).toBe("Tensors at step 7 of 8");
   });
 
   it("mark a change at the sub-step that made it when sub-steps are shown", () => {
-    const { all, open } = mount({ step: 9, detail: true });
+    const { all, open } = mount({ step: 6, detail: true });
     open("tensors");
     expect(all(".gradviz-tensors .is-changed")).toHaveLength(0);
   });
@@ -434,7 +508,7 @@ describe("the tensors", () => {
     const { one, model, open } = mount({ step: 3 });
     open("tensors");
     one(".gradviz-tensors [data-row=t0] button").focus();
-    model.set("step", 9);
+    model.set("step", 6);
     expect((document.activeElement as HTMLElement).dataset.row).toBe("t0");
   });
 });
@@ -451,12 +525,13 @@ describe("the outline", () => {
 });
 
 describe("an error", () => {
-  const views = [...VIEWS.slice(0, 6), { ...VIEWS[11], kind: "error", tick: "error", at: {} }];
+  const raised = { ...(VIEWS[11] as StepView), number: [5], kind: "error", tick: "error", at: {} };
+  const views = [...VIEWS.slice(0, 5), raised];
 
   it("is one button away", () => {
     const { button, model, one } = mount({ wire: { ...recording, views }, step: 0 });
     button("Jump to error").click();
-    expect(model.state.step).toBe(6);
+    expect(model.state.step).toBe(5);
     expect(one(".gradviz-where").textContent).toContain("line 4 error");
     expect(one('[data-line="line:0:4"] .gradviz-chip').textContent).toBe("raised");
     expect(one(".gradviz-jump").hidden).toBe(true);
@@ -470,21 +545,21 @@ describe("an error", () => {
 describe("playing", () => {
   it("is off at first, goes a step a second, and ends at the last", () => {
     vi.useFakeTimers();
-    const { button, model, said } = mount({ step: 7, speed: 2 });
+    const { button, model, said } = mount({ step: 5, speed: 2 });
     vi.advanceTimersByTime(5000);
-    expect(model.state.step).toBe(7);
+    expect(model.state.step).toBe(5);
     button("Play").click();
     vi.advanceTimersByTime(500);
-    expect(model.state.step).toBe(9);
+    expect(model.state.step).toBe(6);
     vi.advanceTimersByTime(5000);
-    expect(model.state.step).toBe(11);
+    expect(model.state.step).toBe(8);
     expect(button("Play")).not.toBeNull();
     expect(said()).toBe("step 8 of 8: line 4 has run; out is gone.");
   });
 
   it("stops when somebody steps, and begins again after the end", () => {
     vi.useFakeTimers();
-    const { button, model } = mount({ step: 11 });
+    const { button, model } = mount({ step: 8 });
     button("Play").click();
     expect(model.state.step).toBe(0);
     vi.advanceTimersByTime(1000);
@@ -525,7 +600,7 @@ describe("one widget", () => {
     model.set("wire", recording);
     expect(one(".gradviz-player").hidden).toBe(false);
     expect(one(".gradviz-root").classList).toContain("has-steps");
-    model.set("step", 7);
+    model.set("step", 5);
     model.set("wire", graph);
     expect(one(".gradviz-player").hidden).toBe(true);
     press(one(".gradviz-bar button"), "i");
@@ -534,7 +609,7 @@ describe("one widget", () => {
   });
 
   it("takes another recording that has fewer steps", () => {
-    const { model, one } = mount({ step: 11 });
+    const { model, one } = mount({ step: 8 });
     model.set("wire", { ...recording, views: VIEWS.slice(0, 3) });
     expect(one(".gradviz-where").textContent).toBe("step 2 of 2 line 2");
   });

@@ -54,6 +54,7 @@ const tensor = (name: string, leaf: boolean, version: number, grad: string) => [
 
 const base: StepView = {
   kind: "line",
+  number: [0],
   level: 0,
   line: 1,
   code: 0,
@@ -81,7 +82,7 @@ const view = ({ at = {}, ...given }: Given): StepView => {
 };
 const inside = { line: 4, next_line: null, backward: 1 };
 
-export const VIEWS: StepView[] = [
+const PLAIN: StepView[] = [
   view({
     kind: "start",
     line: null,
@@ -194,13 +195,17 @@ export const VIEWS: StepView[] = [
   }),
 ];
 
+/** What a person calls the steps: sub-steps come before the step that they are inside of. */
+const NUMBERS = [[0], [1], [2], [3], [4], [5, 1], [5, 2], [5], [6, 1], [6], [7], [8]];
+export const VIEWS: StepView[] = PLAIN.map((one, i) => ({ ...one, number: NUMBERS[i] ?? [] }));
+
 const empty = Object.keys(ELEMENTS).map((key) => `<g id="${key}" class="gv-absent"></g>`);
 
 export const recording: RecordingDocument = {
   format: 1,
   kind: "recording",
   title: "recording of cell",
-  summary: "recording of cell: 12 steps, 1 backward",
+  summary: "recording of cell: 8 steps, 3 sub-steps, 1 backward",
   text: "recording of cell\n",
   density: "normal",
   pictures: inAll({
@@ -212,6 +217,7 @@ export const recording: RecordingDocument = {
   }),
   open: 0,
   stops: [3],
+  turns: [],
   codes: [
     {
       name: "cell",

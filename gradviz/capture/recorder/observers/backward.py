@@ -473,7 +473,8 @@ class BackwardEvents(Observer):
         seconds: float | None = None,
     ) -> None:
         lines = self._lines
-        self._writer.step(kind, level, lines.line, lines.code, key, number, seconds)
+        depth = lines.depth
+        self._writer.step(kind, level, lines.line, lines.code, key, number, seconds, depth)
 
 
 _THERE: Final = ("held", "modified", "packed")

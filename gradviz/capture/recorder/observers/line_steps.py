@@ -15,6 +15,7 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model.events import Note, Operation, Raised, Write
+from gradviz.model.step_numbers import depth_of
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
@@ -62,8 +63,9 @@ class LineSteps(Observer):
         if error is not None:
             self._writer.add(self._raised(error))
         self._step()
-        if self._progress is not None and len(self._writer.made) % 100 == 0:
-            self._progress(len(self._writer.made))
+        made = self._writer.made
+        if self._progress is not None and (len(made) - 1) % 100 == 0:
+            self._progress(sum(depth_of(step) == 0 for step in made) - 1)
 
     def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
         """Write down the last step: the error that has left the code, or its end."""
@@ -81,7 +83,8 @@ class LineSteps(Observer):
             self._writer.step("end", 0, None, 0)
 
     def _step(self) -> None:
-        self._writer.step("line", 0, self._lines.line, self._lines.code)
+        lines = self._lines
+        self._writer.step("line", 0, lines.line, lines.code, depth=lines.depth)
 
     def _raised(self, error: Any) -> Raised:
         """An exception, or its class, as data."""

@@ -157,12 +157,12 @@ def _below(
     """The caption of each frame, and where it is among all steps."""
     y = top + max(map(len, captions)) * LINE + 30
     everywhere = frozenset(range(len(frames)))
-    words = [f"step {place} of {frames.of}" for place in frames.counted]
+    words = [f"step {number} of {frames.of}" for number in frames.numbers]
     start = PAD + max(map(len, words)) * CHARACTER + GAP
     way = WIDTH - PAD - 5 - start
     line: dict[str, Value] = {"x": start, "y": y - 6, "height": 3.0, "rx": 1.5}
     yield Part(Element("rect", {"class": "gv-way", **line, "width": way}), everywhere)
-    for i, place in enumerate(frames.counted):
+    for i, place in enumerate(frames.passed):
         here = frozenset((i,))
         for n, said in enumerate(captions[i]):
             yield Part(text(said, (PAD, top + LINE * (n + 1) + 3), "gv-code"), here)

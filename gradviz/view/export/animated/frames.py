@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isfinite
@@ -25,9 +25,11 @@ class Frames:
     """The steps that are shown, one after the other, again and again."""
 
     steps: tuple[int, ...]
-    """Numbers of steps of the recording."""
-    counted: tuple[int, ...]
-    """The same as the player counts them."""
+    """Places among all steps and sub-steps of the recording."""
+    numbers: tuple[int | str, ...]
+    """Their numbers, as the player shows them."""
+    passed: tuple[int, ...]
+    """For each the number of the step that it is, or is inside of."""
     of: int
     """How many steps the player counts."""
     seconds: tuple[float, ...]
@@ -54,7 +56,7 @@ def frames_of(recording: Recording, steps: Sequence[int], seconds: object = None
 
     Args:
         recording: What is shown.
-        steps: Numbers of steps; if there are none every step but sub-steps and the state before
+        steps: Places of steps; if there are none every step but sub-steps and the state before
             the code ran.
         seconds: How long a frame is seen, 1.6 if not given.
 
@@ -65,8 +67,8 @@ def frames_of(recording: Recording, steps: Sequence[int], seconds: object = None
         >>> frames_of(Recording.empty(), ()).seconds
         (3.2,)
     """
-    visible = [i for i, record in enumerate(recording.records) if record.level < 2]
-    chosen = tuple(steps) or tuple(visible[1:]) or (0,)
+    numbers = recording.numbers
+    chosen = tuple(steps) or tuple(step.index for step in recording) or (0,)
     if len(chosen) > MOST:
         raise OptionError(
             f"an animation of {len(chosen)} steps would be too long to watch; choose up to {MOST}: "
@@ -77,8 +79,9 @@ def frames_of(recording: Recording, steps: Sequence[int], seconds: object = None
     each = _seconds(seconds)
     return Frames(
         chosen,
-        tuple(_place(visible, step) for step in chosen),
-        len(visible) - 1,
+        tuple(map(numbers.number, chosen)),
+        tuple(numbers.paths[step][0] for step in chosen),
+        numbers.count,
         tuple(
             each * (1 + (step in decisive) + (i == len(chosen) - 1))
             for i, step in enumerate(chosen)
@@ -94,12 +97,6 @@ def _decisive(recording: Recording) -> set[int]:
         causes = (one.cause.at.step for one in group if one.cause and one.cause.at)
         found |= {step, *(cause for cause in causes if cause is not None)}
     return found
-
-
-def _place(visible: Iterable[int], step: int) -> int:
-    """The number of a step as the player counts; a sub-step has that of the step around it."""
-    shown = list(visible)
-    return next((place for place, one in enumerate(shown) if one >= step), len(shown) - 1)
 
 
 def _seconds(value: object) -> float:
