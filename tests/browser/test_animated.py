@@ -107,7 +107,7 @@ def test_at_every_step_what_runs_is_whole_in_view_and_readable(
     moving.evaluate("document.documentElement.removeAttribute('height')")
     for i, (start, length) in enumerate(zip(frames.starts, frames.seconds, strict=True)):
         seen = moving.evaluate(_SEEN, start + 0.9 * length)
-        assert f"step {frames.counted[i]} of {frames.of}" in seen["words"]
+        assert f"step {frames.numbers[i]} of {frames.of}" in seen["words"]
         assert seen["smallest"] >= 11
         assert [card for card in seen["cards"] if not holds(seen["graph"], card)] == []
         assert [line for line in seen["lines"] if not holds(seen["code"], line)] == []

@@ -145,7 +145,8 @@ def test_every_step_shows_the_elements_of_pythons_picture(bare: Bare, name: str)
     animation = Animation(recording)
     bare.mount(wire_of(name), detail=True, step=0)
     for step in [*range(len(recording.records)), 3, 0]:
-        bare.page.evaluate("(step) => models.one.model.set('step', step)", step)
+        number = recording.numbers.number(step)
+        bare.page.evaluate("(step) => models.one.model.set('step', step)", number)
         shown = json.loads(bare.page.evaluate(_PLAIN, None))
         drawn = json.loads(bare.page.evaluate(_PLAIN, animation.svg(step)))
         assert shown == drawn, f"step {step}"
@@ -170,7 +171,7 @@ def test_facts_of_each_step_are_in_the_table_and_the_outline(bare: Bare) -> None
     table = widget.open("Tensors").get_by_role("table")
     outline = widget.root.locator(".gradviz-outline")
     for step in recording.all_steps:
-        widget.set("step", step.index)
+        widget.set("step", step.number)
         widget.open("Tensors")
         expect(table.locator("tbody tr")).to_have_count(len(step.tensors))
         for info in step.tensors:
@@ -197,7 +198,7 @@ def test_an_error_opens_at_the_step_that_raised(bare: Bare, shoot: Shoot) -> Non
     bare.page.keyboard.press("Home")
     assert where(widget).startswith("step 0 of")
     widget.button("Jump to error").click()
-    assert widget.get("step") == recorded("spoilt").at_error.index  # type: ignore[union-attr]
+    assert widget.get("step") == recorded("spoilt").at_error.number  # type: ignore[union-attr]
     shoot("player-error")
 
 
@@ -274,7 +275,7 @@ def test_the_graph_keeps_focus_and_arrows_while_brackets_step(bare: Bare) -> Non
 
 
 def test_details_follow_what_a_line_in_a_loop_has_just_made(bare: Bare) -> None:
-    wire = turns_wire()
+    wire, numbers = turns_wire(), turns().numbers
     widget = bare.mount(wire, step=0)
     bare.page.keyboard.press("Tab")
     bare.page.keyboard.press("i")
@@ -285,7 +286,7 @@ def test_details_follow_what_a_line_in_a_loop_has_just_made(bare: Bare) -> None:
         nodes = [item for item in told if item.startswith("n")]
         if view["kind"] != "line" or not nodes:
             continue
-        widget.set("step", step)
+        widget.set("step", numbers.number(step))
         expect(title.locator("dd").first).to_have_text(nodes[0])
         seen.append(nodes[0])
     assert len(seen) == len(set(seen)) == 3
@@ -294,7 +295,7 @@ def test_details_follow_what_a_line_in_a_loop_has_just_made(bare: Bare) -> None:
 @pytest.mark.parametrize("width", [640, 810, 1000, 1250])
 def test_code_is_wrapped_between_words(bare: Bare, width: int) -> None:
     bare.page.set_viewport_size({"width": width, "height": 900})
-    widget = bare.mount(turns_wire(), step=len(turns_wire()["views"]) - 1)
+    widget = bare.mount(turns_wire(), step=len(turns()))
     # Every run of letters stands on one line: its boxes have one top.
     torn = widget.root.locator(".gradviz-code code").evaluate_all(
         r"""(lines) => lines.flatMap((line) => {
@@ -391,9 +392,9 @@ def test_the_slider_and_a_line_of_code_lead_anywhere(bare: Bare) -> None:
     box = slider.bounding_box()
     assert box is not None
     bare.page.mouse.click(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
-    assert widget.get("step") == len(recorded("product")) - 1
+    assert widget.get("step") == len(recorded("product"))
     widget.root.get_by_role("button", name="out1 = a * b").click()
-    assert recorded("product").all_steps[widget.get("step")].kind == "line"
+    assert recorded("product")[widget.get("step")].kind == "line"
     expect(widget.root.locator("[aria-current=step]")).to_contain_text("out1 = a * b")
     expect(widget.root.locator("[aria-current=step]")).to_contain_text("just ran")
     expect(widget.root.locator(".gradviz-line.is-next")).to_contain_text("out1.retain_grad()")
@@ -495,7 +496,7 @@ def test_axe_finds_nothing_wrong(bare: Bare, name: str, theme: str) -> None:
     wrong += axe_violations(bare.page, "#one")
     middle = next(v for v in range(9, 1, -1) if wire_of(name)["views"][v % 8]["level"])
     widget.set("detail", True)
-    widget.set("step", middle % 8)
+    widget.set("step", recorded(name).numbers.number(middle % 8))
     wrong += axe_violations(bare.page, "#one")
     for name in ("Tensors", "Memory", "Legend", "Outline"):
         widget.open(name)
@@ -508,7 +509,7 @@ def test_it_fits_and_every_target_is_at_least_24_pixels(bare: Bare, width: int) 
     bare.page.set_viewport_size({"width": width, "height": 900})
     widget = bare.mount(wire_of("training"), detail=True)
     # A word in the sentence is a target in a line of text, which may be as high as the line.
-    for step in (0, 5, len(recorded("training")) - 1):
+    for step in (0, 5, len(recorded("training"))):
         widget.set("step", step)
         assert bare.page.evaluate("() => document.documentElement.scrollWidth") <= width
         small = bare.page.evaluate(
@@ -537,8 +538,8 @@ def test_stepping_does_not_move_what_is_below(bare: Bare) -> None:
     bare.page.set_viewport_size({"width": 1200, "height": 900})
     widget = bare.mount(wire_of("product"), step=0, detail=True)
     heights = set()
-    for step in range(len(recorded("product"))):
-        widget.set("step", step)
+    for step in recorded("product").all_steps:
+        widget.set("step", step.number)
         box = widget.root.bounding_box()
         assert box is not None
         heights.add(box["height"])
@@ -575,6 +576,6 @@ def test_pictures_of_it_are_kept(bare: Bare, shoot: Shoot, width: int, theme: st
     widget = bare.mount(wire_of("product"), step=7, theme=theme)
     shoot(f"player-{width}-{theme}")
     widget.set("wire", wire_of("training"))
-    widget.set("step", 20)
+    widget.set("step", 9)
     shoot(f"player-training-{width}-{theme}")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width

@@ -211,16 +211,15 @@ def test_frames_are_the_steps_that_the_player_counts() -> None:
     frames = frames_of(product(), ())
     levels = [record.level for record in product().records]
     assert frames.steps == tuple(i for i, level in enumerate(levels) if i and level < 2)
-    assert frames.counted == tuple(range(1, frames.of + 1))
+    assert frames.numbers == frames.passed == tuple(range(1, frames.of + 1))
 
 
-def test_sub_steps_have_the_number_of_the_step_around_them() -> None:
-    levels = [record.level for record in product().records]
-    inside = next(i for i, level in enumerate(levels) if level == 2)
-    frames = frames_of(product(), [0, inside, len(levels) - 1])
-    around = next(i for i, level in enumerate(levels) if i > inside and level < 2)
-    visible = [i for i, level in enumerate(levels) if level < 2]
-    assert frames.counted == (0, visible.index(around), frames.of)
+def test_sub_steps_have_numbers_of_their_own_and_the_place_of_the_step_around_them() -> None:
+    recording = product()
+    frames = frames_of(recording, [recording[at].index for at in (0, "8.2", -1)])
+    assert frames.numbers == (0, "8.2", 13)
+    assert frames.passed == (0, 8, 13)
+    assert frames.of == 13
 
 
 def test_what_goes_wrong_and_the_end_stay_longer() -> None:

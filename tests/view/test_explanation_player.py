@@ -116,7 +116,7 @@ def test_elements_and_turns_agree_with_the_picture() -> None:
 
 
 def test_a_filmstrip_has_marks_and_reason() -> None:
-    strip = Player(BOTH).filmstrip([21])
+    strip = Player(BOTH).filmstrip(["line:6"])
     svg = strip._repr_svg_()
     assert ".gv-written>.gv-card" in svg
     assert "≠ written" in svg
@@ -153,9 +153,9 @@ def test_marks_are_explained_by_legend_style_and_details() -> None:
 
 def test_the_outline_has_the_text_at_its_step() -> None:
     lines = recording_outline(BOTH).split("\n")
-    place = next(i for i, line in enumerate(lines) if line.startswith(" 25  line 7 raised"))
+    place = next(i for i, line in enumerate(lines) if line.startswith("  15  line 7 raised"))
     text = explanation_text(FREED).split("\n")
-    assert lines[place + 1 : place + 1 + len(text)] == [f"       ! {line}" for line in text]
+    assert lines[place + 1 : place + 1 + len(text)] == [f"        ! {line}" for line in text]
 
 
 def test_captions_say_what_went_wrong_once() -> None:
@@ -185,12 +185,12 @@ def test_a_caption_that_knows_no_reason_takes_that_of_the_explanation() -> None:
 
 def test_an_explanation_is_shown_by_the_player_at_its_step() -> None:
     silent, error = BOTH.explanations
-    assert explanation_view(error).step == LAST
+    assert explanation_view(error).step == BOTH[-1].number == 15
     player = explanation_view(silent, DrawOptions(direction="LR"), 300)
     assert isinstance(player, Player)
-    assert (player.step, player.height) == (21, 300)
-    assert Player(BOTH).step == LAST
-    assert Player(explained(SILENT)).step == LAST
+    assert (player.step, player.height) == (12, 300)
+    assert Player(BOTH).step == 15
+    assert Player(explained(SILENT)).step == 15
 
 
 def test_what_was_not_recorded_is_shown_as_a_picture_with_the_marks() -> None:

@@ -54,12 +54,12 @@ describe("the address of a saved page", () => {
     expect(model.state).toMatchObject({ step: 3, selected: "n0" });
   });
 
-  it("opens a sub-step with the sub-steps shown", () => {
-    const inside = recording.views.findIndex(({ level }) => level > 1);
-    const coarse = recording.views.flatMap(({ level }, index) => (level < 2 ? [index] : []));
-    const place = coarse.findIndex((index) => index > inside);
-    history.replaceState(null, "", `#step=${place}.${inside - (coarse[place - 1] as number)}`);
-    expect(mount().model.state).toMatchObject({ step: inside, detail: true });
+  it("opens a sub-step with those beside it shown", () => {
+    history.replaceState(null, "", "#step=5.2");
+    const { model, el } = mount();
+    expect(model.state.step).toBe("5.2");
+    expect(el.querySelector(".gradviz-where")?.textContent).toContain("step 5.2 of 8");
+    expect(el.querySelector<HTMLInputElement>("input[type=range]")?.max).toBe("10");
   });
 
   it.each(["#step=99", "#step=x", "#step=-1", "#step=2.9", "#sel=n99", "#other"])(
