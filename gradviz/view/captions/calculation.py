@@ -14,7 +14,7 @@ from gradviz.view import formatting
 from gradviz.view.captions.state import CaptionState
 from gradviz.view.text import cells
 
-ROOM: Final = 160
+ROOM: Final = 120
 """Cells of a calculation; a longer one is left out, and only its result is said."""
 _MOVED: Final = frozenset(
     ("grad", "reshaped", "permuted", "swapped", "transposed", "flipped", "rolled", "with dims")
