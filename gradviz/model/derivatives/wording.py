@@ -43,7 +43,7 @@ def words_of(tree: Expression, leaf: Callable[[Expression], str] | None = None) 
         >>> from gradviz.model.derivatives.expression import GRAD, saved, where
         >>> words_of(GRAD * (1 - saved("result") ** 2))
         'grad × (1 - result²)'
-        >>> words_of(where(saved("result") > 0, GRAD, 0).apply("summed to", (3,)))
+        >>> words_of(where(saved("result").above(0), GRAD, 0).apply("summed to", (3,)))
         '(grad where result > 0, else 0), summed to (3,)'
         >>> words_of(GRAD @ saved("mat2").mT, lambda part: "[[1.0]]")
         '[[1.0]] @ [[1.0]]ᵀ'
