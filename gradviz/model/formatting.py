@@ -88,10 +88,14 @@ def summary(found: ValueSummary | None, digits: int = 4, whole: bool = False) ->
     if whole:
         words.append(f"{shape(found.shape)} {found.dtype}")
     text = " ".join(words) or f"values not read, {shape(found.shape)}"
-    bad = " and ".join(
-        w for w, is_there in (("nan", found.has_nan), ("inf", found.has_inf)) if is_there
-    )
-    return f"{text} (has {bad})" if bad else text
+    return f"{text}{not_finite(found)}"
+
+
+def not_finite(found: ValueSummary) -> str:
+    """Whether there are nan or inf among the numbers: `` (has nan)``, else nothing."""
+    both = (("nan", found.has_nan), ("inf", found.has_inf))
+    bad = " and ".join(word for word, is_there in both if is_there)
+    return f" (has {bad})" if bad else ""
 
 
 def _mean(found: ValueSummary) -> Number | None:

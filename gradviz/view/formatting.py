@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from gradviz.model.facts import hook_fact
+from gradviz.model.formatting import not_finite as not_finite
 from gradviz.model.formatting import number as number
 from gradviz.model.formatting import numbers as numbers
 from gradviz.model.formatting import plural as plural
 from gradviz.model.formatting import shape as shape
 from gradviz.model.formatting import size as size
-from gradviz.model.records import Hook, TensorInfo, ValueSummary
+from gradviz.model.records import Hook, Number, TensorInfo, ValueSummary
 from gradviz.view.text import cells, clean, shorten
+
+SPACE: Final = "\N{NO-BREAK SPACE}"
 
 
 def join(parts: Iterable[str], between: str = " · ") -> str:
     """The parts that are not empty."""
     return between.join(part for part in parts if part)
+
+
+def matrix_rows(values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
+    r"""The rows of a matrix, columns aligned by spaces that do not break; none for other tensors.
+
+    Examples:
+        >>> [row.replace("\xa0", "_") for row in matrix_rows((1.0, 20.0, 3.0, 4.0), (2, 2))]
+        ['[[1.0,_20.0],', '_[3.0,__4.0]]']
+    """
+    if len(sizes) != 2 or min(sizes) < 2 or len(values) != sizes[0] * sizes[1]:
+        return []
+    words = [number(value) for value in values]
+    wide = sizes[1]
+    widths = [max(map(len, words[column::wide])) for column in range(wide)]
+    rows = []
+    for first in range(0, len(words), wide):
+        row = words[first : first + wide]
+        rows.append(f",{SPACE}".join(w.rjust(n, SPACE) for w, n in zip(row, widths, strict=True)))
+    rows = [f"{SPACE}[{row}]," for row in rows]
+    return [f"[{rows[0][1:]}", *rows[1:-1], f"{rows[-1][:-1]}]"]
 
 
 def tensor_name(info: TensorInfo) -> str:

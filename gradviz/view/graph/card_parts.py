@@ -28,7 +28,7 @@ Density: TypeAlias = Literal["compact", "normal", "full"]
 """How much cards say: what it is, what a learner needs, everything."""
 DENSITIES: Final[tuple[Density, ...]] = ("compact", "normal", "full")
 _LEFT_OUT: Final[dict[Density, frozenset[str]]] = {
-    "compact": frozenset(("saved", "values", "formula", "shapes", "source", "versions")),
+    "compact": frozenset(("saved", "values", "formula", "shapes", "hooks", "source", "versions")),
     "normal": frozenset(("versions",)),
     "full": frozenset(),
 }
@@ -88,6 +88,8 @@ class Block:
     css: str = ""
     data_id: str = ""
     title: str = ""
+    beside: bool = False
+    """Whether it stands to the right of the title, not below."""
 
     @property
     def framed(self) -> bool:
@@ -161,6 +163,18 @@ class CardContent:
     def __contains__(self, part: str) -> bool:
         left_out = part in _LEFT_OUT[self.density] and part not in self.asked
         return part in self.parts and not left_out
+
+    def has_version(self, versions: object) -> bool:
+        """Whether cards say this version, or these.
+
+        Args:
+            versions: A version counter, or the saved and the current one; they matter once
+                something was written.
+        """
+        if "versions" in self:
+            return True
+        both = versions if isinstance(versions, tuple) else (versions,)
+        return self.density != "compact" and self.allows("versions") and any(both)
 
     def allows(self, part: str) -> bool:
         """Whether a part is not hidden, so that a fault in it is shown in every density."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from gradviz.view.element import Element, Value
 from gradviz.view.graph.card_parts import MORE, Block, Line, Port, times
-from gradviz.view.graph.geometry import INSIDE, PAD, PILL, CardFrame, chip_width, port_place
+from gradviz.view.graph.geometry import BESIDE, INSIDE, PAD, PILL, CardFrame, chip_width, port_place
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.style import SIZES
 from gradviz.view.text import plain, px, width_of
@@ -65,9 +65,14 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     if frame.band and "gv-tensor" not in item.css:
         inside.append(_band(frame, radius))
     left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
+    right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
+    beside = left + item.blocks[0].width + BESIDE
     for block, top in zip(item.blocks, frame.tops, strict=True):
-        right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
-        inside += _block(block, left, top, frame.width - left - PAD - right)
+        if block.beside:
+            inside += _block(block, beside, top, block.width)
+            beside += block.width + BESIDE
+        else:
+            inside += _block(block, left, top, frame.width - left - PAD - right)
     edge = frame.width - 8
     for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
         if word:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import Final
 
@@ -15,7 +16,7 @@ from gradviz.model.facts import (
     Values,
     argument_of,
 )
-from gradviz.model.records import Node, TensorInfo
+from gradviz.model.records import Node, Number, TensorInfo, ValueSummary
 from gradviz.view import aria, formatting, inspector
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, times
 from gradviz.view.graph_index import GraphIndex
@@ -24,8 +25,33 @@ from gradviz.view.text import cells, clean, shorten
 
 ROOM: Final = 38
 """Characters of a line before it is shortened."""
+NARROW: Final = 22
+"""Characters of a gradient on a compact card."""
 DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
 """How names of saved numbers end that stay off the card."""
+DEFAULTS: Final[dict[str, object]] = {
+    "accumulate": False,
+    "alpha": 1,
+    "approximate": "none",
+    "beta": 1,
+    "descending": False,
+    "diagonal": 0,
+    "dilation": 1,
+    "groups": 1,
+    "hermitian": False,
+    "ignore_index": -100,
+    "keepdim": False,
+    "largest": True,
+    "log_target": False,
+    "offset": 0,
+    "padding": 0,
+    "reduction": 1,
+    "scale": 1,
+    "sorted": True,
+    "start": 0,
+    "step": 1,
+}
+"""Saved numbers that only the full card has: what torch takes where an argument is not given."""
 FEW: Final = 6
 """Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
 
@@ -39,7 +65,7 @@ TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
     "version",
 )
 """Facts in the first line of a tensor."""
-PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "version": "versions"}
+PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "values": "values", "grad": "grad"}
 """The part of the picture that such a fact belongs to, if one can hide it."""
 
 
@@ -54,7 +80,10 @@ def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card
         css = "gv-node gv-leaf"
     else:
         blocks, css = [*_node_blocks(node, graph_index, content)], "gv-node"
-    blocks += [_tag(tag, graph_index, content) for tag in tags[:FEW]]
+    rows = [_tag(tag, graph_index, content) for tag in tags[:FEW]]
+    if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
+        rows = [replace(rows[0], beside=True)]
+    blocks += rows
     blocks += _more(len(tags) - FEW, "tensor")
     chip = "leaf" if variable is not None else ""
     is_marked = node.state in ("freed", "packed", "opaque") and content.allows("saved")
@@ -80,7 +109,7 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, content: CardContent)
         id=info.id,
         css="gv-tensor",
         blocks=(
-            Block("title", (Line(shorten(facts["name"].words, 30), "gv-title", SIZES["title"]),)),
+            _title_block(shorten(facts["name"].words, 30)),
             Block("text", (_muted(", ".join(state)), *_facts(facts, content))),
         ),
         title=aria.of_tensor(info, graph_index),
@@ -132,8 +161,9 @@ def _title(node: Node, graph_index: GraphIndex) -> str:
 
 def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> Iterator[Block]:
     facts = graph_index.of_node(node)
-    yield Block("title", (Line(shorten(facts["name"].words, 44), "gv-title", SIZES["title"]),))
     has_tags = "tags" in content and node.id in graph_index.tags
+    hooks = facts["own hooks" if has_tags else "hooks"].parts
+    yield _title_block(shorten(facts["name"].words, 44), _is_pinned(hooks, content))
     lines = []
     if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
@@ -141,13 +171,11 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
     if "formula" in content:
         lines += _formula(facts)
     if "values" in content:
-        # Sizes and options from the forward are left to outline and details.
-        shown = (p for p in facts["saved numbers"].parts if not p.label.endswith(DULL))
-        pairs = ", ".join(part.short for part in shown)
+        pairs = ", ".join(part.short for part in _numbers(facts, content))
         lines += [_muted(pairs)] if pairs else []
     if "shapes" in content and not has_tags:
         lines += [_muted(text) for text in facts.short("shapes")]
-    lines += _hooks(facts["own hooks" if has_tags else "hooks"].parts, content)
+    lines += _hooks(hooks, content)
     if lines:
         yield Block("text", tuple(lines))
     there = [
@@ -156,6 +184,21 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
     for place, slot in there[:FEW]:
         yield _pocket(f"{node.id}.saved.{place}", slot, content)
     yield from _more(len(there) - FEW, "saved tensor")
+
+
+def _numbers(facts: NodeFacts, content: CardContent) -> Iterator[Fact]:
+    """Saved numbers; sizes and options from the forward are left to outline and details."""
+    for part in facts["saved numbers"].parts:
+        is_default = content.density != "full" and _is_default(part.label, part.value)
+        if not part.label.endswith(DULL) and not is_default:
+            yield part
+
+
+def _is_default(name: str, value: object) -> bool:
+    """Whether a call without this argument would do the same."""
+    if isinstance(value, tuple):
+        return bool(value) and all(_is_default(name, one) for one in value)
+    return value is None or (name in DEFAULTS and value == DEFAULTS[name])
 
 
 def _has_pocket(
@@ -181,6 +224,11 @@ def _is_constant(node: Node, place: int, graph_index: GraphIndex) -> bool:
     return slot.name in entries and entries[slot.name] is None
 
 
+def _title_block(name: str, pinned: bool = False) -> Block:
+    line = Line(name, "gv-title", SIZES["title"], "pin" if pinned else "")
+    return Block("title", (line,))
+
+
 def _muted(text: str) -> Line:
     return Line(shorten(text, ROOM), "gv-muted")
 
@@ -202,9 +250,10 @@ def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
     name, state = slot["name"].short, slot["state"]
     facts = []
     if state.value in ("held", "modified"):
-        facts += [slot["shape"].words] if "shapes" in content else []
+        is_said = content.density != "full" and slot["tensor"].words
+        facts += [slot["shape"].words] if "shapes" in content and not is_said else []
         facts += slot.short("dtype", "device")
-    if state.value == "held" and "versions" in content:
+    if state.value == "held" and content.has_version(slot["versions"].value):
         facts.append(state.short)
     lines = [Line(_side_by_side(name, formatting.join(facts, " ")))]
     if state.value == "modified":
@@ -234,10 +283,10 @@ def _leaf_blocks(
 ) -> Iterator[Block]:
     """Blocks of a leaf, with the hooks of its node that are not its own, and its state."""
     facts = graph_index.of_tensor(variable)
-    name = shorten(facts["name"].words, 30)
-    yield Block("title", (Line(name, "gv-title", SIZES["title"]),))
+    hooks = (*facts["hooks"].parts, *own)
+    yield _title_block(shorten(facts["name"].words, 30), _is_pinned(hooks, content))
     lines = [*_facts(facts, content), *_grad(facts, content), *_retains_grad(facts)]
-    lines += _hooks((*facts["hooks"].parts, *own), content)
+    lines += _hooks(hooks, content)
     if state:
         lines.append(Line(state, "gv-muted"))
     if lines:
@@ -247,7 +296,12 @@ def _leaf_blocks(
 def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Block:
     facts = graph_index.of_tensor(info)
     first, *lines = _facts(facts, content, lead=shorten(facts["name"].words, 24))
-    lines += _retains_grad(facts)
+    if content.density == "compact" and (
+        _is_pinned(facts["hooks"].parts, content) or info.retains_grad
+    ):
+        first = replace(first, icon="pin")
+    else:
+        lines += _retains_grad(facts)
     if info.retains_grad or info.grad is not None:
         lines += _grad(facts, content)
     lines += _hooks(facts["hooks"].parts, content)
@@ -265,24 +319,44 @@ def _facts(facts: TensorFacts, content: CardContent, lead: str = "") -> Iterator
 
     A version or values that changed have a line of their own, with what they were.
     """
-    keys = [key for key in TENSOR_KEYS if key not in PART_OF or PART_OF[key] in content]
+    keys = [key for key in TENSOR_KEYS if _has_fact(facts, key, content)]
     changed = [line for key in ("version", "values") if (line := _changed(facts, key, content))]
     if "version" in keys and facts.changed("version"):
         keys.remove("version")
     words, values = " ".join(facts.short(*keys)), facts["values"]
     text = values.short if "values" in content and not facts.changed("values") else ""
+    rows = []
+    if text and isinstance(values.value, Values):
+        rows = _matrix("=", values.value.values, values.value.shape)
     room = ROOM - cells(lead)
     together = formatting.join((words, text), " ")
-    if cells(together) <= room:
+    if not rows and cells(together) <= room:
         words, text = together, ""
     if words or lead:
         yield Line(shorten(words, room), "gv-muted", lead=lead)
     if text and isinstance(values.value, Values):
         fitting = formatting.numbers(values.value.values, values.value.shape, ROOM - 2)
-        yield _muted(f"= {fitting}")
+        yield from map(_muted, rows or [f"= {fitting}"])
     yield from changed
-    for others in facts.short("sharing"):
+    for others in facts.short("sharing") if content.density != "compact" else ():
         yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
+
+
+def _matrix(lead: str, values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
+    """The rows of a small matrix, below each other after a word; none where it does not fit."""
+    rows = formatting.matrix_rows(values, sizes)
+    before = [lead, *[formatting.SPACE * cells(lead)] * (len(rows) - 1)]
+    rows = [f"{word}{formatting.SPACE}{row}" for word, row in zip(before, rows)]
+    return rows if all(cells(row) <= ROOM for row in rows) else []
+
+
+def _has_fact(facts: TensorFacts, key: TensorKey, content: CardContent) -> bool:
+    """Whether cards say a fact; compact ones say few."""
+    if key == "version":
+        return content.has_version(facts[key].value)
+    if key in PART_OF:
+        return PART_OF[key] in content
+    return content.density != "compact"
 
 
 def _retains_grad(facts: TensorFacts) -> list[Line]:
@@ -291,20 +365,40 @@ def _retains_grad(facts: TensorFacts) -> list[Line]:
 
 def _grad(facts: TensorFacts, content: CardContent) -> Iterator[Line]:
     if "grad" in content:
-        grad = facts["grad"]
-        yield _changed(facts, "grad", content) or Line(shorten(f"{grad.label} {grad.words}", ROOM))
+        change = _changed(facts, "grad", content)
+        yield from [change] if change else map(Line, _grad_rows(facts["grad"], content))
 
 
 def _changed(facts: TensorFacts, key: TensorKey, content: CardContent) -> Line | None:
     """The line of a fact that was another before: ``.grad None → 1.0``."""
     was, now = facts.changed(key), facts[key]
-    if was is None or not now.words or PART_OF.get(key, key) not in content:
+    if was is None or not now.words or not _has_fact(facts, key, content):
         return None
     label = {"version": "version", "values": "="}.get(key, now.label)
     room = ROOM - cells(label) - 1
     both = (was.words or "none", now.words)
     fits = cells(" → ".join(both)) <= room
     return Line(label, change=both if fits else ("", shorten(now.words, room)))
+
+
+def _grad_rows(fact: Fact, content: CardContent) -> list[str]:
+    """``.grad`` in a line, a small matrix in several; compact in few words."""
+    grad, label = fact.value, fact.label
+    if not isinstance(grad, ValueSummary):
+        return [f"{label} {fact.words}"]
+    bad = formatting.not_finite(grad)
+    if content.density == "compact":
+        return [f"{label} {formatting.gradient_words(grad, NARROW)}{bad}"]
+    if grad.values is None:
+        return [shorten(f"{label} {fact.words}", ROOM)]
+    fitting = formatting.numbers(grad.values, grad.shape, ROOM - cells(label + bad) - 1)
+    rows = _matrix(label, grad.values, grad.shape) or [f"{label} {fitting}"]
+    return [*rows[:-1], f"{rows[-1]}{bad}"]
+
+
+def _is_pinned(hooks: tuple[Fact, ...], content: CardContent) -> bool:
+    """Whether a pin stands for hooks that are not listed."""
+    return bool(hooks) and content.density == "compact" and content.allows("hooks")
 
 
 def _hooks(hooks: tuple[Fact, ...], content: CardContent) -> list[Line]:

@@ -16,6 +16,8 @@ PILL: Final = 15.0
 """Height of the pill that names a port."""
 INSIDE: Final = 6.0
 """How far a pill reaches into its card."""
+BESIDE: Final = 8.0
+"""Gap between a title and what stands beside it."""
 CROWD: Final = 640.0
 """Width that ports alone can give to a card."""
 
@@ -104,9 +106,9 @@ def _tall(ports: tuple[Port, ...]) -> float:
 
 def _wide(block: Block, card: Card) -> float:
     if block.kind != "title":
-        return block.width
+        return 0.0 if block.beside else block.width
     chips = sum(chip_width(word) + 10 for word in (card.chip, card.status) if word)
-    return block.width + chips
+    return block.width + sum(one.width + BESIDE for one in card.blocks if one.beside) + chips
 
 
 def chip_width(word: str) -> float:
@@ -117,7 +119,9 @@ def chip_width(word: str) -> float:
 def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     tops, y, band = [], start, 0.0
     for block in card.blocks:
-        if block.kind == "title":
+        if block.beside:
+            tops.append(band - block.height - 0.5)
+        elif block.kind == "title":
             y += 3
             tops.append(y)
             y += block.height + 3
