@@ -1,6 +1,7 @@
 // Keys that act from the whole widget, and single letters that act while the graph has the focus.
 
 import type { FullScreen } from "./frame/full_screen";
+import { nextDensity, showDensity } from "./graph/density";
 import type { GraphPanel } from "./graph/graph_panel";
 import { claim, focusable } from "./lib/dom";
 import type { PanelContext } from "./panel_context";
@@ -40,6 +41,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     "1": () => viewport.actualSize(),
     "/": () => find.focus(),
     o: () => sheets.open("outline"),
+    d: () => showDensity(context, nextDensity(store)),
     e: () => store.set("engine_arrows", !store.get("engine_arrows")),
   };
   const moves: Record<string, () => void> = {

@@ -15,6 +15,7 @@ import { flowOf, moveOf, neighbour } from "./navigation";
 import { joins, pathsThrough } from "./paths";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
 import { addRing, SvgIndex } from "./svg_index";
+import { FullLooks, Unfolded } from "./unfolded";
 import { type Shapes, Viewport } from "./viewport";
 
 export interface GraphPanel {
@@ -57,18 +58,22 @@ export function makeGraph(context: PanelContext): GraphPanel {
     return boxes;
   };
 
+  let looks: FullLooks;
   let shown: { readonly wire: AnyDocument; readonly density: Density } | undefined;
   store.watch(["wire", "drawn"], () => {
     const [wire, density] = [store.get("wire"), store.get("drawn")];
     if (shown?.wire === wire && shown.density === density) return;
+    const isNew = shown?.wire !== wire;
     shown = { wire, density };
+    if (isNew) looks = new FullLooks(wire);
     // A report without a graph shows its figures elsewhere.
     const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : svgOf(wire, density);
     const hadFocus = element.contains(document.activeElement);
     picture = parsePicture(svg, prefix);
     variants = new Map();
     content = undefined;
-    trail = [];
+    // In another density the same cards are there.
+    if (isNew) trail = [];
     refresh();
     viewport.show(picture.svg, subject);
     if (hadFocus) index.cards.get(current())?.focus();
@@ -167,6 +172,21 @@ export function makeGraph(context: PanelContext): GraphPanel {
     viewport.reveal(viewport.boxOf(shape));
   });
   viewport.onShow = () => index.addRings();
+
+  const unfolded = new Unfolded();
+  /** Unfolds the selected card, else the one that the step is about. */
+  function unfold(): void {
+    const timeline = store.get("timeline");
+    const at = store.get("at");
+    const chosen = [store.get("selected")].filter((id) => index.ownerOf(id));
+    const ids = chosen.length || !timeline ? chosen : subjectsOf(timeline, at);
+    const id = firstOf(ids)?.dataset.id ?? "";
+    const { box, k } = viewport.window;
+    const markup = id ? looks.of(id, store.get("drawn"), timeline, at) : undefined;
+    unfolded.show(picture, index, id, markup, box, k);
+  }
+  store.watch(["content", "drawn", "selected"], unfold);
+  viewport.onView = unfold;
 
   element.addEventListener("click", (event) => {
     if (!(event.target instanceof Element) || !event.target.closest("svg.gradviz-svg")) {

@@ -16,6 +16,9 @@ export interface Picture {
   readonly titles: WeakMap<Element, string>;
   /** Replaces the element with this id by the markup; place and focus stay. */
   patch(key: string, markup: string): void;
+  /** A copy of a card as it is drawn elsewhere, to be laid over the picture: without ids, and without
+      anything that would make it an item of its own. */
+  copy(markup: string): SVGGElement | undefined;
 }
 
 /** The legend has the colours of the picture, so they act in the whole widget. */
@@ -40,7 +43,20 @@ export function parsePicture(source: string, prefix: string, scope = ROOT): Pict
     replace(target, made.cloneNode(true) as Element);
     takeTitles(target, titles);
   };
-  return { svg, titles, patch };
+  const copy = (markup: string) => {
+    const made = parse(`<svg xmlns="${SVG}">${markup}</svg>`, prefix, scope).children[0];
+    if (made?.localName !== "g") return undefined;
+    takeTitles(made, titles);
+    for (const part of [made, ...made.querySelectorAll("*")]) anonymise(part);
+    return made as SVGGElement;
+  };
+  return { svg, titles, patch, copy };
+}
+
+function anonymise(part: Element): void {
+  for (const { name } of [...part.attributes]) {
+    if (/^(id|role|tabindex|(data|aria)-.*)$/.test(name)) part.removeAttribute(name);
+  }
 }
 
 /** Attributes that this view has added to an element. */

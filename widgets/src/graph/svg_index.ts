@@ -50,6 +50,8 @@ export class SvgIndex {
 
   /** The id of the innermost item that an element of the picture belongs to, "" if to none. */
   at(target: EventTarget | null): string {
+    const unfolded = target instanceof Element ? target.closest("[data-unfolds]") : null;
+    if (unfolded) return unfolded.getAttribute("data-unfolds") ?? "";
     let found = target instanceof Element ? target.closest("[data-id]") : null;
     while (found && !this.#items.has(found.getAttribute("data-id") ?? "")) {
       found = found.parentElement?.closest("[data-id]") ?? null;

@@ -6,6 +6,7 @@ import { html } from "../lib/dom";
 import { makePopover } from "../lib/popover";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
+import { makeDensityControl } from "./density";
 import type { Viewport } from "./viewport";
 
 export function makeToolbar(
@@ -75,7 +76,7 @@ export function makeToolbar(
     "aria-label": "Graph tools",
     id: `${prefix}-tools`,
   };
-  const bar = html("div", props, fit, ...extra.strip, more.button);
+  const bar = html("div", props, makeDensityControl(context), fit, ...extra.strip, more.button);
   roveTabindex(bar);
   return html("div", { class: "gradviz-strip-tools" }, bar, more.element);
 }

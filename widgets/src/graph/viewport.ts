@@ -52,6 +52,8 @@ export class Viewport {
   readonly pad: HTMLElement;
   /** Called after every change of the zoom. */
   onZoom: (k: number) => void = () => {};
+  /** Called after every change of the size of the window, and of the zoom. */
+  onView: () => void = () => {};
   /** Called when the window has a size, so that it can be measured. */
   onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
@@ -154,6 +156,13 @@ export class Viewport {
     this.element.classList.toggle("is-gliding", glides);
   }
 
+  /** The part of the picture that is in the window, and its zoom. */
+  get window(): { readonly box: Box; readonly k: number } {
+    const { x, y, k } = this.#camera;
+    const { width, height } = this.element.clientWidth ? this.#size() : { width: 0, height: 0 };
+    return { box: { x: -x / k, y: -y / k, width: width / k, height: height / k }, k };
+  }
+
   /** Says how much at the right and at the bottom is covered. */
   cover(covered: Size): void {
     const { width, height } = this.#covered;
@@ -199,10 +208,12 @@ export class Viewport {
     this.#measureText();
     if (this.#touched) this.#apply(this.#camera);
     else this.#home();
+    this.onView();
   }
 
   #apply(camera: Camera): void {
     const size = this.#size();
+    const before = this.#camera.k;
     this.#camera = clamp(camera, this.#content, size);
     const { k } = this.#camera;
     const [x, y] = [Math.round(this.#camera.x), Math.round(this.#camera.y)];
@@ -211,6 +222,7 @@ export class Viewport {
     const movable = overflows(this.#camera, this.#content, size);
     this.element.classList.toggle("is-movable", movable);
     this.onZoom(k);
+    if (k !== before) this.onView();
   }
 
   #wheel(event: WheelEvent): void {

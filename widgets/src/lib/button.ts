@@ -8,7 +8,7 @@ export interface Tool {
   readonly icon?: Icon;
   /** Words beside the icon; they go away first when there is little room. */
   readonly words?: string;
-  readonly hint?: string;
+  readonly hint?: string | (() => string);
   run(button: HTMLButtonElement): void;
 }
 
@@ -21,6 +21,7 @@ export function makeButton(
   if (tool.icon) button.append(icon(tool.icon));
   if (tool.words) button.append(html("span", { class: "gradviz-words" }, tool.words));
   button.addEventListener("click", () => tool.run(button));
-  tooltip.attach(button, () => tool.hint ?? tool.label);
+  const { hint = tool.label } = tool;
+  tooltip.attach(button, () => (typeof hint === "string" ? hint : hint()));
   return button;
 }

@@ -43,6 +43,7 @@ const KEYS: readonly Key[] = [
   ["Shift ↑ ↓ ← →", "move the window"],
   ["/", "find; Enter: next match, Shift Enter: previous match"],
   ["o", "outline"],
+  ["d", "cards: compact, normal, full"],
   ["e", "engine arrows"],
   ["Ctrl wheel", "zoom"],
   ["one finger", "scrolls the page; a tap selects"],

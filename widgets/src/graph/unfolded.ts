@@ -1,0 +1,184 @@
+// The full look of one card, laid over the picture beside the card: nothing else moves. It is a copy
+// for the eye; the card itself stays what is focused, read aloud and selected.
+
+import type { Density } from "../documents/graph";
+import type { AnyDocument } from "../documents/parse";
+import { isRecording } from "../documents/recording";
+import { svg } from "../lib/dom";
+import type { Timeline } from "../model/timeline";
+import type { Box, Size } from "./camera";
+import type { Picture } from "./picture";
+import { type Point, placeBeside } from "./placement";
+import type { SvgIndex } from "./svg_index";
+
+/** The largest width on the screen. */
+const WIDEST = 300;
+const PAD = 7;
+/** Points of each edge that are looked at. */
+const POINTS = 8;
+
+/** The markup of cards in full, at a step. */
+export class FullLooks {
+  readonly #wire: AnyDocument;
+  #drawn: Document | undefined;
+
+  constructor(wire: AnyDocument) {
+    this.#wire = wire;
+  }
+
+  /** The card of an item, undefined where there is none or the picture is full already. */
+  of(id: string, density: Density, timeline: Timeline | undefined, at: number): string | undefined {
+    if (density === "full") return undefined;
+    const wire = this.#wire;
+    const key = `gv-${id}`;
+    if (isRecording(wire)) {
+      const variant = timeline?.state(at).at.get("full")?.get(key);
+      return variant === undefined ? undefined : wire.pictures.full?.elements[key]?.[variant];
+    }
+    this.#drawn ??= new DOMParser().parseFromString(wire.pictures.full ?? "<svg/>", "text/xml");
+    const card = this.#drawn.getElementById(key);
+    return card ? new XMLSerializer().serializeToString(card) : undefined;
+  }
+}
+
+export class Unfolded {
+  #element: SVGGElement | undefined;
+  #id = "";
+
+  /** Shows the full look of a card, or nothing. `window` is the visible part of the picture, at a
+      zoom of `k`. */
+  show(
+    picture: Picture,
+    index: SvgIndex,
+    id: string,
+    markup: string | undefined,
+    window: Box,
+    k: number,
+  ): void {
+    this.#element?.remove();
+    this.#element = undefined;
+    const before = this.#id;
+    this.#id = "";
+    const card = index.cards.get(id);
+    const own = card && frameOf(card);
+    if (!card || !own || !markup || window.width <= 0) return;
+    const copy = picture.copy(markup);
+    if (!copy || sameWords(card, copy)) return;
+    const size = trimmed(copy);
+    if (!size) return;
+    const scale = Math.min(Math.max(1, 1 / k), WIDEST / k / size.width);
+    const large = { width: size.width * scale, height: size.height * scale };
+    const { x, y } = placeBeside(large, { ...surroundingsOf(picture, index, id), own, window });
+    copy.setAttribute("transform", `scale(${round(scale)})`);
+    const is = id === before ? "" : " is-new";
+    const props = { class: `gradviz-unfolded${is}`, "aria-hidden": "true", "data-unfolds": id };
+    const element = svg("g", { ...props, transform: `translate(${round(x)} ${round(y)})` }, copy);
+    picture.svg.append(element);
+    this.#element = element;
+    this.#id = id;
+  }
+}
+
+/** What must stay visible around a card, from the attributes of the drawing: without a layout. */
+function surroundingsOf(picture: Picture, index: SvgIndex, id: string) {
+  const joined = new Set<string>();
+  const keep: Box[] = [];
+  const others: Box[] = [];
+  const edges: Point[] = [];
+  for (const edge of picture.svg.querySelectorAll(":scope > :is(.gv-edge, .gv-uses)")) {
+    const { source = "", target = "", tensor = "" } = (edge as SVGElement).dataset;
+    const isOwn = [source, target, tensor].includes(id);
+    const words = [...edge.querySelectorAll(":scope > g > rect")].map(boxOf);
+    (isOwn ? keep : others).push(...words);
+    if (!isOwn) continue;
+    for (const end of [source, target, tensor]) if (end && end !== id) joined.add(end);
+    edges.push(...pointsOf(edge.querySelector("path")?.getAttribute("d") ?? ""));
+  }
+  for (const [other, shape] of index.cards) {
+    const box = other === id ? undefined : frameOf(shape);
+    if (box) (joined.has(other) ? keep : others).push(box);
+  }
+  return { keep, others, edges };
+}
+
+/** The box of a card in the picture. */
+function frameOf(card: Element): Box | undefined {
+  const rect = card.querySelector(":scope > .gv-card");
+  const move = /translate\(([-\d.]+)[ ,]+([-\d.]+)\)/.exec(card.getAttribute("transform") ?? "");
+  if (!rect) return undefined;
+  const box = boxOf(rect);
+  return { ...box, x: box.x + Number(move?.[1] ?? 0), y: box.y + Number(move?.[2] ?? 0) };
+}
+
+function boxOf(rect: Element): Box {
+  const [x = 0, y = 0, width = 0, height = 0] = ["x", "y", "width", "height"].map((name) =>
+    Number(rect.getAttribute(name) ?? 0),
+  );
+  return { x, y, width, height };
+}
+
+/** Points along a path of straight lines and Bézier curves. */
+function pointsOf(path: string): Point[] {
+  const found: Point[] = [];
+  let from: Point = { x: 0, y: 0 };
+  for (const [, command = "", rest = ""] of path.matchAll(/([MLC])([^MLC]*)/g)) {
+    const numbers = (rest.match(/-?[\d.]+/g) ?? []).map(Number);
+    const points = Array.from({ length: numbers.length / 2 }, (_, i) => ({
+      x: numbers[2 * i] as number,
+      y: numbers[2 * i + 1] as number,
+    }));
+    const step = command === "C" ? 3 : 1;
+    for (let i = 0; i + step <= points.length; i += step) {
+      const curve = [from, ...points.slice(i, i + step)];
+      if (command !== "M") found.push(...along(curve));
+      from = curve.at(-1) as Point;
+    }
+  }
+  return found;
+}
+
+/** Points of a curve by de Casteljau's algorithm. */
+function along(curve: readonly Point[]): Point[] {
+  return Array.from({ length: POINTS }, (_, i) => {
+    const t = (i + 0.5) / POINTS;
+    let points = curve;
+    while (points.length > 1) {
+      points = points.slice(1).map((to, j) => {
+        const one = points[j] as Point;
+        return { x: one.x + t * (to.x - one.x), y: one.y + t * (to.y - one.y) };
+      });
+    }
+    return points[0] as Point;
+  });
+}
+
+/** Whether a card says already what its full look says. */
+function sameWords(card: Element, copy: Element): boolean {
+  const words = (of: Element) =>
+    [...of.querySelectorAll("text")]
+      .filter((text) => !text.closest(".gv-port, .gv-stub, .gv-root, .gv-badge"))
+      .map((text) => text.textContent)
+      .sort()
+      .join("\n");
+  return words(card) === words(copy);
+}
+
+/** Takes away what belongs to the place of a card: its ports, and the room of its other looks. */
+function trimmed(copy: Element): Size | undefined {
+  for (const port of [...copy.children]) {
+    if (port.matches(".gv-port, .gv-stub, .gv-root")) port.remove();
+  }
+  const card = copy.querySelector(":scope > .gv-card");
+  if (!card) return undefined;
+  const { width, height } = boxOf(card);
+  const ends = [...copy.querySelectorAll("text, .gv-box")].map((part) =>
+    part.localName === "text"
+      ? Number(part.getAttribute("y") ?? 0) + 4
+      : boxOf(part).y + boxOf(part).height,
+  );
+  const needed = Math.min(height, Math.max(...ends, 0) + PAD);
+  card.setAttribute("height", String(needed));
+  return { width, height: needed };
+}
+
+const round = (value: number) => Math.round(value * 100) / 100;

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import type { Box } from "../../src/graph/camera";
+import { GAP, placeBeside, type Surroundings } from "../../src/graph/placement";
+
+const box = (x: number, y: number, width: number, height: number): Box => ({ x, y, width, height });
+const window = box(0, 0, 1000, 560);
+const own = box(400, 250, 200, 30);
+const size = { width: 280, height: 180 };
+const place = (given: Partial<Surroundings> = {}) =>
+  placeBeside(size, { own, keep: [], others: [], edges: [], window, ...given });
+const apart = (a: Box, b: Box) =>
+  a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+
+describe("the place of what is laid beside a card", () => {
+  it("is to the right where nothing is in the way", () => {
+    expect(place().x).toBe(own.x + own.width + GAP);
+  });
+
+  it("is to the left where the window ends at the right", () => {
+    const found = place({ window: box(0, 160, 700, 220) });
+    expect(found.x + found.width).toBe(own.x - GAP);
+  });
+
+  it("is below or above where both sides are too narrow", () => {
+    const narrow = { window: box(380, 0, 300, 560) };
+    expect(place(narrow).y).toBe(own.y + own.height + GAP);
+    const low = place({ ...narrow, window: box(380, -300, 300, 600) });
+    expect(low.y + low.height).toBe(own.y - GAP);
+  });
+
+  it.each([
+    [[box(620, 200, 200, 200)]],
+    [[box(620, 200, 200, 60), box(150, 200, 200, 60), box(400, 60, 200, 60)]],
+    [[box(400, 320, 200, 30), box(620, 250, 90, 30), box(400, 180, 200, 30)]],
+  ])("hides no card that is joined to it, %#", (keep) => {
+    const found = place({ keep });
+    for (const one of [...keep, own]) expect(apart(found, one)).toBe(true);
+    expect(found.x).toBeGreaterThanOrEqual(0);
+    expect(found.y).toBeGreaterThanOrEqual(0);
+    expect(found.x + found.width).toBeLessThanOrEqual(window.width);
+    expect(found.y + found.height).toBeLessThanOrEqual(window.height);
+  });
+
+  it("leaves its own edges free rather than other cards", () => {
+    const edges = Array.from({ length: 40 }, (_, i) => ({ x: 620 + 5 * i, y: 265 }));
+    const found = place({ edges, others: [box(300, 330, 60, 20)] });
+    const holds = edges.filter(
+      ({ x, y }) =>
+        x >= found.x && x <= found.x + found.width && y >= found.y && y <= found.y + found.height,
+    );
+    expect(holds).toEqual([]);
+  });
+
+  it("is in the window where that has room for it, whatever it hides", () => {
+    const found = place({ window: box(380, 200, 300, 190) });
+    expect(found.y).toBeGreaterThanOrEqual(200);
+    expect(found.y + found.height).toBeLessThanOrEqual(390);
+  });
+});
