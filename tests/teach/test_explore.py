@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import re
 import warnings
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -281,6 +283,17 @@ def test_what_an_input_is_decides_its_control() -> None:
     before = gradient(explorer, "module.bias")
     explorer.run()
     assert gradient(explorer, "module.bias") == before  # not added to in the next run
+
+
+def test_the_document_is_the_stored_one(check_golden: Callable[[str, str], None]) -> None:
+    def stored(w: Any, x: Any, *, kind: Literal["a", "b"] = "b", n: int = 2, text: str = "") -> Any:
+        print("ran", kind, n)
+        return (w * x).sum()
+
+    explorer = explore(stored, w=torch.ones(2, 2, requires_grad=True), x=2.0)
+    explorer.controls["x"].parts[0].value = 3.0
+    exploration = {**explorer.wire["exploration"], "code": "the source text"}
+    check_golden("exploration.json", json.dumps(exploration, indent=1, ensure_ascii=False) + "\n")
 
 
 def test_every_control_has_a_label(explorer: Explorer) -> None:
