@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,10 @@ def exported(app: Path) -> str:
 
 def serve(page: Page, html: str) -> None:
     """Open an exported page; the front end that it loads from the network comes from marimo."""
-    import marimo
-
-    files = Path(marimo.__file__).parent / "_static"
+    spec = find_spec("marimo")
+    assert spec is not None
+    assert spec.origin is not None
+    files = Path(spec.origin).parent / "_static"
 
     def answer(route: Route) -> None:
         address = route.request.url.partition("?")[0]
