@@ -197,9 +197,9 @@ def test_the_code_is_made_wider_and_narrower(bare: Bare) -> None:
     assert width() == first
     place = line.bounding_box()
     assert place is not None
-    bare.page.mouse.move(place["x"] + 12, place["y"] + 300)
+    bare.page.mouse.move(place["x"] + 2, place["y"] + 300)
     bare.page.mouse.down()
-    bare.page.mouse.move(place["x"] + 112, place["y"] + 300, steps=3)
+    bare.page.mouse.move(place["x"] + 102, place["y"] + 300, steps=3)
     bare.page.mouse.up()
     assert width() == first + 100
     assert widget.saved("step") == []

@@ -110,6 +110,10 @@ def places(widget: Locator) -> dict[str, Callable[[], None]]:
     """Every kind of place at which the focus may be, and how it comes there."""
     steps = widget.get_by_role("group", name="Steps", exact=True)
 
+    def click_card() -> None:
+        widget.get_by_role("button", name="Fit", exact=True).click()
+        widget.locator(".gradviz-viewport .gv-node[role=img][tabindex]").first.click()
+
     def unfold(name: str, inside: str) -> None:
         widget.get_by_role("button", name=name, exact=True).click()
         widget.locator(inside).first.focus()
@@ -122,8 +126,8 @@ def places(widget: Locator) -> dict[str, Callable[[], None]]:
         "code": lambda: widget.locator("button.gradviz-line").first.click(),
         "word": widget.locator(".gradviz-word").first.focus,
         "caption": lambda: widget.locator(".gradviz-told").click(position={"x": 4, "y": 100}),
-        "card": lambda: widget.locator(".gradviz-viewport [role=img][tabindex]").first.click(),
-        "canvas": lambda: widget.locator(".gradviz-viewport").click(position={"x": 3, "y": 3}),
+        "card": click_card,
+        "canvas": lambda: widget.locator(".gradviz-viewport").click(position={"x": 40, "y": 4}),
         "bar": lambda: widget.locator(".gradviz-bar").click(position={"x": 9, "y": 9}),
         "tensors": lambda: unfold("Tensors", ".gradviz-tensors button"),
         "outline": lambda: unfold("Outline", ".gradviz-outline button"),
