@@ -56,6 +56,7 @@ MARKS: Final = {
         LegendEntry("gv-modified", "modified", "⚠ modified in place since it was saved"),
         LegendEntry("gv-tag", "tensor", "existing tensor, on the node that made it"),
         LegendEntry("gv-tensor", "outside", "tensor outside the graph"),
+        LegendEntry("gv-ref", "reference", "reference to a leaf or tensor whose card is elsewhere"),
         LegendEntry("gv-stub", "no grad", "no grad needed: None in next_functions"),
         LegendEntry("gv-uses", "saved only", "saved tensor from outside the graph"),
         LegendEntry("gv-hook", "hook", "hook, or retain_grad", drawn="gv-pin"),
@@ -103,6 +104,9 @@ text{font-family:$font;font-size:11px;fill:$ink}
 .gv-packed>.gv-card{stroke:$packed}
 .gv-opaque>.gv-card{stroke-width:2.6;stroke:$freed}
 .gv-tensor>.gv-card{stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round;stroke-width:1.6}
+.gv-ref>.gv-card{fill:$leaf-fill;stroke:$leaf}
+.gv-outside>.gv-card{fill:$card;stroke:$line;stroke-dasharray:1.5 3;stroke-linecap:round}
+.gv-ref-sign{fill:none;stroke:$muted;stroke-width:1.4}
 .gv-more>.gv-card{stroke-dasharray:2 3}
 .gv-pocket>.gv-box{fill:$held-fill}
 .gv-pocket>.gv-mark{fill:$held}
@@ -139,6 +143,7 @@ _STEP_RULES: Final = """
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
 .gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
 .gv-frame{fill:none;stroke:$line;stroke-width:0.6}
+.gv-ground{fill:$card}
 .gv-now>.gv-card{stroke:$now;stroke-width:3;stroke-dasharray:none}
 .gv-now>.gv-band{fill:$now-fill}
 .gv-raised>.gv-card{stroke:$modified;stroke-width:3;stroke-dasharray:none}

@@ -148,6 +148,20 @@ def chain(length: int, name: str = "SinBackward0") -> Graph:
     return Graph.of(nodes, [("n0", 0)], [tensor(0, "x", node=f"n{length - 1}")])
 
 
+def often_used(times: int = 4) -> Graph:
+    """``h * w`` again and again, each time with a mask from outside saved."""
+    masked = (saved("mask", tensor="t1"),)
+    nodes = [
+        Node(f"n{i}", "MulBackward0", ((f"n{i + 1}", 0), (f"n{times}", 0)), state="holds",
+             arguments=("self", "other"), saved=masked)
+        for i in range(times - 1)
+    ]  # fmt: skip
+    nodes.append(Node(f"n{times - 1}", "ExpBackward0", ((f"n{times}", 0),), saved=masked))
+    nodes.append(Node(f"n{times}", "AccumulateGrad", (), variable="t0"))
+    mask = tensor(1, "mask", requires_grad=False)
+    return Graph.of(nodes, [("n0", 0)], [tensor(0, "w", node=f"n{times}"), mask])
+
+
 def named(graph: Graph, name: str) -> Graph:
     """The same graph with every name in it replaced."""
     nodes = [

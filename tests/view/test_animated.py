@@ -17,10 +17,11 @@ import torch
 import gradviz
 from gradviz.model import GradvizError, OptionError, Recording
 from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.still import bare
 from gradviz.view.element import write
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
 from gradviz.view.export.animated.frames import Frames, frames_of
-from gradviz.view.export.animated.parts import Window, bare, of_frame
+from gradviz.view.export.animated.parts import Window, of_frame
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE

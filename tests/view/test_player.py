@@ -85,7 +85,9 @@ def test_the_bundle_serves_notebooks_terminals_and_readers_without_a_kernel() ->
     bundle = bundle_of(player)
     assert set(bundle) == {VIEW, "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == recording_outline(product()) == str(player)
-    assert bundle["image/svg+xml"] == player._animation.svg(1)
+    assert re.findall(r"step \d+ of \d+", bundle["image/svg+xml"]) == [
+        "step 5 of 13", "step 8 of 13", "step 12 of 13",
+    ]  # fmt: skip
     encoded = re.search(r"base64,([^\"]*)", bundle["text/html"])
     assert encoded is not None
     assert base64.b64decode(encoded[1]).decode() == bundle["image/svg+xml"]
@@ -158,7 +160,7 @@ def test_the_page_has_the_whole_player_at_the_step_that_is_shown(tmp_path: Path)
     wire = expand(state["wire"])
     assert wire["views"] == player.wire["views"]
     assert Recording.from_json(wire["json"]) == ALL["hooked"]
-    assert player._animation.svg(place) in page
+    assert f"step {ALL['hooked'].numbers.number(place)} of {len(ALL['hooked'])}" in page
     assert len(page) < 400_000
 
 

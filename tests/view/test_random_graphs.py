@@ -12,7 +12,7 @@ from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.card_parts import DENSITIES, PARTS, CardContent, Density
 from gradviz.view.graph.cards import node_card
-from gradviz.view.graph.drawing import compose, draw
+from gradviz.view.graph.drawing import compose, draw, with_references
 from gradviz.view.graph.geometry import PAD, CardFrame, measure
 from gradviz.view.graph.layout import lay_out
 from gradviz.view.graph.layout_links import spines
@@ -31,8 +31,11 @@ def test_any_graph_is_drawn_with_every_id_once(
     graph: Graph, direction: Any, density: Density
 ) -> None:
     root = ET.fromstring(draw(graph, DrawOptions(direction, density=density)))
-    ids = [e.get("data-id") for e in root.iter() if e.get("data-id")]
+    drawn = [e for e in root.iter() if e.get("data-id")]
+    refer = [e for e in drawn if "gv-ref" in (e.get("class") or "").split()]
+    ids = [e.get("data-id") for e in drawn if e not in refer]
     assert len(ids) == len(set(ids))
+    assert {e.get("data-id") for e in refer} <= set(ids)
     assert {n.id for n in graph.nodes} <= set(ids)
     edges = [e for e in root.iter() if e.get("class") == "gv-edge"]
     assert len(edges) == len(graph.edges)
@@ -93,7 +96,7 @@ def test_table_has_a_cell_for_every_column_and_a_row_for_every_id(graph: Graph) 
 
 
 def _placed(graph: Graph, direction: Any, density: Density) -> tuple[list[CardFrame], Any]:
-    scene = compose(graph, DrawOptions(density=density))
+    scene = with_references(compose(graph, DrawOptions(density=density)))
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     frames = [measure(card, direction, spine.get(card.id, -1)) for card in scene.cards]

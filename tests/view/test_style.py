@@ -7,7 +7,7 @@ import pytest
 from gradviz.view.animation.animation import Animation
 from gradviz.view.graph.drawing import draw
 from gradviz.view.style import DARK, FORCED, LIGHT, MARKS, css
-from tests.view.graphs import chain, every_mark, product_and_sum
+from tests.view.graphs import chain, every_mark, often_used, product_and_sum
 from tests.view.recordings import ALL
 
 FILLS = [name for name in LIGHT if name.endswith("-fill")]
@@ -84,6 +84,6 @@ def steps() -> str:
 
 
 def test_every_mark_of_the_table_can_be_drawn() -> None:
-    svg = draw(every_mark()) + draw(chain(401)) + steps()
+    svg = draw(every_mark()) + draw(often_used()) + draw(chain(401)) + steps()
     classes = [mark.drawn or mark.css for mark in MARKS.values()]
     assert [name for name in classes if not re.search(rf'class="[^"]*\b{name}\b', svg)] == []

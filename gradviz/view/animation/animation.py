@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
@@ -20,6 +20,7 @@ from gradviz.view.animation.step_drawings import (
     LinkLook,
     UnplacedDrawing,
     Variants,
+    reference_variants,
 )
 from gradviz.view.animation.step_items import StepItems
 from gradviz.view.element import Element, style, svg, write, write_around
@@ -31,8 +32,13 @@ from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.layout_program import LayoutProgram
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.references import reference_id, references, used_often
 from gradviz.view.style import css
 
+Box: TypeAlias = tuple[float, float, float, float]
+"""Left, top, width, height in pixels."""
+RIM: Final = 10.0
+"""Pixels around what exists at a step: badges reach over the rim of their card."""
 EMPTY: Final = Layout(320.0, 60.0, {}, ())
 """The picture of a recording without nodes and tensors."""
 
@@ -69,7 +75,10 @@ class Animation:
         self._links = {
             t: variants for t, variants in self._unplaced.links.items() if variants.looks
         }
-        self._place = self._unplaced.places
+        self._place = dict(self._unplaced.places)
+        self._tails: dict[LinkKey, str] = {}
+        """The reference that a link leaves from, for those that do."""
+        self._refer()
         self._frames = self._measure()
         self._layout, self._paths = self._lay_out(options.engine)
         self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
@@ -80,7 +89,7 @@ class Animation:
         self.marks: dict[int, tuple[Highlight, ...]] = {}
         """What explanations point at, by the step at which it was noticed."""
         for step, group in explained(recording).items():
-            drawn = self._there(step)
+            drawn = self.there(step)
             self.marks[step] = marks_in(drawn, group)
             self._mark(step, marked(drawn, self.marks[step]))
 
@@ -134,6 +143,26 @@ class Animation:
         box = self._frames[self._some(key)].box
         return self._layout.places[self._place[key]], (box.width, box.height)
 
+    def extent(self, step: int) -> Box | None:
+        """What the picture of a step takes of the whole: left, top, width, height; ``None`` if
+        nothing is drawn."""
+        corners = [point for key in self.there(step) for point in self._corners[key]]
+        if not corners:
+            return None
+        (left, right), (top, bottom) = ((min(side), max(side)) for side in zip(*corners))
+        width, height = right - left + 2 * RIM, bottom - top + 2 * RIM
+        return round(left - RIM, 1), round(top - RIM, 1), round(width, 1), round(height, 1)
+
+    @cached_property
+    def _corners(self) -> dict[str, tuple[Point, ...]]:
+        """Points that each element is between."""
+        found = {f"gv-{key.key}": self._paths[self._link(key)] for key in self._links}
+        for key in self._cards:
+            if (box := self.box(key)) is not None:
+                (x, y), (width, height) = box
+                found[f"gv-{key}"] = (x, y), (x + width, y + height)
+        return found
+
     def at(self, step: int) -> dict[str, int]:
         """The variant of each element at a step."""
         found: dict[str, int] = {}
@@ -146,7 +175,7 @@ class Animation:
         for key, number in self.at(step).items():
             yield self.elements[key][number] or step_svg.absent(key)
 
-    def _there(self, step: int) -> dict[str, Element]:
+    def there(self, step: int) -> dict[str, Element]:
         """All elements that exist at a step."""
         drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
         return {key: element for key, element in drawn.items() if element is not None}
@@ -169,10 +198,29 @@ class Animation:
     def _some(self, key: str) -> Card:
         return next(iter(self._cards[key].looks))
 
+    def _refer(self) -> None:
+        """Add references where many nodes use a tensor."""
+        links = {key: self._link(key) for key in self._links}
+        tensors = {key for key in self._cards if self._some(key).is_of_tensor}
+        often = used_often((key.target, key.source) for key in links if key.target in tensors)
+        found = references(list(dict.fromkeys(links.values())), {self._place[t] for t in often})
+        groups: dict[tuple[str, str], list[LinkKey]] = {}
+        for key, link in links.items():
+            if link in found:
+                groups.setdefault((key.target, key.source), []).append(key)
+        places: dict[str, str] = {}
+        for (tensor, head), keys in groups.items():
+            own_id = reference_id(tensor, head)
+            self._place[own_id] = places.setdefault(found[links[keys[0]]], own_id)
+            leaving = [self._links[key] for key in keys]
+            self._cards[own_id] = reference_variants(self._cards[tensor], head, leaving)
+            self._tails |= dict.fromkeys(keys, own_id)
+
     def _link(self, link_key: LinkKey) -> Link:
+        tail = self._tails.get(link_key)
         return Link(
-            self._place[link_key.target],
-            link_key.output,
+            self._place[tail or link_key.target],
+            0 if tail else link_key.output,
             self._place[link_key.source],
             self._port(link_key),
         )
@@ -236,7 +284,7 @@ class Animation:
             link_key.source,
             link_key.target,
             link_key.slot if link_key.count == 1 else None,
-            card_svg.reach(tail, link_key.output, False, self.direction),
+            card_svg.reach(tail, link.tail_port, False, self.direction),
             card_svg.reach(head, link.head_port, True, self.direction),
             is_edge=link_key.is_edge,
             own_id=f"gv-{link_key.key}",
@@ -253,6 +301,8 @@ class Animation:
 
     def _tail(self, link_key: LinkKey, pill: bool) -> CardFrame:
         """The frame of the card that a link comes from, in this variant of the link."""
+        if link_key in self._tails:
+            return self._frames[self._some(self._tails[link_key])]
         for card in self._cards[link_key.target].looks:
             has = link_key.output < len(card.outputs) and bool(card.outputs[link_key.output].label)
             if has == pill:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from gradviz.model.recording import Recording
@@ -22,6 +24,7 @@ from gradviz.view.graph.card_parts import DENSITIES, MORE, Card, Density, Port, 
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
 from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.references import reference_card
 from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.text import shorten
 
@@ -289,6 +292,29 @@ class UnplacedDrawing:
         if link_key.count > 1:  # their gradients are not one gradient
             return LinkLook(pill, count=link_key.count)
         return LinkLook(pill, place.edges.get((link_key.source, link_key.slot)))
+
+
+def reference_variants(
+    card: Variants[Card], head: str, links: Iterable[Variants[LinkLook]]
+) -> Variants[Card]:
+    """The variants of a reference: it exists while its tensor's card and one of its links do.
+
+    Args:
+        card: The card that it refers to.
+        head: The card that it is beside.
+        links: The links that leave from it.
+    """
+    sources: list[Variants[Card] | Variants[LinkLook]] = [card, *links]
+    changes = [(step, i, look) for i, one in enumerate(sources) for step, look in one.changes]
+    now: dict[int, Card | LinkLook | None] = {}
+    made: Variants[Card] = Variants()
+    for step, group in groupby(sorted(changes, key=itemgetter(0)), itemgetter(0)):
+        now |= {i: look for _, i, look in group}
+        tensor = now.get(0)
+        is_used = any(now.get(i) is not None for i in range(1, len(sources)))
+        shown = tensor if isinstance(tensor, Card) and is_used else None
+        made.put(step, None if shown is None else reference_card(shown, head))
+    return made
 
 
 def _outside(

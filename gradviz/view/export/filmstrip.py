@@ -1,9 +1,9 @@
-"""The stops of a recording side by side, each with its number and caption: for paper and slides."""
+"""Steps of a recording side by side or below each other, each with its code line and caption."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -11,18 +11,26 @@ from textwrap import wrap
 from typing import Final
 
 from gradviz.model.errors import OptionError
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.animation import Animation, Box
+from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.graph.layout import Point
-from gradviz.view.style import SIZES
-from gradviz.view.text import EM, px
+from gradviz.view.style import FONT, SIZES
+from gradviz.view.text import EM, px, shorten
 
 WIDTH: Final = 1200.0
-"""Width of the strip in pixels."""
-GAP: Final = 24.0
+"""Width of a strip in columns, in pixels."""
+PAGE: Final = 830.0
+"""Width of a page with a notebook: pictures that fit are side by side, none is made smaller."""
+NARROW: Final = 250.0
+"""Width that a caption needs."""
+GAP: Final = 12.0
+PAD: Final = 10.0
 LINE: Final = 15.0
 MOST: Final = 60
 """Pictures of one strip."""
+LINES: Final = 6
+"""Lines of a caption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +41,64 @@ class StripFrame:
     """Its place among all steps and sub-steps."""
     number: int | str
     caption: str
+    code: str = ""
+    """Where it is in the code: ``"line 4: loss = (w * x).sum()"``."""
+    of: int = 0
+    """How many steps there are, if the picture says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A picture with its words, measured."""
+
+    picture: Still
+    scale: float
+    width: float
+    said: str
+    words: tuple[tuple[Element | str, ...], ...]
+    """Lines above the picture."""
+
+    @property
+    def above(self) -> float:
+        """Height of the lines above the picture."""
+        return len(self.words) * LINE + 8
+
+    @property
+    def height(self) -> float:
+        """Height of the picture, as large as it is drawn."""
+        return self.picture.box[3] * self.scale
 
 
 class Filmstrip:
-    """Steps of a recording as small pictures with number and caption.
+    """Steps of a recording as pictures with code line and caption.
 
     In a notebook it shows itself; :meth:`save` writes ``.svg``, ``.png`` or ``.html``.
 
     Args:
         animation: The pictures.
         frames: Which steps, with their captions.
-        columns: Pictures per row.
+        columns: Pictures per row, all of one size, made as small as they have to be; if not given
+            each has the size of what exists at its step, and a row has those that fit on a page.
         title: The subject, for screen readers.
         engine_arrows: Arrows along ``next_functions``.
+        note: A line below all pictures.
     """
 
     def __init__(
         self,
         animation: Animation,
         frames: Sequence[StripFrame],
-        columns: int,
+        columns: int | None,
         title: str,
         engine_arrows: bool = False,
+        note: str = "",
     ) -> None:
         self._animation = animation
         self._frames = tuple(frames)
         self._columns = columns
         self._title = title
         self._engine_arrows = engine_arrows
+        self._note = note
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the strip to a file; the ending says what: ``.svg``, ``.png``, ``.html``.
@@ -87,16 +125,44 @@ class Filmstrip:
     def __repr__(self) -> str:
         return f"<Filmstrip of {len(self._frames)} steps>"
 
+    def image(self) -> str:
+        """The strip as SVG text for a data image, which sees no variable of its page: dark on
+        light on any page, in the fonts of the reader."""
+        return self._svg(
+            f"{self._animation.css(False, self._engine_arrows)}\ntext{{font-family:{FONT}}}"
+        )
+
+    def _svg(self, rules: str) -> str:
+        """The strip as SVG text with a style sheet."""
+        sheet = style(rules)
+        drawn, width, top = list[Element](), 1.0, 0.0
+        for row in self._rows():
+            above, left = max(cell.above for cell in row), 0.0
+            for cell in row:
+                drawn += _drawn(cell, (left, top), above)
+                left += cell.width + GAP
+            width = max(width, left - GAP)
+            top += above + max(cell.height for cell in row) + GAP
+        if self._note:
+            lines = _wrapped(self._note, max(width, NARROW))
+            drawn += _lines(((line,) for line in lines), (0.0, top - GAP / 2), "gv-muted")
+            width, top = max(width, NARROW), top + len(lines) * LINE + GAP / 2
+        size = max(width, 1.0) + 2 * PAD, max(1.0, top - GAP) + 2 * PAD
+        ground: dict[str, Value] = {"width": size[0], "height": size[1], "class": "gv-ground"}
+        moved = Element("g", {"transform": f"translate({px(PAD)} {px(PAD)})"}, tuple(drawn))
+        inside = (sheet, Element("rect", ground), *([moved] if drawn else []))
+        return write_lines(svg(size, self._title, self._engine_arrows, inside))
+
     def _repr_svg_(self) -> str:
-        return self._svg()
+        return self._svg(self._animation.css(True, self._engine_arrows))
 
     def _repr_html_(self) -> str:
-        return f'<figure aria-label="{escape(self._title)}">{self._svg()}</figure>'
+        return f'<figure aria-label="{escape(self._title)}">{self._repr_svg_()}</figure>'
 
     def _png(self) -> bytes:
         from gradviz.view.export.files import svg_to_png
 
-        return svg_to_png(self._svg(variables=False))
+        return svg_to_png(self._svg(self._animation.css(False, self._engine_arrows)))
 
     def _page(self) -> str:
         return (
@@ -106,66 +172,91 @@ class Filmstrip:
             f"<body>\n{self._repr_html_()}\n</body>\n</html>\n"
         )
 
-    def _svg(self, variables: bool = True) -> str:
-        cell = (WIDTH - GAP * (self._columns - 1)) / self._columns
-        box, scale = _crop(self._animation, cell)
-        words = [_words(frame, cell) for frame in self._frames]
-        drawn, top = [style(self._animation.css(variables, self._engine_arrows))], 0.0
-        for start in range(0, len(self._frames), self._columns):
-            row = range(start, min(start + self._columns, len(self._frames)))
-            said = max(len(words[i]) for i in row) * LINE + 8
-            for place, i in enumerate(row):
-                at = place * (cell + GAP), top
-                drawn.append(self._cell(i, words[i], at, said, (box, scale)))
-            top += said + box[1] * scale + GAP
-        size = WIDTH, max(1.0, top - GAP)
-        return write_lines(svg(size, self._title, self._engine_arrows, drawn))
+    def _rows(self) -> Iterator[list[_Cell]]:
+        """The pictures row by row."""
+        columns = self._columns
+        if columns is not None:
+            width = (WIDTH - GAP * (columns - 1)) / columns
+            box = _around([self._animation.extent(frame.step) for frame in self._frames])
+            same = [self._cell(frame, width, box) for frame in self._frames]
+            yield from (same[i : i + columns] for i in range(0, len(same), columns))
+            return
+        row: list[_Cell] = []
+        for cell in (self._cell(frame) for frame in self._frames):
+            if row and sum(one.width + GAP for one in row) + cell.width > PAGE - 2 * PAD:
+                yield row
+                row = []
+            row.append(cell)
+        if row:
+            yield row
 
-    def _cell(
-        self, i: int, words: list[str], at: Point, said: float, size: tuple[Point, float]
-    ) -> Element:
-        """One picture below its caption."""
-        (width, height), scale = size
-        x, y = at
-        room: dict[str, Value] = {
-            "x": x,
-            "y": y + said,
-            "width": width * scale,
-            "height": height * scale,
-        }
-        caption = [
-            Element("text", {"x": x, "y": y + LINE * (n + 1) - 3}, line)
-            for n, line in enumerate(_marked(words))
-        ]
-        frame = Element("rect", {**room, "rx": 4.0, "class": "gv-frame"})
-        inside = tuple(map(_without_ids, self._animation.drawn(self._frames[i].step)))
-        view = f"0 0 {px(width)} {px(height)}"
-        picture = Element("svg", {**room, "viewBox": view}, inside or ("",))
-        attributes: dict[str, Value] = {"role": "img", "aria-label": self._frames[i].caption}
-        return Element("g", attributes, (*caption, frame, picture))
+    def _cell(self, frame: StripFrame, width: float = 0.0, box: Box | None = None) -> _Cell:
+        """A picture with its words, in a cell of a width, or as wide as it is."""
+        arrows = self._engine_arrows
+        picture = still(self._animation, frame.step, engine_arrows=arrows, box=box)
+        scale = min(1.0, width / picture.box[2]) if width else 1.0
+        width = width or max(NARROW, picture.box[2])
+        return _Cell(picture, scale, width, frame.caption, _words(frame, width))
 
 
-def _crop(animation: Animation, cell: float) -> tuple[Point, float]:
-    """Size of one picture and how far it is made smaller; never larger than it is."""
-    width, height = animation.size
-    return (width, height), min(1.0, cell / width)
+def _around(boxes: Sequence[Box | None]) -> Box | None:
+    """The smallest box around all."""
+    there = [box for box in boxes if box is not None]
+    if not there:
+        return None
+    left, top = min(box[0] for box in there), min(box[1] for box in there)
+    right, bottom = max(b[0] + b[2] for b in there), max(b[1] + b[3] for b in there)
+    return left, top, round(right - left, 1), round(bottom - top, 1)
 
 
-def _words(frame: StripFrame, cell: float) -> list[str]:
-    """The caption in lines, its number first."""
-    room = max(12, int(cell / (EM * SIZES["text"])))
-    lines = wrap(f"{frame.number}  {frame.caption}", room, break_on_hyphens=False)
-    return lines if len(lines) <= 6 else [*lines[:5], lines[5][: room - 1] + "…"]
+def _drawn(cell: _Cell, at: Point, above: float) -> list[Element]:
+    """One picture below its words."""
+    (x, y), (left, top, width, height) = at, cell.picture.box
+    room: dict[str, Value] = {
+        "x": x,
+        "y": y + above,
+        "width": width * cell.scale,
+        "height": height * cell.scale,
+    }
+    frame = Element("rect", {**room, "rx": 4.0, "class": "gv-frame"})
+    view = f"{px(left)} {px(top)} {px(width)} {px(height)}"
+    picture = Element("svg", {**room, "viewBox": view}, cell.picture.elements or ("",))
+    attributes: dict[str, Value] = {"role": "img", "aria-label": cell.said}
+    return [Element("g", attributes, (*_lines(cell.words, at), frame, picture))]
 
 
-def _marked(words: list[str]) -> list[tuple[Element | str, ...]]:
-    """The lines of a caption, the number of the step in bold."""
-    number, _, rest = words[0].partition(" ")
-    first = (Element("tspan", {"class": "gv-name"}, (number,)), f" {rest.strip()}")
-    return [first, *((line,) for line in words[1:])]
+def _lines(
+    lines: Iterable[tuple[Element | str, ...]], at: Point, css: str | None = None
+) -> list[Element]:
+    """Lines of text below a point."""
+    x, y = at
+    return [
+        Element("text", {"class": css, "x": x, "y": y + LINE * (n + 1) - 3}, line)
+        for n, line in enumerate(lines)
+    ]
 
 
-def _without_ids(element: Element) -> Element:
-    """Ids stay unique: the same element is in every picture of the strip."""
-    inside = (e if isinstance(e, str) else _without_ids(e) for e in element.children)
-    return element.changed({"id": None}).holding(inside)
+def _words(frame: StripFrame, width: float) -> tuple[tuple[Element | str, ...], ...]:
+    """Number and code line, then the caption; without a code line the number begins the caption."""
+    room = _room(width)
+    number = f"step {frame.number} of {frame.of}" if frame.of else str(frame.number)
+    bold = Element("tspan", {"class": "gv-name"}, (number,))
+    if frame.code:
+        code = shorten(frame.code, room - len(number) - 3, end=True)
+        return (bold, f" · {code}"), *((line,) for line in _wrapped(frame.caption, width))
+    first, *others = _wrapped(f"{number}  {frame.caption}", width)
+    return (bold, first.removeprefix(number)), *((line,) for line in others)
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    """Text in lines of a width; what has no room is in the outline."""
+    room = _room(width)
+    lines = wrap(text, room, break_on_hyphens=False)
+    if len(lines) > LINES:
+        lines[LINES - 1 :] = [lines[LINES - 1][: room - 1] + "…"]
+    return lines
+
+
+def _room(width: float) -> int:
+    """Characters in a line."""
+    return max(12, int(width / (EM * SIZES["text"])))

@@ -37,7 +37,7 @@ _LEFT_OUT: Final[dict[Density, frozenset[str]]] = {
 MORE: Final = "more"
 """Id of the stub for nodes that are not drawn."""
 
-Icon: TypeAlias = Literal["", "pin", "bar", "cut"]
+Icon: TypeAlias = Literal["", "pin", "bar", "cut", "ref"]
 Status: TypeAlias = Literal["", "done", "now", "next", "raised"]
 """Where backward is, at one step of a recording."""
 STATUSES: Final = ("done", "now", "next", "raised")
@@ -138,6 +138,13 @@ class Card:
     chip: str = ""
     status: Status = ""
     tensor: str = ""
+    refers: str = ""
+    """Id of the card that it is a small reference to."""
+
+    @property
+    def is_of_tensor(self) -> bool:
+        """Whether it is the card of a leaf, or of a tensor outside the graph."""
+        return bool(self.tensor) or "gv-tensor" in self.css
 
 
 @dataclass(frozen=True, slots=True)

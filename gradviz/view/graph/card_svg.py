@@ -52,7 +52,7 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     item = frame.card
     attributes: dict[str, Value] = {"class": item.css}
     if item.id != MORE:
-        attributes |= {"id": f"gv-{item.id}", "data-id": item.id}
+        attributes |= {"id": f"gv-{item.id}", "data-id": item.refers or item.id}
     attributes |= {
         "data-tensor": item.tensor or None,
         "role": "img",
@@ -61,6 +61,7 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     }
     inside = [_title(item.title)] if item.title else []
     radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
+    radius = frame.height / 2 if item.refers else radius
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and "gv-tensor" not in item.css:
         inside.append(_band(frame, radius))
@@ -249,6 +250,8 @@ def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
             yield _path("gv-pin", f"{stem}a3,3 0 1 1 6,0a3,3 0 1 1 -6,0z")
         elif line.icon == "bar":
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
+        elif line.icon == "ref":
+            yield _path("gv-ref-sign", f"M{px(x + 1)},{px(baseline)}l7,-7m-5,0h5v5")
         elif line.icon == "cut":
             yield _path("gv-cut-sign", f"M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9")
         if line.change is not None:

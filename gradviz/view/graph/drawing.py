@@ -23,6 +23,7 @@ from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph.references import reference_card, references, used_often
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import css
 from gradviz.view.text import shorten
@@ -108,6 +109,7 @@ def pictures(
 
 def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Element:
     """A scene, placed."""
+    scene = with_references(scene)
     links = [wire.link for wire in scene.wires]
     spine = spines([card.id for card in scene.cards], links)
     direction, arrows = options.direction, options.engine_arrows
@@ -184,6 +186,23 @@ def _thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -
         else wire
         for wire in wires
     ]
+
+
+def with_references(scene: Scene) -> Scene:
+    """The same with references, where many nodes use a tensor; links still say where they lead."""
+    tensors = {card.id: card for card in scene.cards if card.is_of_tensor}
+    links = [wire.link for wire in scene.wires]
+    often = used_often((link.tail, link.head) for link in links if link.tail in tensors)
+    found = references(links, often)
+    beside = {own_id: link for link, own_id in found.items()}
+    added = (reference_card(tensors[link.tail], link.head) for link in beside.values())
+    wires = (
+        replace(wire, link=replace(wire.link, tail=found[wire.link], tail_port=0))
+        if wire.link in found
+        else wire
+        for wire in scene.wires
+    )
+    return replace(scene, cards=(*scene.cards, *added), wires=tuple(wires))
 
 
 def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:

@@ -18,6 +18,8 @@ INSIDE: Final = 6.0
 """How far a pill reaches into its card."""
 BESIDE: Final = 8.0
 """Gap between a title and what stands beside it."""
+REFERENCE: Final = 22.0
+"""Height of a reference."""
 CROWD: Final = 640.0
 """Width that ports alone can give to a card."""
 
@@ -117,6 +119,8 @@ def chip_width(word: str) -> float:
 
 
 def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
+    if card.refers:
+        return ((REFERENCE - card.blocks[0].height) / 2,), REFERENCE, 0.0
     tops, y, band = [], start, 0.0
     for block in card.blocks:
         if block.beside:

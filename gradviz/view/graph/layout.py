@@ -24,6 +24,11 @@ GAP: Final = 22.0
 RANK_GAP: Final[dict[str, float]] = {"TB": 34, "LR": 44}
 ROW_WIDTH: Final = 640.0
 """Boxes without a link are placed in rows at least this wide, below the rest."""
+SPINE: Final = 9
+"""How straight the longest path is kept: the weight of its links for Graphviz."""
+STEADY: Final = 60.0
+"""Pixels of a box, across the flow, for one more weight of its links: a wide box is above its port,
+and links of narrow boxes go around it instead of below it."""
 SPAN: Final = 1500
 """Ranks that all links together may cross inside Graphviz, which slows with their number."""
 
@@ -192,8 +197,10 @@ def _dot(
         link = links[i]
         tail = f"b{number[link.tail]}:o{link.tail_port}:{leave}"
         head = f"b{number[link.head]}:i{link.head_port}:{arrive}"
-        weight = " weight=9" if boxes[number[link.head]].spine == link.head_port else ""
-        lines.append(f"{tail}->{head} [class={i}{weight}]")
+        is_spine = boxes[number[link.head]].spine == link.head_port
+        across = boxes[number[link.tail]].width if down else boxes[number[link.tail]].height
+        weight = SPINE if is_spine else max(1, min(SPINE, int(across / STEADY)))
+        lines.append(f"{tail}->{head} [class={i} weight={weight}]")
     return "\n".join((*lines, "}"))
 
 

@@ -13,6 +13,7 @@ import traitlets
 from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.animation.decisive_steps import decisive_steps
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
@@ -23,9 +24,11 @@ from gradviz.view.export.animated.image import apng, gif
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
 from gradviz.view.export.page import first_line, page_of
+from gradviz.view.formatting import plural
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
 from gradviz.view.outlines.recording import recording_title
+from gradviz.view.text import clean
 from gradviz.view.widgets.base import GraphWidget
 
 ANIMATED: Final[dict[str, Callable[[FrameDrawing, Frames], bytes]]] = {
@@ -90,6 +93,7 @@ class Player(GraphWidget):
     ) -> None:
         self._recording = recording
         self._options = options
+        self._chosen = None if step is None else check_step(recording, step, "step")
         marked = _listed(stops)
         self._animations = Animations(recording, options)
         wire = recording_document(recording, step, marked, options, animations=self._animations)
@@ -220,10 +224,11 @@ class Player(GraphWidget):
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """As of a picture, with the explanations of the step shown first below it."""
+        """The widget, the outline, and for readers without a kernel up to three steps as one
+        picture, with their explanations below it."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
         if "text/html" in data:
-            data["text/html"] += self._cards(self.wire["open"])
+            data["text/html"] += self._cards(self._decisive(self._chosen))
         return data, metadata
 
     @property
@@ -235,10 +240,47 @@ class Player(GraphWidget):
     def _still(self) -> str:
         if self.comm is None:
             return ""
-        return self._animation.svg(self.wire["open"], engine_arrows=self._options.engine_arrows)
+        return self._strip(self._decisive(self._chosen), "run the cell").image()
 
-    def _cards(self, step: int) -> str:
-        return "".join(map(explanation_card, explained(self._recording).get(step, ())))
+    def _decisive(self, chosen: int | None) -> list[int]:
+        """The steps that are shown where nothing runs.
+
+        Args:
+            chosen: The decisive step, if somebody has chosen one.
+        """
+        return decisive_steps(self._recording, self._animation, chosen)
+
+    def _cards(self, steps: Iterable[int]) -> str:
+        """The explanations of these steps as HTML."""
+        why = explained(self._recording)
+        return "".join(explanation_card(one) for step in steps for one in why.get(step, ()))
+
+    def _strip(self, steps: Iterable[int], how: str) -> Filmstrip:
+        """These steps as one picture.
+
+        Args:
+            steps: Which steps.
+            how: What to do to step through all of them.
+        """
+        many = len(self._recording)
+        notes = [] if len(self._recording.graph) else ["no autograd graph at any step"]
+        notes += [f"{plural(many, 'step')}: {how} to step through them"] if many else []
+        return Filmstrip(
+            self._animation,
+            [self._frame(step) for step in steps],
+            columns=None,
+            title=self.wire["summary"],
+            engine_arrows=self.engine_arrows,
+            note="; ".join(notes),
+        )
+
+    def _frame(self, at: int) -> StripFrame:
+        """A step with the words of the player."""
+        recording = self._recording
+        step = recording.all_steps[at]
+        source = step.code.line(step.line) if step.code and step.line is not None else ""
+        code = f"line {step.line}: {clean(source)}" if source else ""
+        return StripFrame(at, step.number, caption(recording, at), code, len(recording))
 
     def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
         """Send the animation that the menu of the browser asks for.
@@ -300,8 +342,8 @@ class Player(GraphWidget):
             "density": self.density,
             "selected": self.selected,
         }
-        # Without scripts the page is the picture and the explanations of its step.
-        still = self._svg().decode() + self._cards(self._shown)
+        steps = self._decisive(self._shown)
+        still = self._strip(steps, "open this page with scripts").image() + self._cards(steps)
         return page_of(wire, traits, still, title=first_line(self._recording)).encode()
 
 

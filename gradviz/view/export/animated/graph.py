@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.still import bare
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, all_of
 from gradviz.view.export.animated.camera import Box
-from gradviz.view.export.animated.parts import Part, Shown, Signal, bare
+from gradviz.view.export.animated.parts import Part, Shown, Signal
 
 
 def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:

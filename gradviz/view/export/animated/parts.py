@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from gradviz.view.element import Element, Value
 from gradviz.view.graph.layout import Point
 from gradviz.view.text import px
-
-FOR_READERS: Final = ("id", "role", "tabindex")
-"""Attributes that a picture without interaction does not need, beside ``data-`` and ``aria-``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +69,6 @@ def of_frame(parts: Iterable[Shown], frame: int) -> Iterator[Element]:
             x, y = part.offsets[frame]
             place = f"translate({px(x)} {px(y)})"
             yield Element("g", {"transform": place}, tuple(of_frame(part.parts, frame)))
-
-
-def bare(element: Element) -> Element:
-    """An element without what only a person who points at it, or a screen reader, gets."""
-    kept = {
-        name: value
-        for name, value in element.attributes.items()
-        if name not in FOR_READERS and not name.startswith(("data-", "aria-"))
-    }
-    inside = (
-        child if isinstance(child, str) else bare(child)
-        for child in element.children
-        if isinstance(child, str) or child.tag != "title"
-    )
-    return Element(element.tag, kept, tuple(inside))
 
 
 def text(words: str, at: Point, css: str) -> Element:

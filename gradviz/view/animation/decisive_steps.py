@@ -1,0 +1,80 @@
+"""Which steps say what happened, where there is no room for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.model.events import Accumulated, Event, Write
+from gradviz.model.recording import Recording
+from gradviz.view.animation.animation import Animation
+from gradviz.view.explanations.fields import explained
+
+MOST: Final = 3
+"""Steps that are enough to say what happened."""
+
+
+def decisive_steps(
+    recording: Recording, animation: Animation, chosen: int | None = None
+) -> list[int]:
+    """Up to three steps in their order, whose pictures are not empty and not the same.
+
+    They are the decisive step, the end and the end of the forward; where two of them have the same
+    picture, the step of the culprit takes the place.
+
+    Args:
+        recording: What is shown.
+        animation: Its pictures.
+        chosen: The decisive step, if somebody has chosen one.
+
+    Returns:
+        The steps; none if nothing is drawn at any step.
+    """
+    shown = [at for at, path in enumerate(recording.numbers.paths) if len(path) == 1]
+    found: dict[int, object] = {}
+    # Lines that change nothing can follow; the one before them says how it has ended.
+    end = next(i for i in shown if animation.at(i) == animation.at(shown[-1]))
+    for step in _candidates(recording, chosen, end):
+        picture = animation.at(step)
+        if animation.extent(step) is not None and picture not in found.values():
+            found[step] = picture
+    if not found:
+        last = reversed(range(len(recording.records)))
+        return [*(i for i in last if animation.extent(i) is not None)][:1]
+    return sorted([*found][:MOST])
+
+
+def _candidates(recording: Recording, chosen: int | None, end: int) -> Iterator[int]:
+    """Steps in the order in which they are wanted; a step can come twice."""
+    decisive = _decisive(recording) if chosen is None else chosen
+    if decisive is not None:
+        yield decisive
+    yield end
+    if (start := _backward_start(recording)) is not None:
+        yield max(0, start - 1)
+    for one in recording.explanations:
+        yield from (c.at.step for c in one.causes[:1] if c.at and c.at.step is not None)
+
+
+def _decisive(recording: Recording) -> int | None:
+    """The error, else the first silent fault, else where the first ``.grad`` is filled, else the
+    first write in place."""
+    if recording.at_error is not None:
+        return recording.at_error.index
+    if faults := explained(recording):
+        return min(faults)
+    filled = _first(recording, Accumulated, _backward_start(recording) or 0)
+    return _first(recording, Write, 0) if filled is None else filled
+
+
+def _backward_start(recording: Recording) -> int | None:
+    """The first step inside a backward."""
+    steps = enumerate(recording.records)
+    return next((i for i, facts in steps if facts.backward is not None), None)
+
+
+def _first(recording: Recording, kind: type[Event], start: int) -> int | None:
+    """The first step with such an event, also in a sub-step."""
+    steps = enumerate(recording.records[start:], start)
+    at = next((i for i, facts in steps if any(isinstance(e, kind) for e in facts.events)), None)
+    return None if at is None else recording.numbers.step_of(at)
