@@ -32,7 +32,7 @@ from gradviz.view import aria, graph_index, inspector
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, TENSOR_KEYS
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.documents.recording import recording_document
-from gradviz.view.graph import cards
+from gradviz.view.graph import card_lines, cards
 from gradviz.view.graph.card_parts import Card, CardContent
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.outlines import graph as outline
@@ -180,12 +180,12 @@ def test_cards_say_short_forms(name: str) -> None:
             assert (OUTSIDE in text) == info.requires_grad
         elif around.is_drawn(info.node):
             text = text_of(cards.node_card(graph[info.node], around, CardContent()))
-        if len(shown := " ".join(facts.short(*cards.TENSOR_KEYS))) < 16:
+        if len(shown := " ".join(facts.short(*card_lines.TENSOR_KEYS))) < 16:
             assert shown in text
         assert all(form in text for form in facts.short("retains_grad"))
     for node_id, node in nodes_of(graph):
         text = text_of(cards.node_card(graph[node_id], around, CardContent()))
-        for slot in node.saved[: cards.FEW]:
+        for slot in node.saved[: cards.POCKETS]:
             forms = [slot["name"].short, slot["state"].short]
             if slot["state"].value != "none" and max(map(len, forms)) < 12:
                 assert all(form in text for form in forms)

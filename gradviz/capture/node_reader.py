@@ -10,12 +10,12 @@ from gradviz.capture import autograd
 from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.model import SavedTensor
-from gradviz.model.records import Attribute, NodeState
+from gradviz.model.records import Attribute, NodeState, Number
 
-Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool]
+Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool, "int | None"]
 """Facts of a tensor, number of its storage, places among the candidates of the tensor itself and
-of the one it is a view of, and whether it is a parameter. Read once per tensor, however many slots
-hold it."""
+of the one it is a view of, whether it is a parameter, and its place among unknown tensors with one
+number. Read once per tensor, however many slots hold it."""
 
 Row = tuple[str, str, "Description | str | None", "int | None"]
 """``(name, state, description or unpack hook, saved version)`` of one saved tensor."""
@@ -40,17 +40,19 @@ class FactColumns:
 class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     """Saved tensors of all nodes; :class:`SavedTensor` objects are made on access."""
 
-    __slots__ = ("_rows", "_slots", "_tensor_ids")
+    __slots__ = ("_numbers", "_rows", "_slots", "_tensor_ids")
 
     def __init__(
         self,
         rows: list[Rows],
         slots: list[tuple[Slot, ...] | None],
         tensor_ids: tuple[str, ...],
+        numbers: tuple[Number | None, ...],
     ) -> None:
         self._rows = rows
         self._slots = slots
         self._tensor_ids = tensor_ids
+        self._numbers = numbers
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -86,7 +88,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     ) -> SavedTensor:
         if about is None or isinstance(about, str):
             return SavedTensor(name, state, packed_by=about)
-        facts, storage, known, base, is_parameter = about
+        facts, storage, known, base, is_parameter, number = about
         shape, dtype, device, nbytes, _, storage_nbytes, current = facts
         return SavedTensor(
             name,
@@ -102,6 +104,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             None if known is None else self._tensor_ids[known],
             None if base is None else self._tensor_ids[base],
             is_parameter=is_parameter,
+            value=None if number is None else self._numbers[number],
         )
 
 
@@ -126,6 +129,7 @@ class NodeReader:
         self._about: dict[int, Description] = {}
         # Saved tensors are held until all are read, so that an id() means one object.
         self._held: list[Any] = []
+        self._numbers: list[Any] = []
 
     def read(self, places: range) -> None:
         """Read the nodes at these places; stretches must come in order and leave none out."""
@@ -192,7 +196,11 @@ class NodeReader:
         known, base = tensors.saved(tensor, key, at, slot)
         number = None if key is None else tensors.storages.number_of(key, tensor)
         is_parameter = autograd.is_parameter(tensor)
-        about = self._about[id(tensor)] = facts, number, known, base, is_parameter
+        place = None
+        if known is None and base is None and facts[0] == ():
+            place = len(self._numbers)
+            self._numbers.append(tensor)
+        about = self._about[id(tensor)] = facts, number, known, base, is_parameter, place
         return about
 
     def columns(self) -> FactColumns:
@@ -203,7 +211,12 @@ class NodeReader:
             variable[at] = leaf.id
         return FactColumns(
             self._name,
-            SavedColumn(self._saved, self._slots, self._tensors.ids()),
+            SavedColumn(
+                self._saved,
+                self._slots,
+                self._tensors.ids(),
+                self._tensors.numbers(self._numbers),
+            ),
             variable,
             self._shapes,
             self._state,

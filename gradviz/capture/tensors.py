@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.values import few_values, summarise
 from gradviz.model import Hook, TensorInfo
+from gradviz.model.records import Number
 
 
 @dataclass(slots=True)
@@ -183,6 +185,13 @@ class Tensors:
         """The chosen tensors as data."""
         with autograd.arithmetic():  # once for all: it costs as much as a tensor
             return tuple([self._info(one) for one in self.shown])
+
+    def numbers(self, tensors: Sequence[torch.Tensor]) -> tuple[Number | None, ...]:
+        """The values of tensors with one number, where values are read."""
+        if not self._values or not tensors:
+            return (None,) * len(tensors)
+        with autograd.arithmetic():
+            return tuple([(few_values(tensor) or (None,))[0] for tensor in tensors])
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor

@@ -86,6 +86,8 @@ class SavedTensor:
     """If the state is ``"packed"``: the qualified name of the unpack hook."""
     is_parameter: bool = False
     """Whether it is an ``nn.Parameter``, or a view of one."""
+    value: Number | None = None
+    """The number, if it is one (its shape is ``()``) and no known tensor: the 2 of ``a * 2``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,11 @@ def join(parts: Iterable[str], between: str = " · ") -> str:
 def matrix_rows(values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
     r"""The rows of a matrix, columns aligned by spaces that do not break; none for other tensors.
 
+    Rows after the first begin below its second bracket.
+
     Examples:
         >>> [row.replace("\xa0", "_") for row in matrix_rows((1.0, 20.0, 3.0, 4.0), (2, 2))]
-        ['[[1.0,_20.0],', '_[3.0,__4.0]]']
+        ['[[1.0,_20.0],', '[3.0,__4.0]]']
     """
     if len(sizes) != 2 or min(sizes) < 2 or len(values) != sizes[0] * sizes[1]:
         return []
@@ -39,8 +41,8 @@ def matrix_rows(values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
     for first in range(0, len(words), wide):
         row = words[first : first + wide]
         rows.append(f",{SPACE}".join(w.rjust(n, SPACE) for w, n in zip(row, widths, strict=True)))
-    rows = [f"{SPACE}[{row}]," for row in rows]
-    return [f"[{rows[0][1:]}", *rows[1:-1], f"{rows[-1][:-1]}]"]
+    rows = [f"[{row}]," for row in rows]
+    return [f"[{rows[0]}", *rows[1:-1], f"{rows[-1][:-1]}]"]
 
 
 def tensor_name(info: TensorInfo) -> str:

@@ -102,7 +102,9 @@ def width_of(text: str, size: float) -> float:
 
 def plain(text: str) -> bool:
     """Whether every monospace font has these characters in one cell."""
-    return text.isascii() or all(sign.isascii() or sign in _ONE_CELL for sign in text)
+    return text.isascii() or all(
+        sign.isascii() or sign in _ONE_CELL or sign == "\xa0" for sign in text
+    )
 
 
 @lru_cache(maxsize=4096)

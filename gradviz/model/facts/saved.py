@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from gradviz.model.facts.common import device_fact, dtype_fact, shape_fact, storage_fact
 from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings
-from gradviz.model.formatting import size
+from gradviz.model.formatting import number, size
 from gradviz.model.records import (
     SavedTensor,
 )
@@ -14,6 +14,7 @@ from gradviz.model.records import (
 SlotKey: TypeAlias = Literal[
     "name",
     "tensor",
+    "value",
     "state",
     "condition",
     "versions",
@@ -32,8 +33,10 @@ def slot_facts(slot: SavedTensor, around: Surroundings) -> SlotFacts:
 
 
 def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
-    """Its name; of a known tensor or a view of one also the tensor: ``self = b``."""
-    name, tensor = around.tidy(slot.name), _saved_tensor(slot, around)
+    """Its name; of a known tensor or a view of one also the tensor: ``self = b``; of another
+    number its value: ``other = 2``."""
+    name, value = around.tidy(slot.name), _value(slot, around).words
+    tensor = _saved_tensor(slot, around) or value
     equal = f"{name} = {tensor}" if tensor else name
     return Fact("saved", slot.name, name, equal, f"saved {equal}")
 
@@ -41,6 +44,12 @@ def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
 def _slot_tensor(slot: SavedTensor, around: Surroundings) -> Fact:
     words = _saved_tensor(slot, around)
     return Fact("tensor", slot.tensor or slot.view_of, words, words, words)
+
+
+def _value(slot: SavedTensor, around: Surroundings) -> Fact:
+    """A number that is no known tensor."""
+    words = "" if slot.value is None else number(slot.value)
+    return Fact("value", slot.value, words, words, words and f"value {words}")
 
 
 def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
@@ -92,6 +101,7 @@ def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
 _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
     "tensor": _slot_tensor,
+    "value": _value,
     "state": _slot_state,
     "condition": _condition,
     "versions": _versions,

@@ -56,6 +56,8 @@ class Line:
     change: tuple[str, str] | None = None
     """After the text, what was there in the graph before and what is there now; the first is
     empty where there is no room for it."""
+    indent: int = 0
+    """Characters of room before it."""
 
     @property
     def beginning(self) -> str:
@@ -71,7 +73,8 @@ class Line:
     @property
     def width(self) -> float:
         """Width with the icon before it."""
-        return width_of(self.whole, self.size) + (13 if self.icon else 0)
+        before = width_of(" " * self.indent, self.size) + (13 if self.icon else 0)
+        return before + width_of(self.whole, self.size)
 
     @property
     def height(self) -> float:

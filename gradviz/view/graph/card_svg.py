@@ -244,7 +244,7 @@ def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element
 def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
     for line in lines:
         baseline = top + line.height - (5.5 if line.height > 16 else 4)
-        start = x + 13 if line.icon else x
+        start = x + line.width - width_of(line.whole, line.size)
         if line.icon == "pin":
             stem = f"M{px(x + 4.5)},{px(baseline + 1)}v-4.5m-3,-3"
             yield _path("gv-pin", f"{stem}a3,3 0 1 1 6,0a3,3 0 1 1 -6,0z")

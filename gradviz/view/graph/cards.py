@@ -2,71 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from textwrap import wrap
 from typing import Final
 
-from gradviz.model.facts import (
-    Fact,
-    NodeFacts,
-    SlotFacts,
-    TensorFacts,
-    TensorKey,
-    Values,
-    argument_of,
-)
-from gradviz.model.records import Node, Number, TensorInfo, ValueSummary
+from gradviz.model.facts import Fact, SlotFacts, argument_of
+from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
+from gradviz.view.graph.card_lines import (
+    FEW,
+    ROOM,
+    formula_lines,
+    grad_lines,
+    hook_lines,
+    is_pinned,
+    muted,
+    retains_grad_lines,
+    saved_numbers,
+    tensor_lines,
+)
 from gradviz.view.graph.card_parts import MORE, Block, Card, CardContent, Line, Port, times
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
 
-ROOM: Final = 38
-"""Characters of a line before it is shortened."""
-NARROW: Final = 22
-"""Characters of a gradient on a compact card."""
-DULL: Final = ("sizes", "strides", "options", "scalar_type", "layout", "numel", "geometry")
-"""How names of saved numbers end that stay off the card."""
-DEFAULTS: Final[dict[str, object]] = {
-    "accumulate": False,
-    "alpha": 1,
-    "approximate": "none",
-    "beta": 1,
-    "descending": False,
-    "diagonal": 0,
-    "dilation": 1,
-    "groups": 1,
-    "hermitian": False,
-    "ignore_index": -100,
-    "keepdim": False,
-    "largest": True,
-    "log_target": False,
-    "offset": 0,
-    "padding": 0,
-    "reduction": 1,
-    "scale": 1,
-    "sorted": True,
-    "start": 0,
-    "step": 1,
-}
-"""Saved numbers that only the full card has: what torch takes where an argument is not given."""
-FEW: Final = 6
-"""Saved tensors, tags, hooks and lines of a formula that a card lists before it counts them."""
-
-TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
-    "shape",
-    "dtype",
-    "device",
-    "output",
-    "view",
-    "inference",
-    "version",
-)
-"""Facts in the first line of a tensor."""
-PART_OF: Final[dict[TensorKey, str]] = {"shape": "shapes", "values": "values", "grad": "grad"}
-"""The part of the picture that such a fact belongs to, if one can hide it."""
+POCKETS: Final = 8
+"""Saved tensors that a card lists before it counts them."""
 
 
 def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card:
@@ -110,7 +71,7 @@ def tensor_card(info: TensorInfo, graph_index: GraphIndex, content: CardContent)
         css="gv-tensor",
         blocks=(
             _title_block(shorten(facts["name"].words, 30)),
-            Block("text", (_muted(", ".join(state)), *_facts(facts, content))),
+            Block("text", (muted(", ".join(state)), *tensor_lines(facts, content))),
         ),
         title=aria.of_tensor(info, graph_index),
         aria=aria.of_tensor(info, graph_index),
@@ -163,42 +124,27 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
     facts = graph_index.of_node(node)
     has_tags = "tags" in content and node.id in graph_index.tags
     hooks = facts["own hooks" if has_tags else "hooks"].parts
-    yield _title_block(shorten(facts["name"].words, 44), _is_pinned(hooks, content))
+    yield _title_block(shorten(facts["name"].words, 44), is_pinned(hooks, content))
     lines = []
     if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
-        lines += [_muted(text) for text in facts.short("module")]
+        lines += [muted(text) for text in facts.short("module")]
     if "formula" in content:
-        lines += _formula(facts)
+        lines += formula_lines(facts)
     if "values" in content:
-        pairs = ", ".join(part.short for part in _numbers(facts, content))
-        lines += [_muted(pairs)] if pairs else []
+        pairs = ", ".join(part.short for part in saved_numbers(facts, content))
+        lines += [muted(pairs)] if pairs else []
     if "shapes" in content and not has_tags:
-        lines += [_muted(text) for text in facts.short("shapes")]
-    lines += _hooks(hooks, content)
+        lines += [muted(text) for text in facts.short("shapes")]
+    lines += hook_lines(hooks, content)
     if lines:
         yield Block("text", tuple(lines))
     there = [
         (i, s) for i, s in enumerate(facts.saved) if _has_pocket(node, s, i, graph_index, content)
     ]
-    for place, slot in there[:FEW]:
+    for place, slot in there[:POCKETS]:
         yield _pocket(f"{node.id}.saved.{place}", slot, content)
-    yield from _more(len(there) - FEW, "saved tensor")
-
-
-def _numbers(facts: NodeFacts, content: CardContent) -> Iterator[Fact]:
-    """Saved numbers; sizes and options from the forward are left to outline and details."""
-    for part in facts["saved numbers"].parts:
-        is_default = content.density != "full" and _is_default(part.label, part.value)
-        if not part.label.endswith(DULL) and not is_default:
-            yield part
-
-
-def _is_default(name: str, value: object) -> bool:
-    """Whether a call without this argument would do the same."""
-    if isinstance(value, tuple):
-        return bool(value) and all(_is_default(name, one) for one in value)
-    return value is None or (name in DEFAULTS and value == DEFAULTS[name])
+    yield from _more(len(there) - POCKETS, "saved tensor")
 
 
 def _has_pocket(
@@ -229,30 +175,14 @@ def _title_block(name: str, pinned: bool = False) -> Block:
     return Block("title", (line,))
 
 
-def _muted(text: str) -> Line:
-    return Line(shorten(text, ROOM), "gv-muted")
-
-
-def _formula(facts: NodeFacts) -> list[Line]:
-    """How gradients are computed, whole; a count stands for those beyond the first lines."""
-    lines: list[Line] = []
-    parts = facts["gradient"].parts
-    for number, part in enumerate(parts):
-        rows = wrap(part.short, ROOM + 4)
-        if lines and len(lines) + len(rows) > FEW:
-            more = formatting.plural(len(parts) - number, "more gradient")
-            return [*lines, Line(f"… {more}", "gv-muted")]
-        lines += [Line(shorten(row, ROOM + 4, end=True), "gv-formula") for row in rows]
-    return lines
-
-
 def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
     name, state = slot["name"].short, slot["state"]
     facts = []
     if state.value in ("held", "modified"):
-        is_said = content.density != "full" and slot["tensor"].words
+        is_said = content.density != "full" and (slot["tensor"].words or slot["value"].words)
         facts += [slot["shape"].words] if "shapes" in content and not is_said else []
-        facts += slot.short("dtype", "device")
+        is_number = content.density != "full" and slot["value"].words
+        facts += [] if is_number else slot.short("dtype", "device")
     if state.value == "held" and content.has_version(slot["versions"].value):
         facts.append(state.short)
     lines = [Line(_side_by_side(name, formatting.join(facts, " ")))]
@@ -284,9 +214,9 @@ def _leaf_blocks(
     """Blocks of a leaf, with the hooks of its node that are not its own, and its state."""
     facts = graph_index.of_tensor(variable)
     hooks = (*facts["hooks"].parts, *own)
-    yield _title_block(shorten(facts["name"].words, 30), _is_pinned(hooks, content))
-    lines = [*_facts(facts, content), *_grad(facts, content), *_retains_grad(facts)]
-    lines += _hooks(hooks, content)
+    yield _title_block(shorten(facts["name"].words, 30), is_pinned(hooks, content))
+    lines = [*tensor_lines(facts, content), *grad_lines(facts, content), *retains_grad_lines(facts)]
+    lines += hook_lines(hooks, content)
     if state:
         lines.append(Line(state, "gv-muted"))
     if lines:
@@ -295,16 +225,16 @@ def _leaf_blocks(
 
 def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Block:
     facts = graph_index.of_tensor(info)
-    first, *lines = _facts(facts, content, lead=shorten(facts["name"].words, 24))
+    first, *lines = tensor_lines(facts, content, lead=shorten(facts["name"].words, 24))
     if content.density == "compact" and (
-        _is_pinned(facts["hooks"].parts, content) or info.retains_grad
+        is_pinned(facts["hooks"].parts, content) or info.retains_grad
     ):
         first = replace(first, icon="pin")
     else:
-        lines += _retains_grad(facts)
+        lines += retains_grad_lines(facts)
     if info.retains_grad or info.grad is not None:
-        lines += _grad(facts, content)
-    lines += _hooks(facts["hooks"].parts, content)
+        lines += grad_lines(facts, content)
+    lines += hook_lines(facts["hooks"].parts, content)
     return Block(
         "tag",
         (first, *lines),
@@ -312,102 +242,6 @@ def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Blo
         data_id=info.id,
         title=aria.of_tensor(info, graph_index),
     )
-
-
-def _facts(facts: TensorFacts, content: CardContent, lead: str = "") -> Iterator[Line]:
-    """Shape, what is unusual, version and values: in one line if they fit.
-
-    A version or values that changed have a line of their own, with what they were.
-    """
-    keys = [key for key in TENSOR_KEYS if _has_fact(facts, key, content)]
-    changed = [line for key in ("version", "values") if (line := _changed(facts, key, content))]
-    if "version" in keys and facts.changed("version"):
-        keys.remove("version")
-    words, values = " ".join(facts.short(*keys)), facts["values"]
-    text = values.short if "values" in content and not facts.changed("values") else ""
-    rows = []
-    if text and isinstance(values.value, Values):
-        rows = _matrix("=", values.value.values, values.value.shape)
-    room = ROOM - cells(lead)
-    together = formatting.join((words, text), " ")
-    if not rows and cells(together) <= room:
-        words, text = together, ""
-    if words or lead:
-        yield Line(shorten(words, room), "gv-muted", lead=lead)
-    if text and isinstance(values.value, Values):
-        fitting = formatting.numbers(values.value.values, values.value.shape, ROOM - 2)
-        yield from map(_muted, rows or [f"= {fitting}"])
-    yield from changed
-    for others in facts.short("sharing") if content.density != "compact" else ():
-        yield Line(shorten(others, ROOM), "gv-muted", icon="bar")
-
-
-def _matrix(lead: str, values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
-    """The rows of a small matrix, below each other after a word; none where it does not fit."""
-    rows = formatting.matrix_rows(values, sizes)
-    before = [lead, *[formatting.SPACE * cells(lead)] * (len(rows) - 1)]
-    rows = [f"{word}{formatting.SPACE}{row}" for word, row in zip(before, rows)]
-    return rows if all(cells(row) <= ROOM for row in rows) else []
-
-
-def _has_fact(facts: TensorFacts, key: TensorKey, content: CardContent) -> bool:
-    """Whether cards say a fact; compact ones say few."""
-    if key == "version":
-        return content.has_version(facts[key].value)
-    if key in PART_OF:
-        return PART_OF[key] in content
-    return content.density != "compact"
-
-
-def _retains_grad(facts: TensorFacts) -> list[Line]:
-    return [Line(text, icon="pin") for text in facts.short("retains_grad")]
-
-
-def _grad(facts: TensorFacts, content: CardContent) -> Iterator[Line]:
-    if "grad" in content:
-        change = _changed(facts, "grad", content)
-        yield from [change] if change else map(Line, _grad_rows(facts["grad"], content))
-
-
-def _changed(facts: TensorFacts, key: TensorKey, content: CardContent) -> Line | None:
-    """The line of a fact that was another before: ``.grad None → 1.0``."""
-    was, now = facts.changed(key), facts[key]
-    if was is None or not now.words or not _has_fact(facts, key, content):
-        return None
-    label = {"version": "version", "values": "="}.get(key, now.label)
-    room = ROOM - cells(label) - 1
-    both = (was.words or "none", now.words)
-    fits = cells(" → ".join(both)) <= room
-    return Line(label, change=both if fits else ("", shorten(now.words, room)))
-
-
-def _grad_rows(fact: Fact, content: CardContent) -> list[str]:
-    """``.grad`` in a line, a small matrix in several; compact in few words."""
-    grad, label = fact.value, fact.label
-    if not isinstance(grad, ValueSummary):
-        return [f"{label} {fact.words}"]
-    bad = formatting.not_finite(grad)
-    if content.density == "compact":
-        return [f"{label} {formatting.gradient_words(grad, NARROW)}{bad}"]
-    if grad.values is None:
-        return [shorten(f"{label} {fact.words}", ROOM)]
-    fitting = formatting.numbers(grad.values, grad.shape, ROOM - cells(label + bad) - 1)
-    rows = _matrix(label, grad.values, grad.shape) or [f"{label} {fitting}"]
-    return [*rows[:-1], f"{rows[-1]}{bad}"]
-
-
-def _is_pinned(hooks: tuple[Fact, ...], content: CardContent) -> bool:
-    """Whether a pin stands for hooks that are not listed."""
-    return bool(hooks) and content.density == "compact" and content.allows("hooks")
-
-
-def _hooks(hooks: tuple[Fact, ...], content: CardContent) -> list[Line]:
-    if "hooks" not in content:
-        return []
-    lines = [Line(formatting.fitted(h.label, h.words, ROOM), icon="pin") for h in hooks[:FEW]]
-    if len(hooks) > FEW:
-        lines.append(Line(f"… {len(hooks) - FEW} more hooks", "gv-muted"))
-    return lines
 
 
 def _more(count: int, thing: str) -> list[Block]:
