@@ -97,7 +97,9 @@ def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
     widget.get_by_label("a requires_grad", exact=True).check()
     expect(leaf(widget, "= 1.5")).to_have_count(1)
     expect(widget.locator(".gv-leaf.gv-new .gv-badge")).to_have_text("+ new")
+    widget.get_by_role("button", name="Legend").click()
     expect(widget.locator(".gradviz-legend")).to_contain_text("+ new since the run before")
+    widget.get_by_role("button", name="Legend").click()
     assert axe_violations(page, ".jp-OutputArea-output") == []
     shoot("explore-1366-light")
 

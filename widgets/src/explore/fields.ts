@@ -18,14 +18,17 @@ type Make<P extends Part> = (part: P, id: string, set: (value: P["value"]) => vo
 const makeNumber: Make<NumberPart> = (part, id, set) => {
   const props = { id, type: "number", class: "gradviz-number", step: "any", autocomplete: "off" };
   const field = focusable(html("input", props));
-  const slider = part.slider ? focusable(html("input", { type: "range" })) : undefined;
+  // Between the steps too: a value that was typed may be there.
+  const slider = part.slider ? focusable(html("input", { type: "range", step: "any" })) : undefined;
   slider?.setAttribute("aria-label", `${part.label}, slider`);
   let { step } = part;
   let shown = "";
   const write = (value: number) => {
     field.value = shown = String(value);
     field.removeAttribute("aria-invalid");
-    if (slider) slider.value = shown;
+    if (!slider) return;
+    slider.value = shown;
+    slider.setAttribute("aria-valuetext", shown);
   };
   onCommit(field, () => {
     const value = field.value.trim() === "" ? Number.NaN : Number(field.value);
@@ -36,16 +39,28 @@ const makeNumber: Make<NumberPart> = (part, id, set) => {
     set(value);
   });
   // The browser's own steps begin at the least value and leave 2.0999999999999996.
-  field.addEventListener("keydown", (event) => {
-    const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+  const go = (event: KeyboardEvent, way: 1 | -1 | undefined) => {
     if (!way || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const value = tidy((Number(field.value) || 0) + way * step);
+    // A slider ends where it ends; only a number that is typed extends it.
+    const isOutside = slider && Math.abs(value) > Number(slider.max);
+    if (isOutside && event.target === slider) return;
     write(value);
     set(value);
+  };
+  field.addEventListener("keydown", (event) => {
+    const ways: Record<string, 1 | -1> = { ArrowUp: 1, ArrowDown: -1 };
+    go(event, ways[event.key]);
+  });
+  slider?.addEventListener("keydown", (event) => {
+    const ways: Record<string, 1 | -1> = {
+      ...{ ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 },
+    };
+    go(event, ways[event.key]);
   });
   slider?.addEventListener("input", () => {
-    const value = tidy(Number(slider.value));
+    const value = tidy(Math.round(Number(slider.value) / step) * step);
     if (String(value) === shown) return;
     write(value);
     set(value);
@@ -56,7 +71,7 @@ const makeNumber: Make<NumberPart> = (part, id, set) => {
     show(now, isAhead) {
       const next = now as NumberPart;
       step = next.step;
-      if (slider && next.slider) setProps(slider, { ...next.slider, step });
+      if (slider && next.slider) setProps(slider, { ...next.slider });
       // What a person is typing stays.
       const isTyping = field === document.activeElement && field.value !== shown;
       if (!isAhead && !isTyping) write(next.value);

@@ -20,7 +20,11 @@ export function documentAt(
 ): StaticDocument {
   const svg = stillOf(wire, density);
   if (!timeline) return { ...wire, svg };
-  return { ...wire, title: `${wire.title} step ${timeline.nameOf(at)}`, svg: svgAt(timeline, at, density, svg) };
+  return {
+    ...wire,
+    title: `${wire.title} step ${timeline.nameOf(at)}`,
+    svg: svgAt(timeline, at, density, svg),
+  };
 }
 
 function svgAt(timeline: Timeline, index: number, density: Density, svg: string): string {
