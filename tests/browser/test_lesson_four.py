@@ -76,7 +76,9 @@ class Learner:
 
     def see(self, cell: Any, place: int) -> None:
         """Look at what a cell shows, before going there: what appears moves the stops of Tab."""
-        shown = ".gradviz-root[data-ready=true]" if cell.id in PLAYERS else "button, input"
+        shown = (
+            ".gradviz-root[data-ready=true]" if cell.id in PLAYERS else ":is(button, input):visible"
+        )
         output = self.page.locator(f"[data-windowed-list-index='{place}'] .jp-OutputArea")
         output.locator(shown).first.wait_for()
 
