@@ -134,7 +134,7 @@ def test_every_step_is_whole_in_the_window_and_the_same_from_both_sides(
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_is_no_higher_than_the_window(bare: Bare, name: str, size: tuple[int, int]) -> None:
     sized(bare, size)
-    widget = bare.mount(wire_of(name))
+    bare.mount(wire_of(name))
     for height in (size[1], 520, 900):
         bare.page.set_viewport_size({"width": size[0], "height": height})
         bare.page.wait_for_function(

@@ -327,7 +327,7 @@ def test_a_gif_has_every_frame_and_loops(tmp_path: Path) -> None:
             times.append(image.info["duration"] / 1000)
             shown = image.convert("RGB")
             pictures.add(shown.tobytes())
-            assert shown.getpixel((shown.width // 2, 6)) == (255, 255, 255)
+            assert max(shown.getcolors(shown.width * shown.height))[1] == (255, 255, 255)
     assert times == list(frames.seconds)
     assert len(pictures) == len(frames)
 

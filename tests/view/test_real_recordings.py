@@ -182,7 +182,7 @@ def test_a_shape_on_an_edge_is_whole_and_no_gradient_covers_another(direction: A
         model(torch.ones(16, 3)).mean().backward()
     animation = Animation(recording, DrawOptions(direction=direction))
     shapes: set[str] = set()
-    for step in range(len(recording)):
+    for step in range(len(recording.all_steps)):
         flows = re.findall('class="gv-gradient">(.*?)</g>', animation.svg(step))
         shapes |= {text for flow in flows for text in re.findall(r"<text[^>]*>(\(.*?)<", flow)}
         rects = [re.search('<rect x="(.*?)" y="(.*?)" width="(.*?)"', flow) for flow in flows]

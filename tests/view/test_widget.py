@@ -118,7 +118,8 @@ def test_what_is_sent_of_a_graph_is_small_and_says_all_of_it() -> None:
     wire = graph_document(chain(50))
     widget = GraphWidget(wire=wire)
     state = widget.get_state()
-    assert len(json.dumps(state).encode()) < 150_000
+    code = {"_esm", "_css"}
+    assert len(json.dumps({k: v for k, v in state.items() if k not in code})) < 40_000
     assert widget.wire == wire
     assert list(state["wire"]) == ["format", "deflate"]
     assert json.loads(zlib.decompress(base64.b64decode(state["wire"]["deflate"]))) == wire
@@ -172,4 +173,5 @@ def test_the_built_module_imports_and_fetches_nothing_and_can_be_inlined() -> No
         assert addresses <= {"http://www.w3.org/2000/svg"}, name
         loads = r"</script|</style|\bimport[ ({*]|\bfetch\(|eval\(|XMLHttpRequest|WebSocket|url\(h"
         assert not re.search(loads, text)
-    assert len((STATIC / "widget.js").read_bytes()) < 80_000
+    # It travels with each picture: there is no room for a layout engine or a library of widgets.
+    assert len((STATIC / "widget.js").read_bytes()) < 120_000
