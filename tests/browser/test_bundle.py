@@ -510,8 +510,7 @@ def test_nothing_is_cut_or_covered(
         ),
         ("document.body.style.width = '2000px'", "wider than the window"),
         (
-            "one.querySelector('.gradviz-tab:not([hidden])').style"
-            " = 'width: 9px; overflow: hidden'",
+            "one.querySelector('[id$=tab-outline]').style = 'width: 9px; overflow: hidden'",
             "is cut",
         ),
     ],

@@ -150,7 +150,7 @@ def test_two_widgets_and_one_shown_twice(notebook: Open, page: Page) -> None:
     card(one, "AddBackward0").click()
     expect(again.get_by_role("group", name="Details", exact=True)).to_contain_text("AddBackward0")
     opened.wait_for("other.selected", "''")
-    card(other, "SumBackward0").click()
+    card(other, "SumBackward0").click(position={"x": 24, "y": 12})
     opened.wait_for("other.selected", "'n0'")
     opened.wait_for("picture.graph[picture.selected].name", "'AddBackward0'")
     ids: list[Any] = page.evaluate(
