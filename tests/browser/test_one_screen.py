@@ -90,7 +90,7 @@ UNSEEN = """
   need("caption", find(".gradviz-caption"));
   for (const name of ["Back", "Forward"]) need(name, find(`[aria-label="${name}"]`), root);
   const view = find(".gradviz-viewport");
-  const current = ".gradviz-viewport :is(.gv-now, .gv-raised)[role=img]";
+  const current = ".gradviz-viewport :is(.gv-now, .gv-raised)[role=img]:not(.gv-ref)";
   for (const card of root.querySelectorAll(current)) {
     need(card.dataset.id, card, view);
     for (const text of card.querySelectorAll("text")) {
