@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gradviz.model.facts import tensor_facts
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view.graph_index import GraphIndex, slots_of, targets_of
@@ -29,6 +30,7 @@ class StepIndex(GraphIndex):
         self._counts = Counter[str]()
         self._hidden_uses_now = Counter[tuple[str, int]]()
         self._saved_bytes = 0
+        self._recording = recording
 
     def advance(self, step: Step) -> set[str]:
         """Go on to a step; returns the ids whose description may have changed."""
@@ -43,7 +45,28 @@ class StepIndex(GraphIndex):
         if changes.roots is not None:
             touched |= self._roots_change(changes.roots)
         self._saved_bytes = step.saved_bytes
+        touched |= self._compare(step.index)
         return touched
+
+    def _compare(self, place: int) -> set[str]:
+        """Compare each tensor with what it was before the step and what is inside it.
+
+        Returns:
+            Ids whose description changes with it, also of what was compared at the step before.
+        """
+        history, start = self._recording.history, self._recording.numbers.starts[place]
+        changed = {key for at in range(max(1, start), place + 1) for key in history.changed(at)}
+        rows = {key: history.tensor_at(key, start - 1) for key in changed if key in self.tensors}
+        old = self.before.keys()
+        self.before = {
+            key: tensor_facts(row, self)
+            for key, row in rows.items()
+            if row is not None and _differs(row, self.tensors[key])
+        }
+        found = {*old, *self.before}
+        for info in filter(None, map(self.tensors.get, tuple(found))):
+            found |= {self.leaf_node.get(info.id, info.id), info.node or info.id}
+        return found
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -114,6 +137,12 @@ def step_indexes(recording: Recording) -> Iterator[tuple[Step, StepIndex, set[st
     step_index = StepIndex(recording)
     for step in recording.all_steps:
         yield step, step_index, step_index.advance(step)
+
+
+def _differs(was: TensorInfo, info: TensorInfo) -> bool:
+    """Whether something of a tensor changed that is shown with what it was."""
+    now = info.version, info.grad, info.values
+    return (was.version, was.grad, was.values) != now
 
 
 def _entries(node: Node | None) -> list[tuple[str, int]]:

@@ -66,6 +66,7 @@ MARKS: Final = {
             "gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph at this step"
         ),
         LegendEntry("gv-cut", "cut", "cut: the graph ends at this call"),
+        LegendEntry("gv-new", "new", "new: made in this step"),
         LegendEntry("gv-now", "now", "now: the node that backward runs"),
         LegendEntry("gv-next", "next", "next: the node that runs after it"),
         LegendEntry("gv-raised", "raised", "raised: this node raised the error"),
@@ -149,7 +150,17 @@ _STEP_RULES: Final = """
 .gv-raised>.gv-card{stroke:$modified;stroke-width:3;stroke-dasharray:none}
 .gv-raised>.gv-band{fill:$modified-fill}
 .gv-next>.gv-card{stroke:$now;stroke-width:1.8;stroke-dasharray:7 3}
+.gv-ground{fill:$now-fill}
+.gv-was{fill:$muted;text-decoration:line-through}
+.gv-is{fill:$ink;font-weight:600}
+.gv-new>.gv-card{stroke:$now;stroke-width:2.4}
+.gv-edge.gv-new>path{stroke:$now;stroke-width:2.4}
+.gv-new>.gv-head{fill:$now}
+.gv-tag.gv-new>.gv-box{stroke:$now;stroke-width:1.8}
 .gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
+.gv-new-chip>rect{stroke:$now}
+.gv-new-chip>path{stroke:$now}
+.gv-new-chip>text{fill:$now;font-weight:600}
 .gv-now-chip>rect{fill:$now;stroke:$now}
 .gv-now-chip>path{fill:$card;stroke:none}
 .gv-now-chip>text{fill:$card;font-weight:600}

@@ -113,7 +113,8 @@ _PLAIN = """
       return `${name}=${said}`;
     }).sort(),
     [...e.childNodes].filter((c) => !["title", "style"].includes(c.localName)
-      && !c.classList?.contains("gradviz-ring") && c.textContent !== "\\n")
+      && !c.classList?.contains("gradviz-ring") && !c.classList?.contains("gradviz-ghost")
+      && c.textContent !== "\\n")
       .map((c) => c.nodeType === 1 ? plain(c) : c.textContent),
   ];
   const svg = source

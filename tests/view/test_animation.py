@@ -6,7 +6,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import torch
 
+import gradviz
 from gradviz.model import Node, Recording
 from gradviz.model.recording import RowChanges, StepRecord
 from gradviz.view.animation.animation import Animation
@@ -16,6 +18,7 @@ from gradviz.view.graph.geometry import measure
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.step_index import StepIndex, step_indexes
+from gradviz.view.widgets.player import Player
 from tests.view.graphs import tensor
 from tests.view.recordings import ALL, Script, cuts, loop, product
 
@@ -80,6 +83,9 @@ def test_cards_are_those_of_the_steps_graph(name: str) -> None:
     for step in recording.all_steps:
         graph_index = GraphIndex.of(step.graph)
         graph_index.used_outputs = union.used_outputs
+        if step.index:
+            before = GraphIndex.of(recording.graph_at(recording.numbers.starts[step.index] - 1))
+            graph_index.before = {info.id: before.of_tensor(info) for info in before.graph.tensors}
         svg = animation.svg(step.index)
         for node in graph_index.nodes:
             card = cards.node_card(node, graph_index, everything)
@@ -185,8 +191,8 @@ def test_the_node_that_raised_is_marked() -> None:
 def test_a_leaf_waits_at_its_place_for_its_accumulate_grad() -> None:
     animation = STAGES["product"]
     svg = animation.svg(1)
-    assert classes(svg, "n1") == {"gv-node", "gv-leaf", "gv-waiting"}
-    assert words(svg, "n1").endswith("in no graph now leaf")
+    assert classes(svg, "n1") == {"gv-node", "gv-leaf", "gv-waiting", "gv-new"}
+    assert words(svg, "n1").endswith("in no graph now leaf new")
     assert "AccumulateGrad" in words(animation.svg(4), "n1")
 
 
@@ -334,3 +340,75 @@ def test_tensors_share_a_place_in_whichever_order_they_live() -> None:
         re.findall(r"translate\([^)]*\)", animation.written[f"gv-{key}"][0]) for key in ("t0", "t1")
     ]
     assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_a_step_has_made_is_marked_at_that_step_and_at_no_other(name: str) -> None:
+    recording, animation = ALL[name], STAGES[name]
+    there: dict[int, set[str]] = {}
+    for step in recording.all_steps:
+        drawn = animation._there(step.index)
+        there[step.index] = {key for key in drawn if "gv-more" not in drawn[key].classes}
+        marked = {key for key, look in drawn.items() if "gv-new" in look.classes}
+        if step.index == 0:
+            assert marked == set()
+            continue
+        before = there[recording.numbers.starts[step.index] - 1]
+        uses = {key for key in drawn if "gv-uses" in drawn[key].classes}
+        statuses = {"gv-now", "gv-next", "gv-done", "gv-raised"}
+        running = {key for key, look in drawn.items() if statuses & set(look.classes)}
+        assert marked == there[step.index] - before - uses - running
+
+
+def test_the_mark_of_what_is_new_is_a_class_a_glyph_and_the_word() -> None:
+    animation = STAGES["product"]
+    made, after = animation.svg(4), animation.svg(5)
+    assert "new" in words(made, "n0").split()
+    assert "new" not in words(after, "n0").split()
+    assert 'class="gv-chip gv-new-chip"' in made
+    assert "gv-new" in classes(made, "n0.1")
+    assert ", new" in made
+    assert any(entry["class"] == "gv-new" for entry in Player(product()).wire["legend"])
+
+
+def test_a_version_and_a_gradient_that_change_say_what_they_were() -> None:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    with gradviz.record() as recording:
+        loss = (w * w).sum()
+        loss.backward()
+        with torch.no_grad():
+            w.mul_(2)
+        w.grad = None
+    player = Player(recording, DrawOptions.of(density="full"))
+    leaf = recording.graph.tensor("w").node or ""
+
+    def said(step: int | str) -> str:
+        return words(player._animation.svg(recording[step].index), leaf)
+
+    assert ".grad None → [2.0, 4.0]" in said("AccumulateGrad")
+    assert ".grad [2.0, 4.0]" in said(f"line:{recording['backward'].line}")
+    written = next(step for step in recording if "mul_" in str(step.caption))
+    assert "version 0 → 1" in said(written.number)
+    assert "= [1.0, 2.0] → [2.0, 4.0]" in said(written.number)
+    assert ".grad [2.0, 4.0] → None" in said(-1)
+
+
+def test_a_step_that_calls_a_function_marks_what_the_function_has_made() -> None:
+    def double(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        return y + 1
+
+    w = torch.tensor(1.0, requires_grad=True)
+    with gradviz.record(into=[double]) as recording:
+        out = double(w)
+        out.backward()
+    animation = Player(recording)._animation
+    marked = {
+        step.number: {
+            key for key, look in animation._there(step.index).items() if "gv-new" in look.classes
+        }
+        for step in recording.all_steps
+    }
+    assert marked["1.1"] == {"gv-n0", "gv-n0.0"}
+    assert marked[1] >= marked["1.1"] | marked["1.2"]
+    assert marked[2] == set()

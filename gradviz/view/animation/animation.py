@@ -279,6 +279,7 @@ class Animation:
             place = self._layout.places[link.head]
             label = step_svg.gradient(look.flow, head, place, link.head_port, self.direction)
         arrived = "gv-flowed" if look.flow and look.flow.arrived else "gv-flow"
+        css = ("gv-new" if look.is_new else "", arrived if look.flow else "")
         return card_svg.link(
             self._paths[link],
             link_key.source,
@@ -288,7 +289,7 @@ class Animation:
             card_svg.reach(head, link.head_port, True, self.direction),
             is_edge=link_key.is_edge,
             own_id=f"gv-{link_key.key}",
-            css=arrived if look.flow else "",
+            css=" ".join(filter(None, css)),
             label=label,
         )
 

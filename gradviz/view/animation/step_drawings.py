@@ -17,6 +17,7 @@ from gradviz.view.animation.backward_progress import (
     EdgeGradient,
     backward_progress,
 )
+from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.animation.shared_places import Life, share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.graph import cards, cut_stubs
@@ -52,6 +53,11 @@ class Variants(Generic[Look]):
         if look is not None:
             self.looks.setdefault(look, len(self.looks))
         self.changes.append((step, look))
+
+    def existed(self, step: int) -> bool:
+        """Whether there was a variant at a step."""
+        looks = (look for at, look in reversed(self.changes) if at <= step)
+        return next(looks, None) is not None
 
     def life(self, steps: int) -> Life:
         """First and last step at which it exists, of so many steps."""
@@ -96,6 +102,8 @@ class LinkLook:
     flow: EdgeGradient | None = None
     count: int = 1
     """How many entries of ``next_functions`` it is."""
+    is_new: bool = False
+    """Whether the step has made it."""
 
 
 class UnplacedDrawing:
@@ -141,7 +149,7 @@ class UnplacedDrawing:
         self._play(recording, entries)
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
-        before = BackwardProgress()
+        before, fresh = BackwardProgress(), FreshItems(recording)
         for step, step_index, touched in step_indexes(recording):
             place = backward_progress(recording, step.index)
             if not step.index:
@@ -153,11 +161,13 @@ class UnplacedDrawing:
                 self._cuts.setdefault(home, {})[cut] = None
                 touched.add(home)
             touched |= {k for k, _ in before.nodes.items() ^ place.nodes.items()}
+            touched |= fresh.begin(step.index)
             flowing = {k for k in {*before.edges, *place.edges}
                        if before.edges.get(k) != place.edges.get(k)}  # fmt: skip
             for density, made in self.cards.items():
                 for key in touched & made.keys():
-                    made[key].put(step.index, self._card(key, step_index, place, density))
+                    card = self._card(key, step_index, place, density)
+                    made[key].put(step.index, fresh.marked(card, made[key]))
             if self.hidden:
                 drawn = sum(node.id in step_index.rows for node in self.nodes)
                 hidden = len(step_index.rows) - drawn
@@ -168,7 +178,7 @@ class UnplacedDrawing:
             near = touched | {node for node, _ in flowing}
             for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
                 look = self._look(link_key, step_index, place)
-                self.links[link_key].put(step.index, look)
+                self.links[link_key].put(step.index, fresh.marked_link(look, self.links[link_key]))
             self.summaries.append(aria.of_graph(step_index))
             before = place
 

@@ -38,9 +38,9 @@ MORE: Final = "more"
 """Id of the stub for nodes that are not drawn."""
 
 Icon: TypeAlias = Literal["", "pin", "bar", "cut", "ref"]
-Status: TypeAlias = Literal["", "done", "now", "next", "raised"]
-"""Where backward is, at one step of a recording."""
-STATUSES: Final = ("done", "now", "next", "raised")
+Status: TypeAlias = Literal["", "done", "now", "next", "raised", "new"]
+"""Where backward is, at one step of a recording; or that the step has made it."""
+STATUSES: Final = ("done", "now", "next", "raised", "new")
 
 
 @dataclass(frozen=True, slots=True)

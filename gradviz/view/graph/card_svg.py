@@ -22,8 +22,9 @@ GLYPHS: Final = {
     "now": "m0,-4l7,4 -7,4z",
     "next": "m0.5,-3.2l5.6,3.2 -5.6,3.2z",
     "raised": "m0.5,-3.2l6.4,6.4m0,-6.4l-6.4,6.4",
+    "new": "m0.3,0h6.4m-3.2,-3.2v6.4",
 }
-"""A tick, a filled and an open triangle and a cross, from the middle of their left side."""
+"""A tick, a filled and an open triangle, a cross and a plus, from the middle of their left side."""
 
 
 class LinkCurve(str):

@@ -11,6 +11,7 @@ import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
+import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
 import { joins, pathsThrough } from "./paths";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
@@ -40,6 +41,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
   let content: GraphContent | undefined;
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
+  const motion = new Motion();
 
   /** Where the focus enters: the existing item that was visited last. */
   const current = () =>
@@ -80,7 +82,9 @@ export function makeGraph(context: PanelContext): GraphPanel {
   });
   let before: GraphContent | undefined;
   store.watch(["content"], () => {
+    if (before !== store.get("content")) motion.begin();
     refresh();
+    motion.play();
     // The cards that a step makes are there now.
     if (before && before !== content && store.get("timeline")) viewport.followSubject();
     before = content;
@@ -97,7 +101,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     for (const [key, variant] of timeline?.state(store.get("at")).at.get(density) ?? []) {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
-      picture.patch(key, elements?.[key]?.[variant] ?? "");
+      picture.patch(key, elements?.[key]?.[variant] ?? "", (target) => motion.changes(target));
     }
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
     index.read(picture.svg, content.items);

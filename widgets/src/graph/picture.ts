@@ -14,8 +14,9 @@ export interface Picture {
   readonly svg: SVGSVGElement;
   /** Full texts, taken out of <title>: the browser's own tooltip cannot be dismissed. */
   readonly titles: WeakMap<Element, string>;
-  /** Replaces the element with this id by the markup; place and focus stay. */
-  patch(key: string, markup: string): void;
+  /** Replaces the element with this id by the markup; place and focus stay. Calls `before` with
+   * the element. */
+  patch(key: string, markup: string, before?: (element: Element) => void): void;
   /** A copy of a card as it is drawn elsewhere, to be laid over the picture: without ids, and without
       anything that would make it an item of its own. */
   copy(markup: string): SVGGElement | undefined;
@@ -31,7 +32,7 @@ export function parsePicture(source: string, prefix: string, scope = ROOT): Pict
   takeTitles(svg, titles);
   const parts = new Map([...svg.children].map((part) => [part.id, part]));
   const known = new Map<string, Element>();
-  const patch = (key: string, markup: string) => {
+  const patch = (key: string, markup: string, before?: (element: Element) => void) => {
     const target = parts.get(`${prefix}-${key}`);
     if (!target) return;
     const text = markup || `<g id="${key}" class="gv-absent"/>`;
@@ -40,6 +41,7 @@ export function parsePicture(source: string, prefix: string, scope = ROOT): Pict
     if (!made || made.id !== target.id)
       throw new Error(`the part ${key} of the picture is damaged`);
     known.set(text, made);
+    before?.(target);
     replace(target, made.cloneNode(true) as Element);
     takeTitles(target, titles);
   };

@@ -1,0 +1,79 @@
+"""What a step has made: its cards, tags and edges carry a mark at this step, and at no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from gradviz.model.recording import Recording
+from gradviz.view.graph.card_parts import Block, Card
+
+if TYPE_CHECKING:
+    from gradviz.view.animation.step_drawings import LinkLook
+
+
+class Existing(Protocol):
+    """Something that exists at some steps."""
+
+    def existed(self, step: int) -> bool:
+        """Whether it did at a step."""
+
+
+class FreshItems:
+    """Goes from step to step and marks what each has made, what was made inside it too.
+
+    Args:
+        recording: Whose steps they are.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._step = 0
+        self._start = 0
+        """First step inside the current one."""
+        self._tensors: set[str] = set()
+        """Tensors that began to exist since then."""
+        self._marked: dict[int, set[str]] = {0: set()}
+        """Cards that have a mark, by step."""
+
+    def begin(self, step: int) -> set[str]:
+        """Go on to a step; returns the cards whose mark may change."""
+        recording = self._recording
+        self._step, self._start = step, recording.numbers.starts[step]
+        steps = range(max(1, self._start), step + 1)
+        self._tensors = {key for at in steps for key in recording.history.begun(at)}
+        self._marked[step] = set()
+        before = range(min(self._start, step - 1), step)
+        return {key for at in before for key in self._marked.get(at, ())}
+
+    def marked(self, card: Card | None, before: Existing) -> Card | None:
+        """A card at this step with its mark, or with those of its tags.
+
+        Args:
+            card: The card.
+            before: The card at earlier steps.
+        """
+        if card is None or not self._step:
+            return card
+        if not before.existed(self._start - 1):
+            self._marked[self._step].add(card.id)
+            if card.status:
+                return card
+            css, said = f"{card.css} gv-new", f"{card.aria}, new"
+            return replace(card, css=css, status="new", aria=said)
+        tags = {b.data_id for b in card.blocks if b.kind == "tag"} & self._tensors
+        if not tags:
+            return card
+        self._marked[self._step].add(card.id)
+        return replace(card, blocks=tuple(_tag(b) if b.data_id in tags else b for b in card.blocks))
+
+    def marked_link(self, look: LinkLook | None, before: Existing) -> LinkLook | None:
+        """A link at this step with its mark."""
+        is_old = look is None or not self._step or before.existed(self._start - 1)
+        return look if look is None or is_old else replace(look, is_new=True)
+
+
+def _tag(block: Block) -> Block:
+    first, *rest = block.lines
+    line = replace(first, text=f"{first.text} + new".strip())
+    return replace(block, css=f"{block.css} gv-new", lines=(line, *rest))
