@@ -178,12 +178,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
   viewport.onShow = () => index.addRings();
 
   const unfolded = new Unfolded();
-  /** Unfolds the selected card, else the one that the step is about. */
+  /** Unfolds the selected card; where cards are compact else the one that the step is about. */
   function unfold(): void {
     const timeline = store.get("timeline");
     const at = store.get("at");
     const chosen = [store.get("selected")].filter((id) => index.ownerOf(id));
-    const ids = chosen.length || !timeline ? chosen : subjectsOf(timeline, at);
+    const follows = timeline !== undefined && store.get("drawn") === "compact";
+    const ids = chosen.length || !follows ? chosen : subjectsOf(timeline, at);
     const id = firstOf(ids)?.dataset.id ?? "";
     const { box, k } = viewport.window;
     const markup = id ? looks.of(id, store.get("drawn"), timeline, at) : undefined;

@@ -7,11 +7,22 @@ export function subjectsOf(timeline: Timeline, index: number): readonly string[]
   if (view.node !== null) return [view.node];
   if (view.kind === "start") return [];
   const told = view.caption.flatMap((part) => (typeof part === "string" ? [] : [part.id]));
-  const nodes = told.filter((id) => id.startsWith("n"));
+  const nodes = outputsFirst(
+    timeline,
+    index,
+    told.filter((id) => id.startsWith("n")),
+  );
   const others = told.filter((id) => id.startsWith("t")).map((id) => timeline.itemOf(id) ?? id);
   // A line in a loop makes more in every pass: the newest come from the last pass.
   const made = timeline.recording.links.lines[lineId(view).slice(5)] ?? [];
   return nodes.length || others.length ? [...nodes, ...others] : [...made].reverse();
+}
+
+/** The nodes that none of the others uses, then the others. */
+function outputsFirst(timeline: Timeline, index: number, nodes: readonly string[]) {
+  const { items } = timeline.state(index);
+  const used = new Set(nodes.flatMap((id) => items.get(id)?.next ?? []));
+  return [...nodes.filter((id) => !used.has(id)), ...nodes.filter((id) => used.has(id))];
 }
 
 /** Ids that are highlighted together with one: a line with all that was made in it, a leaf's tensor. */
