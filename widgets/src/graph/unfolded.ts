@@ -41,9 +41,18 @@ export class FullLooks {
   }
 }
 
+/** What is unfolded now. */
+interface Shown {
+  readonly id: string;
+  readonly markup: string;
+  readonly picture: Picture;
+  readonly element: SVGGElement;
+  readonly copy: SVGGElement;
+  readonly size: Size;
+}
+
 export class Unfolded {
-  #element: SVGGElement | undefined;
-  #id = "";
+  #shown: Shown | undefined;
 
   /** Shows the full look of a card, or nothing. `window` is the visible part of the picture, at a
       zoom of `k`. */
@@ -55,28 +64,37 @@ export class Unfolded {
     window: Box,
     k: number,
   ): void {
-    this.#element?.remove();
-    this.#element = undefined;
-    const before = this.#id;
-    this.#id = "";
+    const before = this.#shown;
     const card = index.cards.get(id);
     const own = card && frameOf(card);
-    if (!card || !own || !markup || window.width <= 0) return;
-    const copy = picture.copy(markup);
-    if (!copy || sameWords(card, copy)) return;
-    const size = trimmed(copy);
-    if (!size) return;
+    const isSame = before?.id === id && before.markup === markup && before.picture === picture;
+    this.#shown = isSame ? before : card && markup ? made(picture, card, id, markup) : undefined;
+    if (before !== this.#shown) before?.element.remove();
+    if (!this.#shown || !own || window.width <= 0) {
+      this.#shown?.element.remove();
+      this.#shown = undefined;
+      return;
+    }
+    const { element, copy, size } = this.#shown;
     const scale = Math.min(Math.max(1, 1 / k), WIDEST / k / size.width);
     const large = { width: size.width * scale, height: size.height * scale };
     const { x, y } = placeBeside(large, { ...surroundingsOf(picture, index, id), own, window });
     copy.setAttribute("transform", `scale(${round(scale)})`);
-    const is = id === before ? "" : " is-new";
-    const props = { class: `gradviz-unfolded${is}`, "aria-hidden": "true", "data-unfolds": id };
-    const element = svg("g", { ...props, transform: `translate(${round(x)} ${round(y)})` }, copy);
-    picture.svg.append(element);
-    this.#element = element;
-    this.#id = id;
+    element.setAttribute("transform", `translate(${round(x)} ${round(y)})`);
+    // The same card at another step does not fade in again.
+    if (before?.id !== id) element.classList.add("is-new");
+    if (element.parentNode !== picture.svg) picture.svg.append(element);
   }
+}
+
+/** The full look of a card, undefined where the card says all of it already. */
+function made(picture: Picture, card: Element, id: string, markup: string): Shown | undefined {
+  const copy = picture.copy(markup);
+  if (!copy || sameWords(card, copy)) return undefined;
+  const size = trimmed(copy);
+  if (!size) return undefined;
+  const props = { class: "gradviz-unfolded", "aria-hidden": "true", "data-unfolds": id };
+  return { id, markup, picture, element: svg("g", props, copy), copy, size };
 }
 
 /** What must stay visible around a card, from the attributes of the drawing: without a layout. */

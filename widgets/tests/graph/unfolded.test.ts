@@ -90,8 +90,11 @@ describe("an unfolded card", () => {
   });
 
   it("fades in when it is another than before", () => {
-    expect(show("n0")?.classList).toContain("is-new");
-    expect(show("n0")?.classList).not.toContain("is-new");
+    const first = show("n0");
+    expect(first?.classList).toContain("is-new");
+    // It only moves where the window changes.
+    expect(show("n0", { ...window, x: 40 })).toBe(first);
+    expect(show("n1")?.classList).toContain("is-new");
   });
 
   it("has no ports: no edge leads to it", () => {

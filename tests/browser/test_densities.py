@@ -1,0 +1,126 @@
+"""Densities in a real browser: the control, the key, and the card that unfolds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import expect
+
+from tests.browser.bare import Bare, Widget, axe_violations
+from tests.browser.conftest import Shoot
+from tests.browser.test_one_screen import PROGRAMS, wire_of
+
+pytestmark = pytest.mark.browser
+
+_AROUND = """
+(root) => {
+  const found = root.querySelector(".gradviz-unfolded");
+  if (!found) return null;
+  const box = (e) => e.getBoundingClientRect();
+  const apart = (a, b) =>
+    a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+  const own = box(found.querySelector(".gv-card"));
+  const frame = box(root.querySelector(".gradviz-viewport"));
+  const id = found.dataset.unfolds;
+  const joined = new Set();
+  for (const edge of root.querySelectorAll(".gv-edge, .gv-uses")) {
+    const { source, target, tensor } = edge.dataset;
+    if ([source, target, tensor].includes(id))
+      for (const end of [source, target, tensor]) if (end && end !== id) joined.add(end);
+  }
+  const hidden = [...joined].filter((other) => {
+    const card = root.querySelector(`.gradviz-viewport [data-id="${other}"] > .gv-card`);
+    return card && !apart(own, box(card));
+  });
+  const inside = own.left >= frame.left - 1 && own.right <= frame.right + 1 &&
+    own.top >= frame.top - 1 && own.bottom <= frame.bottom + 1;
+  const ids = [...root.querySelectorAll("[id]")].map((e) => e.id);
+  return { id, hidden, inside, width: own.width, twice: ids.length - new Set(ids).size };
+}
+"""
+
+
+def mount(bare: Bare, name: str, **traits: Any) -> Widget:
+    bare.page.set_viewport_size({"width": 1366, "height": 768})
+    traits = {"step": -1, "detail": False, "speed": 1.0, "density": "auto"} | traits
+    return bare.mount(wire_of(name), **traits)
+
+
+def around(widget: Widget) -> Any:
+    return widget.root.evaluate(_AROUND)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_at_every_step_the_current_card_unfolds_and_hides_no_neighbour(
+    bare: Bare, name: str
+) -> None:
+    widget = mount(bare, name, density="compact")
+    wire, seen = wire_of(name), 0
+    for step, view in enumerate(wire["views"]):
+        if view["level"] > 1:
+            continue
+        widget.set("step", step)
+        found = around(widget)
+        if found is None:
+            continue
+        seen += 1
+        assert found["inside"], step
+        assert found["hidden"] == [], step
+        assert found["width"] <= 300 + 2, step  # with its outline
+        assert found["twice"] == 0, step
+    assert seen > len(PROGRAMS)
+
+
+def test_a_click_on_it_is_a_click_on_its_card(bare: Bare) -> None:
+    widget = mount(bare, "perceptron", step=9)
+    shown = around(widget)
+    text = widget.root.locator(".gradviz-unfolded text").first
+    text.click()
+    assert widget.get("selected") == shown["id"]
+    assert around(widget)["id"] == shown["id"]
+    expect(widget.root.locator(".gradviz-unfolded")).to_have_attribute("aria-hidden", "true")
+
+
+def test_the_full_picture_unfolds_nothing(bare: Bare) -> None:
+    widget = mount(bare, "perceptron", step=9, density="full")
+    assert around(widget) is None
+
+
+def test_the_key_goes_through_the_densities_and_keeps_the_card_in_view(bare: Bare) -> None:
+    widget = mount(bare, "perceptron", step=9)
+    card = around(widget)["id"]
+    widget.node(card).focus()
+    shown = []
+    for _ in range(6):
+        bare.page.keyboard.press("d")
+        shown.append(widget.get("density"))
+        assert widget.focused == card
+        box = widget.node(card).locator(".gv-card").first.bounding_box()
+        frame = widget.root.locator(".gradviz-viewport").bounding_box()
+        assert box is not None
+        assert frame is not None
+        assert frame["y"] - 1 <= box["y"]
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+    assert shown == ["normal", "full", "compact"] * 2
+
+
+def test_it_does_not_fade_where_motion_is_reduced(bare: Bare) -> None:
+    bare.page.emulate_media(reduced_motion="reduce")
+    widget = mount(bare, "perceptron", step=9)
+    name = "e => getComputedStyle(e).animationName"
+    assert widget.root.locator(".gradviz-unfolded").evaluate(name) == "none"
+    bare.page.emulate_media(reduced_motion="no-preference")
+    assert widget.root.locator(".gradviz-unfolded").evaluate(name) == "gradviz-unfold"
+
+
+@pytest.mark.parametrize("density", ["compact", "normal", "full"])
+def test_nothing_is_wrong_for_assistive_technology(
+    bare: Bare, density: str, shoot: Shoot
+) -> None:
+    mount(bare, "perceptron", step=9, density=density)
+    assert axe_violations(bare.page, ".gradviz-root") == []
+    shoot(f"density-{density}")
