@@ -21,8 +21,10 @@ _AROUND = """
   const found = root.querySelector(".gradviz-unfolded");
   if (!found) return null;
   const box = (e) => e.getBoundingClientRect();
+  const before = (one, other) => one <= other + 1;
   const apart = (a, b) =>
-    a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+    before(a.right, b.left) || before(b.right, a.left) ||
+    before(a.bottom, b.top) || before(b.bottom, a.top);
   const own = box(found.querySelector(".gv-card"));
   const frame = box(root.querySelector(".gradviz-viewport"));
   const id = found.dataset.unfolds;
@@ -46,8 +48,8 @@ _AROUND = """
 
 def mount(bare: Bare, name: str, **traits: Any) -> Widget:
     bare.page.set_viewport_size({"width": 1366, "height": 768})
-    traits = {"step": -1, "detail": False, "speed": 1.0, "density": "auto"} | traits
-    return bare.mount(wire_of(name), **traits)
+    given: dict[str, Any] = {"step": -1, "detail": False, "speed": 1.0, "density": "auto"} | traits
+    return bare.mount(wire_of(name), **given)
 
 
 def around(widget: Widget) -> Any:
@@ -118,9 +120,7 @@ def test_it_does_not_fade_where_motion_is_reduced(bare: Bare) -> None:
 
 
 @pytest.mark.parametrize("density", ["compact", "normal", "full"])
-def test_nothing_is_wrong_for_assistive_technology(
-    bare: Bare, density: str, shoot: Shoot
-) -> None:
+def test_nothing_is_wrong_for_assistive_technology(bare: Bare, density: str, shoot: Shoot) -> None:
     mount(bare, "perceptron", step=9, density=density)
     assert axe_violations(bare.page, ".gradviz-root") == []
     shoot(f"density-{density}")
