@@ -221,7 +221,7 @@ def test_show_saved_shows_them_compact_too() -> None:
 def test_cards_exist_at_the_same_steps_in_every_density(name: str) -> None:
     animations = Animations(ALL[name])
     for step in range(len(ALL[name])):
-        there = [{k for k, e in a._there(step).items()} for a in animations.values()]
+        there = [{k for k, e in a.there(step).items()} for a in animations.values()]
         assert there[0] == there[1] == there[2]
 
 
