@@ -405,7 +405,7 @@ def test_a_step_that_calls_a_function_marks_what_the_function_has_made() -> None
     animation = Player(recording)._animation
     marked = {
         step.number: {
-            key for key, look in animation._there(step.index).items() if "gv-new" in look.classes
+            key for key, look in animation.there(step.index).items() if "gv-new" in look.classes
         }
         for step in recording.all_steps
     }
