@@ -347,7 +347,7 @@ def test_what_a_step_has_made_is_marked_at_that_step_and_at_no_other(name: str) 
     recording, animation = ALL[name], STAGES[name]
     there: dict[int, set[str]] = {}
     for step in recording.all_steps:
-        drawn = animation._there(step.index)
+        drawn = animation.there(step.index)
         there[step.index] = {key for key in drawn if "gv-more" not in drawn[key].classes}
         marked = {key for key, look in drawn.items() if "gv-new" in look.classes}
         if step.index == 0:
