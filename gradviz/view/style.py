@@ -66,7 +66,7 @@ MARKS: Final = {
             "gv-waiting", "waiting", "leaf without an AccumulateGrad: in no graph at this step"
         ),
         LegendEntry("gv-cut", "cut", "cut: the graph ends at this call"),
-        LegendEntry("gv-new", "new", "new: made in this step"),
+        LegendEntry("gv-made", "new", "new: made in this step"),
         LegendEntry("gv-now", "now", "now: the node that backward runs"),
         LegendEntry("gv-next", "next", "next: the node that runs after it"),
         LegendEntry("gv-raised", "raised", "raised: this node raised the error"),
@@ -153,10 +153,10 @@ _STEP_RULES: Final = """
 .gv-ground{fill:$now-fill}
 .gv-was{fill:$muted;text-decoration:line-through}
 .gv-is{fill:$ink;font-weight:600}
-.gv-new>.gv-card{stroke:$now;stroke-width:2.4}
-.gv-edge.gv-new>path{stroke:$now;stroke-width:2.4}
-.gv-new>.gv-head{fill:$now}
-.gv-tag.gv-new>.gv-box{stroke:$now;stroke-width:1.8}
+.gv-made>.gv-card{stroke:$now;stroke-width:2.4}
+.gv-edge.gv-made>path{stroke:$now;stroke-width:2.4}
+.gv-made>.gv-head{fill:$now}
+.gv-tag.gv-made>.gv-box{stroke:$now;stroke-width:1.8}
 .gv-chip>path{fill:none;stroke:$muted;stroke-width:1.5;stroke-linejoin:round}
 .gv-new-chip>rect{stroke:$now}
 .gv-new-chip>path{stroke:$now}

@@ -279,7 +279,7 @@ class Animation:
             place = self._layout.places[link.head]
             label = step_svg.gradient(look.flow, head, place, link.head_port, self.direction)
         arrived = "gv-flowed" if look.flow and look.flow.arrived else "gv-flow"
-        css = ("gv-new" if look.is_new else "", arrived if look.flow else "")
+        css = ("gv-made" if look.is_new else "", arrived if look.flow else "")
         return card_svg.link(
             self._paths[link],
             link_key.source,

@@ -59,7 +59,7 @@ class FreshItems:
             self._marked[self._step].add(card.id)
             if card.status:
                 return card
-            css, said = f"{card.css} gv-new", f"{card.aria}, new"
+            css, said = f"{card.css} gv-made", f"{card.aria}, new"
             return replace(card, css=css, status="new", aria=said)
         tags = {b.data_id for b in card.blocks if b.kind == "tag"} & self._tensors
         if not tags:
@@ -76,4 +76,4 @@ class FreshItems:
 def _tag(block: Block) -> Block:
     first, *rest = block.lines
     line = replace(first, text=f"{first.text} + new".strip())
-    return replace(block, css=f"{block.css} gv-new", lines=(line, *rest))
+    return replace(block, css=f"{block.css} gv-made", lines=(line, *rest))
