@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.model.events import Accumulated, Event, Write
-from gradviz.model.recording import Recording
+from gradviz.model.recording import Recording, RowChanges
 from gradviz.view.animation.animation import Animation
 from gradviz.view.explanations.fields import explained
 
@@ -32,9 +32,7 @@ def decisive_steps(
     """
     shown = [at for at, path in enumerate(recording.numbers.paths) if len(path) == 1]
     found: dict[int, object] = {}
-    # Lines that change nothing can follow; the one before them says how it has ended.
-    end = next(i for i in shown if animation.at(i) == animation.at(shown[-1]))
-    for step in _candidates(recording, chosen, end):
+    for step in _candidates(recording, chosen, _end(recording, animation, shown)):
         picture = animation.at(step)
         if animation.extent(step) is not None and picture not in found.values():
             found[step] = picture
@@ -42,6 +40,21 @@ def decisive_steps(
         last = reversed(range(len(recording.records)))
         return [*(i for i in last if animation.extent(i) is not None)][:1]
     return sorted([*found][:MOST])
+
+
+def _end(recording: Recording, animation: Animation, shown: Sequence[int]) -> int:
+    """The step that says how it has ended: lines that change nothing can follow it."""
+    records = recording.records
+    at = next(i for i, step in enumerate(shown) if animation.at(step) == animation.at(shown[-1]))
+
+    def is_idle(step: int) -> bool:
+        inside = records[recording.numbers.starts[step] : step + 1]
+        return all(facts.changes == RowChanges() for facts in inside)
+
+    # Such a line takes the marks of what the one before it has made.
+    while at and is_idle(shown[at]) and records[shown[at - 1]].backward is None:
+        at -= 1
+    return shown[at]
 
 
 def _candidates(recording: Recording, chosen: int | None, end: int) -> Iterator[int]:
