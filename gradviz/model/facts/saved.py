@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.facts.common import device_fact, dtype_fact, shape_fact, storage_fact
-from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings
-from gradviz.model.formatting import number, size
+from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings, Values
+from gradviz.model.formatting import numbers, size
 from gradviz.model.records import (
     SavedTensor,
 )
@@ -14,7 +14,7 @@ from gradviz.model.records import (
 SlotKey: TypeAlias = Literal[
     "name",
     "tensor",
-    "value",
+    "values",
     "state",
     "condition",
     "versions",
@@ -59,6 +59,16 @@ def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
     return around.names.get(slot.tensor or "", "")
 
 
+def _values(slot: SavedTensor, around: Surroundings) -> Fact:
+    """The values of a small tensor that is no known one; the short form also leaves them out where
+    the name says what it is a view of."""
+    if slot.values is None or slot.shape is None:
+        return Fact("values")
+    words = numbers(slot.values, slot.shape)
+    short = "" if _saved_tensor(slot, around) else f"= {words}"
+    return Fact("values", Values(slot.values, slot.shape), words, short, f"values {words}")
+
+
 def _versions(slot: SavedTensor, around: Surroundings) -> Fact:
     """``v0``; both versions where they differ; "not known" where torch does not show one."""
     saved, now = slot.saved_version, slot.current_version
@@ -101,7 +111,7 @@ def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
 _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
     "tensor": _slot_tensor,
-    "value": _value,
+    "values": _values,
     "state": _slot_state,
     "condition": _condition,
     "versions": _versions,
