@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -61,7 +61,7 @@ def _values(tensor: torch.Tensor) -> tuple[Number, ...]:
 
     Nodes can save thousands of such tensors, so no tensor is made on the way.
     """
-    found = tensor.tolist()
+    found: Any = tensor.tolist()
     if type(found) is not list:
         return (autograd.as_number(found),)
     while found and type(found[0]) is list:

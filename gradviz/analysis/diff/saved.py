@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
+from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference
-from gradviz.model.facts import FactValue, SlotFacts, SlotKey, slot_facts
+from gradviz.model.facts import FactValue, SlotFacts, SlotKey, Values, slot_facts
 from gradviz.model.formatting import size
 from gradviz.model.records import Node, SavedTensor
 
@@ -25,6 +26,8 @@ class SlotStorages:
 
     def __init__(self, pairs: NodePairs) -> None:
         self._pairs = pairs
+        self._told: set[SlotHolder] = set()
+        """Saved tensors of which it was told that their values are others."""
         self._before = self._groups(pairs.old, pairs.after)
         self._after = self._groups(pairs.new, {i: i for i in (*pairs.nodes, *pairs.tensors)})
         # A tensor that only one graph has shares no storage in the other.
@@ -60,6 +63,26 @@ class SlotStorages:
             return "", ""
         return self._words(before), self._words(after)
 
+    def other_values(
+        self, holder: SlotHolder, was: SlotFacts, is_now: SlotFacts
+    ) -> tuple[str, str]:
+        """Values that are not the same, if they are known and nothing on the same storage tells.
+
+        That is a known tensor, or a saved one that was asked about before.
+        """
+        then, now = was["values"].value, is_now["values"].value
+        is_known = isinstance(then, Values) and isinstance(now, Values) and then.shape == now.shape
+        if not is_known or same(then, now):
+            return "", ""
+        if any(map(self._tells_values, self._after.get(holder, ()))):
+            return "", ""
+        self._told.add(holder)
+        return both(then, now)
+
+    def _tells_values(self, holder: SlotHolder) -> bool:
+        key, slot = holder
+        return holder in self._told if slot else self._pairs.new.tensors[key].values is not None
+
     def _tensors(self, others: frozenset[SlotHolder]) -> FactValue:
         names = [self._pairs.new.name(key) for key, slot in sorted(others) if not slot]
         return ", ".join(names) or "none"
@@ -92,25 +115,33 @@ def slot_differences(
         elif now is None and then is not None:
             words = slot_words(then[1], pairs.old)
             yield Difference("gone", "saved tensor", name, fact, words, "nothing", *ids)
-        elif then is not None and now is not None:
-            is_known = any((then[1].tensor, then[1].view_of, now[1].tensor, now[1].view_of))
-            shared = ("", "") if is_known else storages.of_slot(new.id, slot)
-            if found := _change(then[1], now[1], pairs, shared):
-                yield Difference("changed", "saved tensor", name, fact, *found, *ids)
+        elif (
+            then is not None
+            and now is not None
+            and (found := _change(then[1], now[1], pairs, (new.id, slot), storages))
+        ):
+            yield Difference("changed", "saved tensor", name, fact, *found, *ids)
 
 
 def _change(
-    then: SavedTensor, now: SavedTensor, pairs: NodePairs, shared: tuple[str, str]
+    then: SavedTensor,
+    now: SavedTensor,
+    pairs: NodePairs,
+    holder: SlotHolder,
+    storages: SlotStorages,
 ) -> tuple[str, str] | None:
     """A slot before and after in words, ``None`` if it is the same."""
+    is_known = any((then.tensor, then.view_of, now.tensor, now.view_of))
+    shared = ("", "") if is_known else storages.of_slot(*holder)
     was, is_now = slot_facts(then, pairs.old), slot_facts(now, pairs.new)
+    values = storages.other_values(holder, was, is_now)
     more = _other_sizes(was, is_now)
     if not more and (found := _other_bytes(then, now)):
         more.append(found)
     tensors = _differ(then.tensor, now.tensor, pairs), _differ(then.view_of, now.view_of, pairs)
-    if _state(was) == _state(is_now) and not any((*more, *tensors, *shared)):
+    if _state(was) == _state(is_now) and not any((*more, *tensors, *values, *shared)):
         return None
-    more.append(shared)
+    more += [values, shared]
     before = _joined((_told(was), *(words[0] for words in more)))
     after = _joined((_told(is_now), *(words[1] for words in more)))
     return before, f"another {after}" if before == after else after
