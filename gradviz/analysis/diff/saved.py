@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
 from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference
-from gradviz.model.facts import FactValue, SlotFacts, SlotKey, Values, slot_facts
+from gradviz.model.facts import FactValue, SlotFacts, SlotKey, slot_facts
 from gradviz.model.formatting import size
 from gradviz.model.records import Node, SavedTensor
 
@@ -63,25 +63,16 @@ class SlotStorages:
             return "", ""
         return self._words(before), self._words(after)
 
-    def other_values(
-        self, holder: SlotHolder, was: SlotFacts, is_now: SlotFacts
-    ) -> tuple[str, str]:
-        """Values that are not the same, if they are known and nothing on the same storage tells.
+    def tells_values(self, holder: SlotHolder) -> bool:
+        """Whether another holder of the same storage tells that its values are others.
 
-        That is a known tensor, or a saved one that was asked about before.
+        That is a known tensor with values, or a saved one that was asked about before.
         """
-        then, now = was["values"].value, is_now["values"].value
-        is_known = isinstance(then, Values) and isinstance(now, Values) and then.shape == now.shape
-        if not is_known or same(then, now):
-            return "", ""
-        if any(map(self._tells_values, self._after.get(holder, ()))):
-            return "", ""
+        others = self._after.get(holder, frozenset())
+        infos = (self._pairs.new.tensors[key] for key, slot in others if not slot)
+        is_told = bool(others & self._told) or any(info.values is not None for info in infos)
         self._told.add(holder)
-        return both(then, now)
-
-    def _tells_values(self, holder: SlotHolder) -> bool:
-        key, slot = holder
-        return holder in self._told if slot else self._pairs.new.tensors[key].values is not None
+        return is_told
 
     def _tensors(self, others: frozenset[SlotHolder]) -> FactValue:
         names = [self._pairs.new.name(key) for key, slot in sorted(others) if not slot]
@@ -115,33 +106,43 @@ def slot_differences(
         elif now is None and then is not None:
             words = slot_words(then[1], pairs.old)
             yield Difference("gone", "saved tensor", name, fact, words, "nothing", *ids)
-        elif (
-            then is not None
-            and now is not None
-            and (found := _change(then[1], now[1], pairs, (new.id, slot), storages))
-        ):
-            yield Difference("changed", "saved tensor", name, fact, *found, *ids)
+        elif then is not None and now is not None:
+            is_known = any((then[1].tensor, then[1].view_of, now[1].tensor, now[1].view_of))
+            shared = ("", "") if is_known else storages.of_slot(new.id, slot)
+            if found := _change(then[1], now[1], pairs, shared):
+                yield Difference("changed", "saved tensor", name, fact, *found, *ids)
+
+
+def value_differences(pairs: NodePairs, storages: SlotStorages) -> Iterator[Difference]:
+    """Other values of saved tensors, each memory once."""
+    for new_id, old_id in pairs.nodes.items():
+        old, new = pairs.old.nodes[old_id], pairs.new.nodes[new_id]
+        before, after = pairs.old.slots(old), pairs.new.slots(new)
+        for slot in (slot for slot in after if slot in before):
+            (at, then), (place, now) = before[slot], after[slot]
+            was = slot_facts(then, pairs.old)["values"].value
+            is_now = slot_facts(now, pairs.new)["values"].value
+            if None in (was, is_now) or then.shape != now.shape or same(was, is_now):
+                continue
+            if not storages.tells_values((new_id, slot)):
+                name, fact = pairs.new.node_name(new_id), f"values of saved {slot}"
+                ids = f"{old_id}.saved.{at}", f"{new_id}.saved.{place}"
+                words = both(was, is_now)
+                yield Difference("changed", "saved tensor", name, fact, *words, *ids)
 
 
 def _change(
-    then: SavedTensor,
-    now: SavedTensor,
-    pairs: NodePairs,
-    holder: SlotHolder,
-    storages: SlotStorages,
+    then: SavedTensor, now: SavedTensor, pairs: NodePairs, shared: tuple[str, str]
 ) -> tuple[str, str] | None:
     """A slot before and after in words, ``None`` if it is the same."""
-    is_known = any((then.tensor, then.view_of, now.tensor, now.view_of))
-    shared = ("", "") if is_known else storages.of_slot(*holder)
     was, is_now = slot_facts(then, pairs.old), slot_facts(now, pairs.new)
-    values = storages.other_values(holder, was, is_now)
     more = _other_sizes(was, is_now)
     if not more and (found := _other_bytes(then, now)):
         more.append(found)
     tensors = _differ(then.tensor, now.tensor, pairs), _differ(then.view_of, now.view_of, pairs)
-    if _state(was) == _state(is_now) and not any((*more, *tensors, *values, *shared)):
+    if _state(was) == _state(is_now) and not any((*more, *tensors, *shared)):
         return None
-    more += [values, shared]
+    more.append(shared)
     before = _joined((_told(was), *(words[0] for words in more)))
     after = _joined((_told(is_now), *(words[1] for words in more)))
     return before, f"another {after}" if before == after else after
