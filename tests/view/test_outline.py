@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import torch
+
 import gradviz.view.outlines.graph
 from gradviz.model import Graph
 from gradviz.view.outlines.graph import LIMIT, outline, table
@@ -77,3 +79,19 @@ def test_table_has_a_row_for_each_node_and_tensor() -> None:
 
 def test_graph_without_nodes_has_an_outline() -> None:
     assert outline(Graph.of([], [])) == "empty autograd graph: 0 nodes, 0 edges, 0 leaves"
+
+
+def test_a_saved_tensor_without_a_name_has_its_values() -> None:
+    text = outline(gradviz.snapshot((2 * torch.ones(2, requires_grad=True)).exp()))
+    assert "   saved other = 2: held () int64 v0 8 B in s1" in text
+    assert "   saved result: held" not in text
+
+
+def test_cards_have_values_of_saved_tensors_without_a_name_unless_values_are_hidden() -> None:
+    w = torch.ones(2, requires_grad=True)
+    graph = gradviz.snapshot((2 * w).exp() * w, names={"w": w})
+    shown, hidden = (str(gradviz.show(graph, hide=h).svg) for h in ([], ["values"]))
+    for words in ("other = 2", "= [7.389, 7.389]"):
+        assert words in shown
+        assert words not in hidden
+    assert "other = w" in shown
