@@ -60,7 +60,7 @@ def test_modified_ones_are_those_of_now_and_packed_and_freed_ones_are_not_read()
         packed = slot_of(gradviz.snapshot(w.exp().sin()), "n0", "self")
     assert (packed.state, packed.values) == ("packed", None)
     z = w.exp().sin().sum()
-    z.backward()  # type: ignore[no-untyped-call]
+    z.backward()
     freed = slot_of(gradviz.snapshot(z), "n1", "self")
     assert (freed.state, freed.values) == ("freed", None)
 

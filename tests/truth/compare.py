@@ -146,7 +146,7 @@ def is_shown(tensor: Tensor) -> bool:
     plain = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
     if not plain or tensor.is_nested or tensor.is_meta or tensor.is_quantized:
         return False
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)  # type: ignore[attr-defined]
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     return not wrapped and tensor.numel() <= 8 and (not tensor.numel() or tensor.data_ptr() != 0)
 
 
