@@ -191,13 +191,6 @@ class Tensors:
                 return infos, [None] * len(others)
             return infos, list(map(few_values, others))
 
-    def numbers(self, tensors: Sequence[torch.Tensor]) -> tuple[Number | None, ...]:
-        """The values of tensors with one number, where values are read."""
-        if not self._values or not tensors:
-            return (None,) * len(tensors)
-        with autograd.arithmetic():
-            return tuple([(few_values(tensor) or (None,))[0] for tensor in tensors])
-
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
         return TensorInfo(

@@ -33,10 +33,8 @@ def slot_facts(slot: SavedTensor, around: Surroundings) -> SlotFacts:
 
 
 def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
-    """Its name; of a known tensor or a view of one also the tensor: ``self = b``; of another
-    number its value: ``other = 2``."""
-    name, value = around.tidy(slot.name), _value(slot, around).words
-    tensor = _saved_tensor(slot, around) or value
+    """Its name; of a known tensor or a view of one also the tensor: ``self = b``."""
+    name, tensor = around.tidy(slot.name), _saved_tensor(slot, around)
     equal = f"{name} = {tensor}" if tensor else name
     return Fact("saved", slot.name, name, equal, f"saved {equal}")
 
@@ -44,12 +42,6 @@ def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
 def _slot_tensor(slot: SavedTensor, around: Surroundings) -> Fact:
     words = _saved_tensor(slot, around)
     return Fact("tensor", slot.tensor or slot.view_of, words, words, words)
-
-
-def _value(slot: SavedTensor, around: Surroundings) -> Fact:
-    """A number that is no known tensor."""
-    words = "" if slot.value is None else number(slot.value)
-    return Fact("value", slot.value, words, words, words and f"value {words}")
 
 
 def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:

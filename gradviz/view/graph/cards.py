@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from gradviz.model.facts import Fact, SlotFacts, argument_of
+from gradviz.model.facts import Fact, SlotFacts, Values, argument_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
 from gradviz.view.graph.card_lines import (
@@ -206,7 +206,7 @@ def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
 def _values(slot: SlotFacts, content: CardContent) -> Values | None:
     """The values that a pocket shows: no tensor with a name has them."""
     values = slot["values"].value
-    is_shown = slot["values"].short and "values" in content
+    is_shown = slot["values"].short and content.allows("values")
     return values if is_shown and isinstance(values, Values) else None
 
 
