@@ -206,7 +206,7 @@ def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
 def _values(slot: SlotFacts, content: CardContent) -> Values | None:
     """The values that a pocket shows: no tensor with a name has them."""
     values = slot["values"].value
-    is_shown = slot["values"].short and content.allows("values")
+    is_shown = slot["values"].short and "values" not in content.hidden
     return values if is_shown and isinstance(values, Values) else None
 
 
