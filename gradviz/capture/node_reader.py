@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from gradviz.capture import autograd
 from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
+from gradviz.capture.values import MOST_VALUES
 from gradviz.model import SavedTensor
 from gradviz.model.records import Attribute, NodeState, Number
 
 Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool, "int | None"]
 """Facts of a tensor, number of its storage, places among the candidates of the tensor itself and
-of the one it is a view of, whether it is a parameter, and its place among unknown tensors with one
-number. Read once per tensor, however many slots hold it."""
+of the one it is a view of, whether it is a parameter, and its place among those of
+which the values are read. Read once per tensor, however many slots hold it."""
 
 Row = tuple[str, str, "Description | str | None", "int | None"]
 """``(name, state, description or unpack hook, saved version)`` of one saved tensor."""
@@ -23,6 +24,10 @@ Row = tuple[str, str, "Description | str | None", "int | None"]
 Rows = tuple[Row, ...] | tuple["Description | None", ...]
 """Slots of a node: descriptions alone where all are held or not needed, which is nearly
 everywhere; else rows."""
+
+
+_MOST_BYTES: Final = 16 * MOST_VALUES
+"""Bytes above which a tensor has more numbers than are shown, whatever its dtype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +45,19 @@ class FactColumns:
 class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     """Saved tensors of all nodes; :class:`SavedTensor` objects are made on access."""
 
-    __slots__ = ("_numbers", "_rows", "_slots", "_tensor_ids")
+    __slots__ = ("_rows", "_slots", "_tensor_ids", "_values")
 
     def __init__(
         self,
         rows: list[Rows],
         slots: list[tuple[Slot, ...] | None],
         tensor_ids: tuple[str, ...],
-        numbers: tuple[Number | None, ...],
+        values: list[tuple[Number, ...] | None],
     ) -> None:
         self._rows = rows
         self._slots = slots
         self._tensor_ids = tensor_ids
-        self._numbers = numbers
+        self._values = values
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -88,7 +93,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
     ) -> SavedTensor:
         if about is None or isinstance(about, str):
             return SavedTensor(name, state, packed_by=about)
-        facts, storage, known, base, is_parameter, number = about
+        facts, storage, known, base, is_parameter, unknown = about
         shape, dtype, device, nbytes, _, storage_nbytes, current = facts
         return SavedTensor(
             name,
@@ -104,7 +109,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             None if known is None else self._tensor_ids[known],
             None if base is None else self._tensor_ids[base],
             is_parameter=is_parameter,
-            value=None if number is None else self._numbers[number],
+            values=None if unknown is None else self._values[unknown],
         )
 
 
@@ -129,7 +134,8 @@ class NodeReader:
         self._about: dict[int, Description] = {}
         # Saved tensors are held until all are read, so that an id() means one object.
         self._held: list[Any] = []
-        self._numbers: list[Any] = []
+        self.unknown: list[Any] = []
+        """Saved tensors with few numbers that are no known ones: nothing else has their values."""
 
     def read(self, places: range) -> None:
         """Read the nodes at these places; stretches must come in order and leave none out."""
@@ -196,27 +202,26 @@ class NodeReader:
         known, base = tensors.saved(tensor, key, at, slot)
         number = None if key is None else tensors.storages.number_of(key, tensor)
         is_parameter = autograd.is_parameter(tensor)
-        place = None
-        if known is None and base is None and facts[0] == ():
-            place = len(self._numbers)
-            self._numbers.append(tensor)
-        about = self._about[id(tensor)] = facts, number, known, base, is_parameter, place
+        unknown = None
+        if known is None and facts[3] is not None and facts[3] <= _MOST_BYTES:
+            unknown = len(self.unknown)
+            self.unknown.append(tensor)
+        about = self._about[id(tensor)] = facts, number, known, base, is_parameter, unknown
         return about
 
-    def columns(self) -> FactColumns:
-        """Everything read, as data; to be called once the tensors have been numbered."""
+    def columns(self, values: list[tuple[Number, ...] | None]) -> FactColumns:
+        """Everything read, as data; to be called once the tensors have been numbered.
+
+        Args:
+            values: Those of :attr:`unknown`.
+        """
         count = len(self._name)
         variable: list[str | None] = [None] * count
         for at, leaf in self._leaves.items():
             variable[at] = leaf.id
         return FactColumns(
             self._name,
-            SavedColumn(
-                self._saved,
-                self._slots,
-                self._tensors.ids(),
-                self._tensors.numbers(self._numbers),
-            ),
+            SavedColumn(self._saved, self._slots, self._tensors.ids(), values),
             variable,
             self._shapes,
             self._state,

@@ -48,13 +48,21 @@ def unless_out_of_memory(read: Callable[_P, _T]) -> Callable[_P, _T | None]:
     return reads
 
 
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether reading the numbers of a tensor is harmless; its device is waited for if so.
+
+    To be called within ``autograd.arithmetic()``.
+    """
+    return autograd.is_plain(tensor) and autograd.wait_until_written(tensor)
+
+
 @unless_out_of_memory
 def readable(tensor: torch.Tensor) -> torch.Tensor | None:
     """The numbers of a plain tensor, ``None`` if reading them is not harmless.
 
     Those of one chunk are copied to the host. To be called within ``autograd.arithmetic()``.
     """
-    if not autograd.is_plain(tensor) or not autograd.wait_until_written(tensor):
+    if not is_readable(tensor):
         return None
     own = tensor.detach()
     return own.cpu() if own.numel() <= CHUNK else own

@@ -181,17 +181,15 @@ class Tensors:
         """Id of every candidate, empty for those not shown."""
         return tuple([one.id for one in self._candidates])
 
-    def infos(self) -> tuple[TensorInfo, ...]:
-        """The chosen tensors as data."""
+    def read(
+        self, others: Sequence[torch.Tensor]
+    ) -> tuple[tuple[TensorInfo, ...], list[tuple[Number, ...] | None]]:
+        """The chosen tensors as data, and the values of other tensors, where values are read."""
         with autograd.arithmetic():  # once for all: it costs as much as a tensor
-            return tuple([self._info(one) for one in self.shown])
-
-    def numbers(self, tensors: Sequence[torch.Tensor]) -> tuple[Number | None, ...]:
-        """The values of tensors with one number, where values are read."""
-        if not self._values or not tensors:
-            return (None,) * len(tensors)
-        with autograd.arithmetic():
-            return tuple([(few_values(tensor) or (None,))[0] for tensor in tensors])
+            infos = tuple([self._info(one) for one in self.shown])
+            if not self._values:
+                return infos, [None] * len(others)
+            return infos, list(map(few_values, others))
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor

@@ -180,8 +180,8 @@ def read_walked(
         reader.read(range(len(nodes)))
         tensors.read_grads()
     tensors.choose()
-    columns = reader.columns()
-    infos = tensors.infos()
+    infos, values = tensors.read(reader.unknown)
+    columns = reader.columns(values)
     return Graph(_columns(nodes, entries, columns, tensors), roots, infos)
 
 

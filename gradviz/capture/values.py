@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Final
+from itertools import chain
+from math import isfinite
+from typing import Any, Final
 
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.statistics import readable, statistics_of
+from gradviz.capture.statistics import (
+    is_readable,
+    readable,
+    statistics_of,
+    unless_out_of_memory,
+)
 from gradviz.model import ValueSummary
 from gradviz.model.records import Number
 
 MOST_VALUES: Final = 8
 
 
+@unless_out_of_memory
 def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
     """All values when there are at most 8 and reading them is harmless, else ``None``.
 
     To be called within ``autograd.arithmetic()``.
     """
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.numel() > MOST_VALUES:
+    if tensor.numel() > MOST_VALUES or not is_readable(tensor):
         return None
-    own = readable(tensor)
-    return None if own is None else _values(own)
+    return _values(tensor)
 
 
 def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
@@ -49,8 +56,20 @@ def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
     )
 
 
-def _values(own: torch.Tensor) -> tuple[Number, ...]:
-    return tuple([autograd.as_number(v) for v in own.reshape(-1).tolist()])
+def _values(tensor: torch.Tensor) -> tuple[Number, ...]:
+    """The numbers of few, in row-major order.
+
+    Nodes can save thousands of such tensors, so no tensor is made on the way.
+    """
+    found: Any = tensor.tolist()
+    if type(found) is not list:
+        return (autograd.as_number(found),)
+    while found and type(found[0]) is list:
+        found = list(chain.from_iterable(found))
+    numbers = tuple(found)
+    if not tensor.is_complex() and all(map(isfinite, numbers)):
+        return numbers
+    return tuple([autograd.as_number(value) for value in numbers])
 
 
 def _rounded(value: float) -> Number:

@@ -86,8 +86,9 @@ class SavedTensor:
     """If the state is ``"packed"``: the qualified name of the unpack hook."""
     is_parameter: bool = False
     """Whether it is an ``nn.Parameter``, or a view of one."""
-    value: Number | None = None
-    """The number, if it is one (its shape is ``()``) and no known tensor: the 2 of ``a * 2``."""
+    values: tuple[Number, ...] | None = None
+    """All its values now, in row-major order, when there are at most 8 and it is no known tensor,
+    which has them itself: the 2 of ``2 * w``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,4 +71,4 @@ def of_tensor(info: TensorInfo, graph_index: GraphIndex) -> str:
 
 
 def _saved(slot: SlotFacts) -> str:
-    return formatting.join((slot["name"].short, slot["state"].long), " ")
+    return formatting.join((*slot.short("name", "values"), slot["state"].long), " ")

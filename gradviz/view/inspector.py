@@ -85,7 +85,7 @@ def saved_words(slot: SlotFacts) -> str:
     state = slot["state"]
     if state.value == "none":
         return "not needed by this graph"
-    words = [slot["tensor"].words, slot["value"].words, *slot.short("condition")]
+    words = [slot["tensor"].words, *slot.long("values"), *slot.short("condition")]
     words += slot.short("versions") if state.value != "freed" else []
     words += slot.long("shape", "dtype", "device", "nbytes", "storage")
     return formatting.join(words, ", ")

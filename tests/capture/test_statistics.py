@@ -212,6 +212,7 @@ class OnGpu:
 
     def __init__(self, name: str) -> None:
         self.device = torch.device(name)
+        self.is_cuda = self.device.type == "cuda"
 
 
 @pytest.fixture

@@ -122,6 +122,7 @@ def check_saved(
         if tensor is None:
             assert ours.shape is None and ours.tensor is None, where  # noqa: PT018
             assert ours.storage is None and ours.nbytes is None, where  # noqa: PT018
+            assert ours.values is None, where
             continue
         assert is_shape_of(ours.shape, tensor), where
         assert f"torch.{ours.dtype}" == str(tensor.dtype), where
@@ -136,6 +137,25 @@ def check_saved(
             known = tensors[ours.tensor]
             assert sizes(known) == sizes(tensor), where
             assert storage(known) == storage(tensor), where
+        has_values = ours.tensor is None and is_shown(tensor)
+        assert ours.values == (written(tensor) if has_values else None), where
+
+
+def is_shown(tensor: Tensor) -> bool:
+    """Whether the values of a saved tensor can be read and are few."""
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    if not plain or tensor.is_nested or tensor.is_meta or tensor.is_quantized:
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return not wrapped and tensor.numel() <= 8 and (not tensor.numel() or tensor.data_ptr() != 0)
+
+
+def written(tensor: Tensor) -> tuple[Any, ...]:
+    """All values, as a document can hold them."""
+    found = tensor.detach().resolve_conj().resolve_neg().flatten().tolist()
+    return tuple(
+        str(v).strip("()") if isinstance(v, complex) or not math.isfinite(v) else v for v in found
+    )
 
 
 def check_notes(node: Node, slots: Sequence[Slot], notes: Mapping[str, Note | None]) -> None:

@@ -241,8 +241,13 @@ class Canonical:
         )
 
     def slot(self, slot: SavedTensor) -> SavedTensor:
+        values = slot.values
+        if slot.tensor is not None and slot.tensor not in self.tensors:
+            # A recording knows tensors without a name too, and these have the values themselves.
+            values = self._graph.tensor(slot.tensor).values
         return replace(
             slot,
+            values=values,
             storage=self.storage(slot.storage),
             tensor=self.tensors.get(slot.tensor or ""),
             view_of=self.tensors.get(slot.view_of or ""),

@@ -172,7 +172,7 @@ def test_saved_numbers_have_their_value() -> None:
     y = x * 2
     graph = gradviz.snapshot(y, names={"x": x})
     (slot,) = [slot for slot in graph["n0"].saved if slot.state == "held"]
-    assert (slot.name, slot.value) == ("other", 2)
+    assert (slot.name, slot.values) == ("other", (2,))
     assert "other = 2" in words(drawn(graph, "normal"), "n0")
     assert "saved other = 2" in str(graph)
     assert Graph.from_json(graph.to_json()) == graph

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import torch
+
 import gradviz.view.outlines.graph
 from gradviz.model import Graph
 from gradviz.view.outlines.graph import LIMIT, outline, table
@@ -77,3 +81,23 @@ def test_table_has_a_row_for_each_node_and_tensor() -> None:
 
 def test_graph_without_nodes_has_an_outline() -> None:
     assert outline(Graph.of([], [])) == "empty autograd graph: 0 nodes, 0 edges, 0 leaves"
+
+
+def test_a_saved_tensor_without_a_name_has_its_values() -> None:
+    text = outline(gradviz.snapshot((2 * torch.ones(2, requires_grad=True)).exp()))
+    assert "   saved other = 2: held () int64 v0 8 B in s1" in text
+    assert "   saved result: held" not in text
+
+
+def test_cards_have_values_of_saved_tensors_without_a_name_unless_values_are_hidden(
+    tmp_path: Path,
+) -> None:
+    w = torch.ones(2, requires_grad=True)
+    graph = gradviz.snapshot((2 * w).exp() * w, names={"w": w})
+    gradviz.show(graph, hide=["values"]).save(tmp_path / "values.svg")
+    gradviz.show(graph).save(tmp_path / "all.svg")
+    shown, hidden = ((tmp_path / f"{name}.svg").read_text() for name in ("all", "values"))
+    for words in (">other = 2<", ">self = [7.389, 7.389]<"):
+        assert words in shown
+        assert words not in hidden
+    assert "other = w" in shown

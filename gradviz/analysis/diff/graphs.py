@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gradviz.analysis.diff.facts import LabelledFacts, facts_of_node, facts_of_tensor
 from gradviz.analysis.diff.pairing import NodePairs
-from gradviz.analysis.diff.saved import SlotStorages, slot_differences
+from gradviz.analysis.diff.saved import SlotStorages, slot_differences, value_differences
 from gradviz.analysis.diff.unmatched import IN_GRAPH, one_sided
 from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference, DifferenceSubject
@@ -30,13 +30,14 @@ def differences_between(before: Graph, after: Graph) -> tuple[Difference, ...]:
 
 def differences_of(pairs: NodePairs) -> tuple[Difference, ...]:
     """Nodes that are new, nodes that are gone, what changed at each node, the order of the roots,
-    tensors."""
+    tensors, and values of saved tensors, which mostly follow from all that."""
     storages = SlotStorages(pairs)
     return (
         *_new_and_gone_nodes(pairs),
         *(found for node in pairs.nodes for found in _at_node(node, pairs, storages)),
         *_order_of_roots(pairs),
         *_tensors(pairs, storages),
+        *value_differences(pairs, storages),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
+from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference
 from gradviz.model.facts import FactValue, SlotFacts, SlotKey, slot_facts
 from gradviz.model.formatting import size
@@ -25,6 +26,8 @@ class SlotStorages:
 
     def __init__(self, pairs: NodePairs) -> None:
         self._pairs = pairs
+        self._told: set[SlotHolder] = set()
+        """Saved tensors of which it was told that their values are others."""
         self._before = self._groups(pairs.old, pairs.after)
         self._after = self._groups(pairs.new, {i: i for i in (*pairs.nodes, *pairs.tensors)})
         # A tensor that only one graph has shares no storage in the other.
@@ -59,6 +62,17 @@ class SlotStorages:
         if before is None or after is None or before == after:
             return "", ""
         return self._words(before), self._words(after)
+
+    def tells_values(self, holder: SlotHolder) -> bool:
+        """Whether another holder of the same storage tells that its values are others.
+
+        That is a known tensor with values, or a saved one that was asked about before.
+        """
+        others = self._after.get(holder, frozenset())
+        infos = (self._pairs.new.tensors[key] for key, slot in others if not slot)
+        is_told = bool(others & self._told) or any(info.values is not None for info in infos)
+        self._told.add(holder)
+        return is_told
 
     def _tensors(self, others: frozenset[SlotHolder]) -> FactValue:
         names = [self._pairs.new.name(key) for key, slot in sorted(others) if not slot]
@@ -97,6 +111,24 @@ def slot_differences(
             shared = ("", "") if is_known else storages.of_slot(new.id, slot)
             if found := _change(then[1], now[1], pairs, shared):
                 yield Difference("changed", "saved tensor", name, fact, *found, *ids)
+
+
+def value_differences(pairs: NodePairs, storages: SlotStorages) -> Iterator[Difference]:
+    """Other values of saved tensors, each memory once."""
+    for new_id, old_id in pairs.nodes.items():
+        old, new = pairs.old.nodes[old_id], pairs.new.nodes[new_id]
+        before, after = pairs.old.slots(old), pairs.new.slots(new)
+        for slot in (slot for slot in after if slot in before):
+            (at, then), (place, now) = before[slot], after[slot]
+            was = slot_facts(then, pairs.old)["values"].value
+            is_now = slot_facts(now, pairs.new)["values"].value
+            if None in (was, is_now) or then.shape != now.shape or same(was, is_now):
+                continue
+            if not storages.tells_values((new_id, slot)):
+                name, fact = pairs.new.node_name(new_id), f"values of saved {slot}"
+                ids = f"{old_id}.saved.{at}", f"{new_id}.saved.{place}"
+                words = both(was, is_now)
+                yield Difference("changed", "saved tensor", name, fact, *words, *ids)
 
 
 def _change(

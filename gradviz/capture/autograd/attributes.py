@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import torch
@@ -61,6 +62,6 @@ def as_number(value: float | complex) -> bool | int | float | str:
     """A Python number as data that JSON and ``==`` can carry."""
     if isinstance(value, complex):
         return str(value).strip("()")
-    if value != value or value in (float("inf"), float("-inf")):
+    if isinstance(value, float) and not math.isfinite(value):
         return str(float(value))
     return value

@@ -13,6 +13,7 @@ import torch
 _DTYPES: dict[torch.dtype, str] = {}
 _DEVICES: dict[torch.device, str] = {}
 _functorch: Any = torch._C._functorch
+_is_wrapped: Callable[[torch.Tensor], bool] = _functorch.is_functorch_wrapped_tensor
 _data_address: Callable[[torch.Tensor], int] = vars(torch._C)["_data_address"]
 _PLAIN_TYPES: Final = (torch.Tensor, torch.nn.Parameter)
 
@@ -136,16 +137,14 @@ base_of: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("_base")
 
 def is_parameter(tensor: torch.Tensor) -> bool:
     """Whether a tensor is an ``nn.Parameter``, or a view of one; no code of a subclass runs."""
-    for one in (tensor, tensor._base):
-        if one is not None and (type(one) is torch.nn.Parameter or _says_so(one)):
-            return True
-    return False
+    base = tensor._base
+    return _is_parameter(tensor) or (base is not None and _is_parameter(base))
 
 
-def _says_so(tensor: torch.Tensor) -> bool:
+def _is_parameter(tensor: torch.Tensor) -> bool:
+    if type(tensor) in _PLAIN_TYPES:
+        return type(tensor) is torch.nn.Parameter
     # A parameter of a custom tensor type keeps that type and has this mark.
-    if type(tensor) is torch.Tensor:
-        return False
     marked = object.__getattribute__(tensor, "__dict__").get("_is_param") is True
     return marked or issubclass(type(tensor), torch.nn.Parameter)
 
@@ -181,9 +180,9 @@ def is_plain(tensor: torch.Tensor) -> bool:
         type(tensor) in _PLAIN_TYPES
         and tensor.layout is torch.strided
         and not tensor.is_nested
-        and tensor.device.type != "meta"
+        and not tensor.is_meta
         and not tensor.is_quantized
-        and not _functorch.is_functorch_wrapped_tensor(tensor)
+        and not _is_wrapped(tensor)
         and _has_memory(tensor)
     )
 
@@ -192,14 +191,14 @@ def _has_memory(tensor: torch.Tensor) -> bool:
     # Not by untyped_storage(): the engine adds to a gradient in place only while nothing else
     # refers to its storage, as the object that untyped_storage() makes does for good (F3.18).
     try:
-        return not tensor.numel() or bool(_data_address(tensor))
+        return bool(_data_address(tensor)) or not tensor.numel()
     except (RuntimeError, NotImplementedError):
         return False
 
 
 def is_dead(tensor: torch.Tensor) -> bool:
     """Whether there is nothing left to read: memory given back, or a transform that ended."""
-    if _functorch.is_functorch_wrapped_tensor(tensor):
+    if _is_wrapped(tensor):
         return bool(_functorch.is_dead_tensor_wrapper(tensor))
     storage = storage_of(tensor)
     return (
@@ -239,8 +238,10 @@ def wait_until_written(tensor: torch.Tensor) -> bool:
     streams, so the wait is for the device. It is not allowed while a CUDA graph is captured, nor
     while ``torch.cuda.set_sync_debug_mode`` reports waits.
     """
+    if not tensor.is_cuda:
+        return True
     device = tensor.device
-    if device.type != "cuda" or device in _waited.devices:
+    if device in _waited.devices:
         return True
     if torch.cuda.is_current_stream_capturing() or torch.cuda.get_sync_debug_mode():
         return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from gradviz.model.facts.common import device_fact, dtype_fact, shape_fact, storage_fact
-from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings
-from gradviz.model.formatting import number, size
+from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings, Values
+from gradviz.model.formatting import numbers, size
 from gradviz.model.records import (
     SavedTensor,
 )
@@ -14,7 +14,7 @@ from gradviz.model.records import (
 SlotKey: TypeAlias = Literal[
     "name",
     "tensor",
-    "value",
+    "values",
     "state",
     "condition",
     "versions",
@@ -33,10 +33,8 @@ def slot_facts(slot: SavedTensor, around: Surroundings) -> SlotFacts:
 
 
 def _slot_name(slot: SavedTensor, around: Surroundings) -> Fact:
-    """Its name; of a known tensor or a view of one also the tensor: ``self = b``; of another
-    number its value: ``other = 2``."""
-    name, value = around.tidy(slot.name), _value(slot, around).words
-    tensor = _saved_tensor(slot, around) or value
+    """Its name; of a known tensor or a view of one also the tensor: ``self = b``."""
+    name, tensor = around.tidy(slot.name), _saved_tensor(slot, around)
     equal = f"{name} = {tensor}" if tensor else name
     return Fact("saved", slot.name, name, equal, f"saved {equal}")
 
@@ -46,17 +44,21 @@ def _slot_tensor(slot: SavedTensor, around: Surroundings) -> Fact:
     return Fact("tensor", slot.tensor or slot.view_of, words, words, words)
 
 
-def _value(slot: SavedTensor, around: Surroundings) -> Fact:
-    """A number that is no known tensor."""
-    words = "" if slot.value is None else number(slot.value)
-    return Fact("value", slot.value, words, words, words and f"value {words}")
-
-
 def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
     """Name of the saved tensor: ``b``, ``view of x``, or empty when it is not known."""
     if slot.view_of is not None and slot.view_of in around.names:
         return f"view of {around.names[slot.view_of]}"
     return around.names.get(slot.tensor or "", "")
+
+
+def _values(slot: SavedTensor, around: Surroundings) -> Fact:
+    """The values of a small tensor that is no known one; the short form also leaves them out where
+    the name says what it is a view of."""
+    if slot.values is None or slot.shape is None:
+        return Fact("values")
+    words = numbers(slot.values, slot.shape)
+    short = "" if _saved_tensor(slot, around) else f"= {words}"
+    return Fact("values", Values(slot.values, slot.shape), words, short, f"values {words}")
 
 
 def _versions(slot: SavedTensor, around: Surroundings) -> Fact:
@@ -101,7 +103,7 @@ def _nbytes(slot: SavedTensor, around: Surroundings) -> Fact:
 _SLOT: Final[dict[SlotKey, Maker[SavedTensor]]] = {
     "name": _slot_name,
     "tensor": _slot_tensor,
-    "value": _value,
+    "values": _values,
     "state": _slot_state,
     "condition": _condition,
     "versions": _versions,

@@ -57,11 +57,11 @@ def _agree(computed: Numbers, result: ValueSummary) -> bool:
     if computed.shape != result.shape:
         return False
     pairs = zip(computed.values, values, strict=True)
-    return all(isinstance(n, float) and _shown(one) == _shown(n) for one, n in pairs)
+    return all(isinstance(n, float) and _shown(float(one)) == _shown(n) for one, n in pairs)
 
 
 def _shown(value: float) -> str:
-    return formatting.number(value + 0.0)  # without the sign of zero
+    return formatting.number(value + 0)  # without the sign of zero
 
 
 def _written(found: Numbers | None) -> str:
@@ -83,9 +83,14 @@ def _numbers_of_leaf(part: Expression, ran: NodeRan, state: CaptionState) -> Num
         found = arrived[number] if isinstance(number, int) and number < len(arrived) else None
         return None if found is None else _numbers(found.values, found.shape)
     slot = next((slot for slot in ran.used if slot.name == part.options[0]), None)
-    info = None if slot is None else state.row(slot.tensor)
-    if slot is None or info is None or info.version != slot.saved_version:
+    if slot is None or slot.saved_version is None:
         return None
+    info = state.row(slot.tensor)
+    version = slot.current_version if info is None else info.version
+    if version != slot.saved_version:
+        return None
+    if info is None:
+        return _numbers(slot.values, slot.shape or ())
     return _numbers(info.values, info.shape)
 
 
@@ -93,6 +98,7 @@ def _numbers(values: Sequence[Number] | None, shape: tuple[int, ...]) -> Numbers
     if values is None or not all(isinstance(n, (bool, int, float)) for n in values):
         return None
     try:
-        return Numbers(tuple(float(n) for n in values), shape)
+        # A whole number stays one: it is the 2 of ``2 * w``.
+        return Numbers(tuple(n if type(n) is int else float(n) for n in values), shape)
     except NotComputedError:
         return None

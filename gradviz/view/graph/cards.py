@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from gradviz.model.facts import Fact, SlotFacts, argument_of
+from gradviz.model.facts import Fact, SlotFacts, Values, argument_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria, formatting, inspector
 from gradviz.view.graph.card_lines import (
@@ -177,14 +177,18 @@ def _title_block(name: str, pinned: bool = False) -> Block:
 
 def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
     name, state = slot["name"].short, slot["state"]
-    facts = []
+    facts, values = [], _values(slot, content)
     if state.value in ("held", "modified"):
-        is_said = content.density != "full" and (slot["tensor"].words or slot["value"].words)
-        facts += [slot["shape"].words] if "shapes" in content and not is_said else []
-        is_number = content.density != "full" and slot["value"].words
-        facts += [] if is_number else slot.short("dtype", "device")
+        is_whole = content.density == "full"
+        is_said = slot["tensor"].words or (values and len(values.shape) < 2)
+        facts += [slot["shape"].words] if "shapes" in content and (is_whole or not is_said) else []
+        # The dtype of a number goes without saying: torch makes a tensor of the 2 in ``2 * w``.
+        facts += slot.short("dtype", "device") if is_whole or not values or values.shape else []
     if state.value == "held" and content.has_version(slot["versions"].value):
         facts.append(state.short)
+    if values:
+        room = ROOM - 5 - cells(name) - cells(formatting.join(facts, " "))
+        name = f"{name} = {formatting.numbers(values.values, values.shape, max(12, room))}"
     lines = [Line(_side_by_side(name, formatting.join(facts, " ")))]
     if state.value == "modified":
         lines.append(Line(shorten(state.short, ROOM), "gv-warn"))
@@ -197,6 +201,13 @@ def _pocket(data_id: str, slot: SlotFacts, content: CardContent) -> Block:
         data_id=data_id,
         title=f"saved tensor {slot['name'].words}: {inspector.saved_words(slot)}",
     )
+
+
+def _values(slot: SlotFacts, content: CardContent) -> Values | None:
+    """The values that a pocket shows: no tensor with a name has them."""
+    values = slot["values"].value
+    is_shown = slot["values"].short and "values" not in content.hidden
+    return values if is_shown and isinstance(values, Values) else None
 
 
 def _side_by_side(name: str, facts: str) -> str:

@@ -111,7 +111,7 @@ def _slot(slot: SlotFacts) -> str:
     words = slot.short("condition", "shape", "dtype", "device")
     words += slot.short("versions") if state.value != "freed" else []
     words += slot.short("nbytes", "storage")
-    return f"{slot['name'].short}: {formatting.join(words, ' ')}"
+    return f"{' '.join(slot.short('name', 'values'))}: {formatting.join(words, ' ')}"
 
 
 def _tensor_line(info: TensorInfo, graph_index: GraphIndex) -> str:

@@ -236,7 +236,8 @@ def _slot(facts: SlotFacts, is_new: bool = True) -> str:
     """A saved tensor; if it is not new, only facts that can change."""
     state = "" if facts["state"].value == "held" else facts["state"].words
     name, sizes = (facts["name"].short, facts["shape"].short) if is_new else ("", "")
-    return formatting.join((name, state, sizes, facts["versions"].words), " ") or "held"
+    values, versions = facts["values"].short, facts["versions"].words
+    return formatting.join((name, values, state, sizes, versions), " ") or "held"
 
 
 def _new_tensor(facts: TensorFacts) -> str:

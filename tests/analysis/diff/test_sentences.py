@@ -164,3 +164,18 @@ def test_two_things_with_one_name_that_changed_alike_are_counted() -> None:
 
     told = comparison_of(of(2.0), of(5.0)).sentences
     assert told[0] == "PowBackward0 (2 times): exponent 2.0 → 5.0"
+
+
+def test_other_values_of_saved_tensors_come_last_and_each_memory_once() -> None:
+    def of(factor: float) -> Graph:
+        x = torch.tensor(0.0, requires_grad=True)
+        y = (x * factor + factor).exp()
+        return gradviz.snapshot(y.exp() * y)
+
+    told = comparison_of(of(1.0), of(2.0)).sentences
+    assert told[-2:] == (
+        "MulBackward0: values of saved self 15.15 → 1618.0",
+        "MulBackward0: values of saved other 1.0 → 2.0",
+    )
+    assert not any("values of saved result" in sentence for sentence in told)
+    assert not comparison_of(of(1.0), of(1.0)).differences
