@@ -76,7 +76,7 @@ test-lessons: env
 
 .PHONY: test-exhaustive
 test-exhaustive: env  ## torch's whole operator database, the deepest graphs, more random programs, lessons built again (minutes)
-	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" tests/truth tests/capture tests/analysis tests/lessons
+	$(RUN) pytest -rs -m "opdb_all or deepest or exhaustive" tests/truth tests/capture tests/analysis tests/lessons tests/browser
 
 .PHONY: test-accelerator
 test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a stand-in that g++ compiles (minutes)

@@ -145,7 +145,7 @@ def test_everything_by_keyboard(bare: Bare, wire: Any) -> None:
     for _ in range(4):
         press("Tab")
         stops.append(widget.focused)
-    assert stops == ["Legend", "", "Fit", "n0"]
+    assert stops == ["Legend", "", "compact", "n0"]
     path = []
     for key in ("Up", "Up", "Right", "Down", "Up", "Right"):
         press(f"Arrow{key}")
@@ -199,7 +199,7 @@ def test_the_toolbar_is_walked_with_arrows(bare: Bare, wire: Any) -> None:
     for _ in range(4):
         bare.page.keyboard.press("ArrowRight")
         seen.append(widget.focused)
-    assert seen == ["Copy or save", "Full screen", "More tools", "Fit"]
+    assert seen == ["Copy or save", "Full screen", "More tools", "compact"]
     bare.page.keyboard.press("End")
     bare.page.keyboard.press("Enter")
     assert widget.focused == "Zoom out"
