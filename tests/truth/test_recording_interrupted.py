@@ -37,8 +37,8 @@ def train(loss: torch.Tensor) -> None:
         optimizer = torch.optim.SGD([y], lr=0.1)
         optimizer.step()
         optimizer.zero_grad()
-        with torch.no_grad():
-            y.add_(1)
+        # Not under torch.no_grad(): a signal while that begins leaves gradients off for good.
+        y.detach().add_(1)
         (y.exp().sum() + loss).backward()
 
 

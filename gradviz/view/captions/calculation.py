@@ -54,7 +54,7 @@ def _only_moves(tree: Expression) -> bool:
 def _agree(computed: Numbers, result: ValueSummary) -> bool:
     """Whether every number is the recorded one, as far as it is shown."""
     values = result.values or ()
-    if computed.shape != result.shape:
+    if computed.shape != result.shape or len(computed.values) != len(values):
         return False
     pairs = zip(computed.values, values, strict=True)
     return all(isinstance(n, float) and _shown(float(one)) == _shown(n) for one, n in pairs)
