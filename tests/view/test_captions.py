@@ -238,6 +238,8 @@ def test_how_clipping_writes_the_gradients_is_left_out() -> None:
     [
         (HookFired(1, Hook("tensor", "f"), "n0", "t2"),
          "hook f of y ran and did not change the gradient"),
+        (HookFired(1, Hook("node_post", "f"), "n0"), "node hook f at MulBackward0 ran"),
+        (HookFired(1, Hook("node_pre", "f"), "n0"), "node prehook f at MulBackward0 ran"),
         (HookFired(1, Hook("node_post", "f"), "n0", None, None, raised=True),
          "node hook f at MulBackward0 raised"),
     ],

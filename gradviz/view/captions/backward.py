@@ -123,11 +123,11 @@ def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentenc
         words = say("{} at {}", words, state.node(event.node))
     if event.raised:
         return Sentence(words, " raised")
-    if event.hook.kind == "post_accumulate_grad":
-        return Sentence(words, " ran")
     if event.returned is not None:
         return say("{} replaced the gradient with {}", words, gradient(event.returned))
-    return Sentence(words, " ran" if short else " ran and did not change the gradient")
+    # Only of a tensor's hook is what it returned recorded.
+    unchanged = event.hook.kind == "tensor" and not short
+    return Sentence(words, " ran and did not change the gradient" if unchanged else " ran")
 
 
 def freed(event: Freed, state: CaptionState) -> Sentence:
