@@ -179,7 +179,8 @@ def test_an_interrupted_walk_leaves_a_graph_that_can_be_freed() -> None:
 import signal
 import torch, gradviz
 y = torch.ones(1, requires_grad=True)
-for _ in range(400_000):
+gradviz.snapshot(y * 2)  # imports what is imported late: once code of exec() was interrupted,
+for _ in range(400_000):  # as in a dataclass, Python 3.11 ends with SIGINT, though caught
     y = y * 2
 def interrupt(*_):
     raise KeyboardInterrupt
