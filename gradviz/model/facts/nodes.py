@@ -126,7 +126,8 @@ def _output_shapes(made: Made, around: Surroundings) -> Fact:
     shapes = made.node.output_shapes
     words = ", ".join(map(shape, shapes))
     value = None if None in shapes else words or None
-    return Fact("output shapes", value, words, words and f"→ {words}", words and f"output {words}")
+    said = words and f"output {words}"
+    return Fact("output shapes", value, words, said, said)
 
 
 def argument_of(node: Node, slot: int) -> str | None:

@@ -15,6 +15,7 @@ from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
 from gradviz.view.animation import step_svg
 from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
+from gradviz.view.animation.opening_places import opening_places
 from gradviz.view.animation.step_drawings import (
     LinkKey,
     LinkLook,
@@ -81,6 +82,10 @@ class Animation:
         self._refer()
         self._frames = self._measure()
         self._layout, self._paths = self._lay_out(options.engine)
+        order = recording.history.tensor_ids
+        self._opening = opening_places(
+            self._cards, self._place, self._layout, self.direction, order
+        )
         self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
         """The variants of each element, by id; ``None``: it does not exist."""
         self.changes: list[dict[str, int]] = [{} for _ in range(self._steps)]
@@ -134,34 +139,42 @@ class Animation:
     @property
     def size(self) -> Point:
         """Width and height of the picture, the same at all steps."""
-        return self._layout.width, self._layout.height
+        (width, height) = self._opening.size
+        return max(width, self._layout.width), max(height, self._layout.height)
 
-    def box(self, key: str) -> tuple[Point, Point] | None:
-        """Corner and size of the box of a card, the same at all steps; ``None`` without a card."""
+    def box(self, key: str, step: int) -> tuple[Point, Point] | None:
+        """Corner and size of the box of a card, which move at most once, when the first node is
+        made; ``None`` without a card."""
         if key not in self._cards:
             return None
+        if (opening := self._opening.box(key, step)) is not None:
+            return opening
         box = self._frames[self._some(key)].box
         return self._layout.places[self._place[key]], (box.width, box.height)
 
     def extent(self, step: int) -> Box | None:
         """What the picture of a step takes of the whole: left, top, width, height; ``None`` if
         nothing is drawn."""
-        corners = [point for key in self.there(step) for point in self._corners[key]]
+        corners = [point for key in self.there(step) for point in self._corners(key, step)]
         if not corners:
             return None
         (left, right), (top, bottom) = ((min(side), max(side)) for side in zip(*corners))
         width, height = right - left + 2 * RIM, bottom - top + 2 * RIM
         return round(left - RIM, 1), round(top - RIM, 1), round(width, 1), round(height, 1)
 
+    def _corners(self, element: str, step: int) -> tuple[Point, ...]:
+        """Points that an element is between at a step."""
+        if element in self._curves:
+            return self._curves[element]
+        if (box := self.box(element.removeprefix("gv-"), step)) is None:
+            return ()
+        (x, y), (width, height) = box
+        return (x, y), (x + width, y + height)
+
     @cached_property
-    def _corners(self) -> dict[str, tuple[Point, ...]]:
-        """Points that each element is between."""
-        found = {f"gv-{key.key}": self._paths[self._link(key)] for key in self._links}
-        for key in self._cards:
-            if (box := self.box(key)) is not None:
-                (x, y), (width, height) = box
-                found[f"gv-{key}"] = (x, y), (x + width, y + height)
-        return found
+    def _curves(self) -> dict[str, tuple[Point, ...]]:
+        """The points of each link, by the id of its element."""
+        return {f"gv-{key.key}": self._paths[self._link(key)] for key in self._links}
 
     def at(self, step: int) -> dict[str, int]:
         """The variant of each element at a step."""
@@ -268,7 +281,9 @@ class Animation:
             drawn = (card_svg.card(self._frames[c], place, self.direction) for c in variants.looks)
             if key == MORE:
                 drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
-            yield f"gv-{key}", (*drawn, None)
+            before = self._opening.frames.get(key, ())
+            moved = (card_svg.card(f, self._opening.places[key], self.direction) for f in before)
+            yield f"gv-{key}", (*drawn, None, *moved)
 
     def _wire(self, link_key: LinkKey, look: LinkLook) -> Element:
         link = self._link(link_key)
@@ -321,6 +336,18 @@ class Animation:
             for step, look in variants.changes:
                 number = len(variants.looks) if look is None else variants.looks[look]  # type: ignore[index]
                 self.changes[step][key] = number
+        for key, frames in self._opening.frames.items():
+            self._open(f"gv-{key}", self._cards[key], [frame.card for frame in frames])
+
+    def _open(self, element: str, variants: Variants[Card], looks: list[Card]) -> None:
+        """Before the first node a card has variants that are elsewhere; they are the last ones."""
+        until = self._opening.until
+        before = [(step, look) for step, look in variants.changes if step < until]
+        for step, look in before:
+            if look is not None:
+                self.changes[step][element] = len(variants.looks) + 1 + looks.index(look)
+        if (last := before[-1][1]) is not None:
+            self.changes[until].setdefault(element, variants.looks[last])
 
 
 class Animations(Mapping[Density, Animation]):

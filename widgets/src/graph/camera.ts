@@ -28,6 +28,8 @@ const MAX_ZOOM = 4;
 /** The smallest size at which text is read without effort, in CSS pixels. */
 const SMALLEST_TEXT = 11;
 const MARGIN = 12;
+/** The least distance from the rim of the window, where more things are seen with less. */
+const RIM = 3;
 
 const between = (low: number, value: number, high: number) => Math.min(Math.max(value, low), high);
 
@@ -74,12 +76,12 @@ export function zoomAt(camera: Camera, point: { x: number; y: number }, factor: 
 }
 
 /** Moves just as far as needed to bring a box of the picture into the window. */
-export function reveal(camera: Camera, box: Box, view: Size): Camera {
+export function reveal(camera: Camera, box: Box, view: Size, margin = MARGIN): Camera {
   const along = (at: number, low: number, size: number, room: number) => {
     const start = at + low * camera.k;
     const end = start + size * camera.k;
-    if (start < MARGIN || size * camera.k > room - 2 * MARGIN) return at + MARGIN - start;
-    return end > room - MARGIN ? at + room - MARGIN - end : at;
+    if (start < margin || size * camera.k > room - 2 * margin) return at + margin - start;
+    return end > room - margin ? at + room - margin - end : at;
   };
   return {
     k: camera.k,
@@ -108,11 +110,12 @@ export function viewOf(
   if (!subject) return clamp({ x: MARGIN, y: MARGIN, k }, content, view);
   const { card } = subject;
   const fits = ({ width, height }: Size) =>
-    width * k <= view.width - 2 * MARGIN && height * k <= view.height - 2 * MARGIN;
+    width * k <= view.width - 2 * RIM && height * k <= view.height - 2 * RIM;
   const shown = [...subject.around]
     .sort((one, other) => distance(card, one) - distance(card, other))
     .reduce((all, next) => (fits(union(all, next)) ? union(all, next) : all), card);
-  return reveal(clamp(centre(k, shown, view), content, view), card, view);
+  const all = clamp(centre(k, shown, view), content, view);
+  return reveal(reveal(all, shown, view, RIM), card, view, RIM);
 }
 
 /** Whether some of the picture is outside the window. */

@@ -125,8 +125,10 @@ export function makeGraph(context: PanelContext): GraphPanel {
       firstOf(ids) ?? (timeline ? [...index.cards.values()][0] : index.cards.get(current()));
     if (!card) return undefined;
     const item = index.item(card.dataset.id ?? "");
-    const around = [...(item?.next ?? []), ...(item?.prev ?? [])].map((id) => index.ownerOf(id));
-    return { card, around: around.filter((shape) => shape !== undefined) };
+    const joined = [...(item?.next ?? []), ...(item?.prev ?? [])].map((id) => index.ownerOf(id));
+    const around = joined.filter((shape) => shape !== undefined);
+    // What is joined to nothing is seen with everything else that is there.
+    return { card, around: around.length ? around : [...index.cards.values()] };
   }
 
   function firstOf(ids: readonly string[]): SVGGElement | undefined {
@@ -188,7 +190,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const id = firstOf(ids)?.dataset.id ?? "";
     const { box, k } = viewport.window;
     const markup = id ? looks.of(id, store.get("drawn"), timeline, at) : undefined;
-    unfolded.show(picture, index, id, markup, box, k);
+    unfolded.show(picture, index, id, markup, box, k, chosen.length > 0);
   }
   store.watch(["content", "drawn", "selected"], unfold);
   viewport.onView = unfold;

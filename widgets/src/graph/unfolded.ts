@@ -8,12 +8,14 @@ import { svg } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { Box, Size } from "./camera";
 import type { Picture } from "./picture";
-import { type Point, placeBeside } from "./placement";
+import { lineBetween, type Point, placeBeside } from "./placement";
 import type { SvgIndex } from "./svg_index";
 
 /** The largest width on the screen. */
 const WIDEST = 300;
 const PAD = 7;
+/** Radius of the end of its leader. */
+const DOT = 3;
 /** Points of each edge that are looked at. */
 const POINTS = 8;
 
@@ -48,6 +50,8 @@ interface Shown {
   readonly picture: Picture;
   readonly element: SVGGElement;
   readonly copy: SVGGElement;
+  /** Leads from it to its card. */
+  readonly leader: SVGGElement;
   readonly size: Size;
 }
 
@@ -55,7 +59,7 @@ export class Unfolded {
   #shown: Shown | undefined;
 
   /** Shows the full look of a card, or nothing. `window` is the visible part of the picture, at a
-      zoom of `k`. */
+      zoom of `k`. `isChosen`: a person wants to see it, whatever it hides. */
   show(
     picture: Picture,
     index: SvgIndex,
@@ -63,6 +67,7 @@ export class Unfolded {
     markup: string | undefined,
     window: Box,
     k: number,
+    isChosen: boolean,
   ): void {
     const before = this.#shown;
     const card = index.cards.get(id);
@@ -75,10 +80,18 @@ export class Unfolded {
       this.#shown = undefined;
       return;
     }
-    const { element, copy, size } = this.#shown;
+    const { element, copy, leader, size } = this.#shown;
     const scale = Math.min(Math.max(1, 1 / k), WIDEST / k / size.width);
     const large = { width: size.width * scale, height: size.height * scale };
-    const { x, y } = placeBeside(large, { ...surroundingsOf(picture, index, id), own, window });
+    const around = { ...surroundingsOf(picture, index, id), own, window };
+    const { box, hidesNothing } = placeBeside(large, around);
+    if (!hidesNothing && !isChosen) {
+      element.remove();
+      this.#shown = undefined;
+      return;
+    }
+    const { x, y } = box;
+    lead(leader, lineBetween(box, own, [...around.keep, ...around.others]), box);
     copy.setAttribute("transform", `scale(${round(scale)})`);
     element.setAttribute("transform", `translate(${round(x)} ${round(y)})`);
     // The same card at another step does not fade in again.
@@ -94,7 +107,19 @@ function made(picture: Picture, card: Element, id: string, markup: string): Show
   const size = trimmed(copy);
   if (!size) return undefined;
   const props = { class: "gradviz-unfolded", "aria-hidden": "true", "data-unfolds": id };
-  return { id, markup, picture, element: svg("g", props, copy), copy, size };
+  const leader = svg("g", { class: "gradviz-leader" });
+  return { id, markup, picture, element: svg("g", props, leader, copy), copy, leader, size };
+}
+
+/** Draws the line from what is unfolded to its card, from the corner of the former. */
+function lead(leader: SVGGElement, line: readonly [Point, Point] | undefined, from: Box): void {
+  leader.replaceChildren();
+  if (!line) return;
+  const [[x1, y1], [x2, y2]] = line.map(({ x, y }) => [round(x - from.x), round(y - from.y)]) as [
+    [number, number],
+    [number, number],
+  ];
+  leader.append(svg("line", { x1, y1, x2, y2 }), svg("circle", { cx: x2, cy: y2, r: DOT }));
 }
 
 /** What must stay visible around a card, from the attributes of the drawing: without a layout. */

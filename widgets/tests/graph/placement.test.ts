@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Box } from "../../src/graph/camera";
-import { GAP, placeBeside, type Surroundings } from "../../src/graph/placement";
+import { GAP, lineBetween, placeBeside, type Surroundings } from "../../src/graph/placement";
 
 const box = (x: number, y: number, width: number, height: number): Box => ({ x, y, width, height });
 const window = box(0, 0, 1000, 560);
 const own = box(400, 250, 200, 30);
 const size = { width: 280, height: 180 };
 const place = (given: Partial<Surroundings> = {}) =>
-  placeBeside(size, { own, keep: [], others: [], edges: [], window, ...given });
+  placeBeside(size, { own, keep: [], others: [], edges: [], window, ...given }).box;
 const apart = (a: Box, b: Box) =>
   a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
 
@@ -55,5 +55,58 @@ describe("the place of what is laid beside a card", () => {
     const found = place({ window: box(380, 200, 300, 190) });
     expect(found.y).toBeGreaterThanOrEqual(200);
     expect(found.y + found.height).toBeLessThanOrEqual(390);
+  });
+
+  it("hides nothing that must stay visible where any place in the window hides nothing", () => {
+    let seed = 1;
+    const random = (most: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return Math.round((seed / 2147483647) * most);
+    };
+    let possible = 0;
+    for (let round = 0; round < 150; round += 1) {
+      const room = box(0, 0, 340 + random(700), 250 + random(400));
+      const middle = box(random(room.width - 150), random(room.height - 30), 150, 30);
+      const keep = Array.from({ length: 2 + random(5) }, () =>
+        box(random(room.width), random(room.height), 60 + random(160), 15 + random(40)),
+      ).filter((one) => apart(one, middle));
+      const found = placeBeside(size, {
+        own: middle,
+        keep,
+        others: [],
+        edges: [],
+        window: room,
+      });
+      const isFree = (one: Box) => [middle, ...keep].every((other) => apart(one, other));
+      expect(found.hidesNothing).toBe(isFree(found.box));
+      // With a little room around it, as it is placed.
+      const wide = { width: size.width + 8, height: size.height + 8 };
+      let any = false;
+      for (let x = 0; x + wide.width <= room.width && !any; x += 2)
+        for (let y = 0; y + wide.height <= room.height && !any; y += 2)
+          any = isFree(box(x, y, wide.width, wide.height)) && !any;
+      if (!any) continue;
+      possible += 1;
+      expect(found.hidesNothing).toBe(true);
+    }
+    expect(possible).toBeGreaterThan(30);
+  });
+});
+
+describe("the line from what is unfolded to its card", () => {
+  it("is the shortest one, from rim to rim", () => {
+    expect(lineBetween(box(0, 0, 160, 40), box(0, 100, 160, 30), [])).toEqual([
+      expect.objectContaining({ y: 40 }),
+      expect.objectContaining({ y: 100 }),
+    ]);
+  });
+
+  it("passes beside a card that is between them, where it can", () => {
+    const line = lineBetween(box(0, 0, 160, 40), box(0, 200, 160, 30), [box(-20, 80, 140, 30)]);
+    expect(line?.map(({ x }) => x).every((x) => x > 110)).toBe(true);
+  });
+
+  it("is not there where they touch", () => {
+    expect(lineBetween(box(0, 0, 160, 40), box(100, 20, 160, 30), [])).toBeUndefined();
   });
 });

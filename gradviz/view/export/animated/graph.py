@@ -42,7 +42,7 @@ def _subjects(recording: Recording, animation: Animation, step: int) -> Iterator
     named = [term.id for term in caption(recording, step).terms]
     changed = [key.removeprefix("gv-") for key in animation.changes[step]]
     for key in dict.fromkeys(homes.get(key or "", "") for key in (node, *named, *changed)):
-        if (place := animation.box(key)) is not None:
+        if (place := animation.box(key, step)) is not None:
             yield Box(*place[0], *place[1])
 
 
