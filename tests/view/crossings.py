@@ -45,6 +45,11 @@ def crossings(paths: Sequence[Sequence[Point]]) -> int:
 
 def _line(path: Sequence[Point]) -> Iterator[Segment]:
     """A curve as straight pieces."""
+    yield from pairwise(points_along(path))
+
+
+def points_along(path: Sequence[Point]) -> list[Point]:
+    """Points of a curve, from its control points."""
     points = [path[0]]
     for i in range(0, len(path) - 1, 3):
         a, b, c, d = path[i : i + 4]
@@ -53,7 +58,7 @@ def _line(path: Sequence[Point]) -> Iterator[Segment]:
             w = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
             x, y = (w[0] * a[n] + w[1] * b[n] + w[2] * c[n] + w[3] * d[n] for n in (0, 1))
             points.append((x, y))
-    yield from pairwise(points)
+    return points
 
 
 def _may_meet(one: Sequence[Point], other: Sequence[Point]) -> bool:
