@@ -124,7 +124,7 @@ def test_what_does_not_exist_at_a_step_is_not_there(name: str) -> None:
 @pytest.mark.parametrize(("name", "direction"), EVERYWHERE)
 def test_no_box_moves_and_none_overlap(name: str, direction: str) -> None:
     animation = animation_of(name, direction)
-    places: dict[str, set[tuple[str, str | None, str | None]]] = {}
+    places: dict[str, set[tuple[str, str | None, float]]] = {}
     for step in range(len(ALL[name])):
         boxes = []
         for item in ET.fromstring(animation.svg(step)):
@@ -132,14 +132,50 @@ def test_no_box_moves_and_none_overlap(name: str, direction: str) -> None:
             if found is None:
                 continue
             at = item.get("transform") or ""
-            places.setdefault(item.get("id") or "", set()).add(
-                (at, found.get("width"), found.get("height"))
-            )
             x, y = map(float, re.findall(r"[\d.]+", at))
             boxes.append((x, y, float(found.get("width", 0)), float(found.get("height", 0))))
+            # Where data flows down a card is as high as what is on it.
+            height = boxes[-1][3] if direction == "LR" else 0.0
+            places.setdefault(item.get("id") or "", set()).add((at, found.get("width"), height))
         for (x0, y0, w0, h0), (x1, y1, w1, h1) in combinations(boxes, 2):
             assert x0 + w0 <= x1 or x1 + w1 <= x0 or y0 + h0 <= y1 or y1 + h1 <= y0
     assert {key for key, found in places.items() if len(found) > 1} == set()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_card_has_no_room_for_lines_of_other_steps(name: str) -> None:
+    for step in range(len(ALL[name])):
+        for item in ET.fromstring(STAGES[name].svg(step)):
+            card = item.find("{*}rect[@class='gv-card']")
+            if card is None or "gv-ref" in (item.get("class") or ""):
+                continue
+            pills = {text for pill in item.findall("{*}g") for text in pill.iter() if is_pill(pill)}
+            ends = [float(text.get("y", 0)) for text in item.findall(".//{*}text") if text not in pills]
+            assert float(card.get("height", 0)) - max(ends) < 25
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_link_begins_at_the_end_of_its_card_at_every_step(name: str) -> None:
+    for step in range(len(ALL[name])):
+        drawn = list(ET.fromstring(STAGES[name].svg(step)))
+        ends: dict[str | None, set[float]] = {}
+        for item in drawn:
+            card = item.find("{*}rect[@class='gv-card']")
+            if card is not None:
+                _, top = map(float, re.findall(r"[\d.]+", item.get("transform") or ""))
+                height = float(card.get("height", 0))
+                # A pill for an output reaches over the rim.
+                ends.setdefault(item.get("data-id"), set()).update((top + height, top + height + 9))
+        for edge in drawn:
+            line = edge.find("{*}path")
+            tail = edge.get("data-target") or edge.get("data-tensor")
+            if line is not None and edge.get("data-source") and tail in ends:
+                start = float(re.findall(r"-?[\d.]+", line.get("d") or "")[1])
+                assert min(abs(start - end) for end in ends[tail]) < 0.2
+
+
+def is_pill(item: ET.Element) -> bool:
+    return item.get("class") in ("gv-port", "gv-stub", "gv-root", "gv-port gv-extra")
 
 
 @pytest.mark.parametrize(("name", "direction"), EVERYWHERE)

@@ -21,6 +21,7 @@ from gradviz.view.animation.step_drawings import (
     LinkLook,
     UnplacedDrawing,
     Variants,
+    merged,
     reference_variants,
 )
 from gradviz.view.animation.step_items import StepItems
@@ -81,6 +82,7 @@ class Animation:
         """The reference that a link leaves from, for those that do."""
         self._refer()
         self._frames = self._measure()
+        self._drawn_links = {key: self._drawn_link(key) for key in self._links}
         self._layout, self._paths = self._lay_out(options.engine)
         order = recording.history.tensor_ids
         self._opening = opening_places(
@@ -254,7 +256,7 @@ class Animation:
         for place, group in groups.items():
             number, gap = spine.get(place, -1), gaps.get(place, 0.0)
             frames = [measure(card, self.direction, number, gap) for card in group]
-            found.update(zip(group, together(frames), strict=True))
+            found.update(zip(group, together(frames, self.direction), strict=True))
         return found
 
     def _lay_out(self, engine: LayoutProgram) -> tuple[Layout, dict[Link, tuple[Point, ...]]]:
@@ -274,8 +276,9 @@ class Animation:
         return layout, dict(zip(links, layout.paths, strict=True))
 
     def _elements(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
-        for link_key, link in self._links.items():
-            yield f"gv-{link_key.key}", (*(self._wire(link_key, look) for look in link.looks), None)
+        for link_key, link in self._drawn_links.items():
+            drawn = (self._wire(link_key, look, tail) for look, tail in link.looks)
+            yield f"gv-{link_key.key}", (*drawn, None)
         for key, variants in self._cards.items():
             place = self._layout.places[self._place[key]]
             drawn = (card_svg.card(self._frames[c], place, self.direction) for c in variants.looks)
@@ -285,10 +288,19 @@ class Animation:
             moved = (card_svg.card(f, self._opening.places[key], self.direction) for f in before)
             yield f"gv-{key}", (*drawn, None, *moved)
 
-    def _wire(self, link_key: LinkKey, look: LinkLook) -> Element:
+    def _drawn_link(self, link_key: LinkKey) -> Variants[tuple[LinkLook, Point]]:
+        """The variants of a link, with how far it goes on to the card that it comes from."""
+        tail, port = self._tails.get(link_key, link_key.target), self._link(link_key).tail_port
+        made: Variants[tuple[LinkLook, Point]] = Variants()
+        for step, (look, card) in merged([self._links[link_key], self._cards[tail]]):
+            frame = self._frames[card or self._some(tail)]
+            reach = card_svg.reach(frame, port, False, self.direction)
+            made.put(step, None if look is None else (look, reach))
+        return made
+
+    def _wire(self, link_key: LinkKey, look: LinkLook, tail: Point) -> Element:
         link = self._link(link_key)
         head = self._head(link_key, look)
-        tail = self._tail(link_key, look.pill)
         label = card_svg.count(link_key.count, self._paths[link][-1], self.direction)
         if look.flow is not None:
             place = self._layout.places[link.head]
@@ -300,7 +312,7 @@ class Animation:
             link_key.source,
             link_key.target,
             link_key.slot if link_key.count == 1 else None,
-            card_svg.reach(tail, link.tail_port, False, self.direction),
+            tail,
             card_svg.reach(head, link.head_port, True, self.direction),
             is_edge=link_key.is_edge,
             own_id=f"gv-{link_key.key}",
@@ -315,19 +327,9 @@ class Animation:
         stubs, word = self._cards[MORE].looks, times(look.count)
         return next(self._frames[c] for c in stubs if c.inputs[link_key.port].label == word)
 
-    def _tail(self, link_key: LinkKey, pill: bool) -> CardFrame:
-        """The frame of the card that a link comes from, in this variant of the link."""
-        if link_key in self._tails:
-            return self._frames[self._some(self._tails[link_key])]
-        for card in self._cards[link_key.target].looks:
-            has = link_key.output < len(card.outputs) and bool(card.outputs[link_key.output].label)
-            if has == pill:
-                return self._frames[card]
-        return self._frames[self._some(link_key.target)]
-
     def _change(self) -> None:
-        all_variants: list[tuple[str, Variants[LinkLook] | Variants[Card]]] = [
-            *((f"gv-{link_key.key}", variants) for link_key, variants in self._links.items()),
+        all_variants: list[tuple[str, Variants[tuple[LinkLook, Point]] | Variants[Card]]] = [
+            *((f"gv-{link_key.key}", variants) for link_key, variants in self._drawn_links.items()),
             *((f"gv-{key}", variants) for key, variants in self._cards.items()),
         ]
         for key, variants in all_variants:

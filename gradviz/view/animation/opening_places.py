@@ -80,7 +80,9 @@ def opening_places(
         groups.setdefault(place[key], []).append(key)
     frames: dict[str, tuple[CardFrame, ...]] = {}
     for keys in groups.values():
-        made = iter(together([measure(look, direction) for k in keys for look in looks[k]]))
+        made = iter(
+            together([measure(look, direction) for k in keys for look in looks[k]], direction)
+        )
         frames |= {key: tuple(next(made) for _ in looks[key]) for key in keys}
     boxes = [replace(frames[keys[0]][0].box, id=home) for home, keys in groups.items()]
     rows, width, height = _in_columns(boxes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node
@@ -97,8 +97,6 @@ class LinkKey:
 class LinkLook:
     """One variant of a link."""
 
-    pill: bool = False
-    """Whether the card that it comes from has a pill there."""
     flow: EdgeGradient | None = None
     count: int = 1
     """How many entries of ``next_functions`` it is."""
@@ -286,11 +284,9 @@ class UnplacedDrawing:
         self, link_key: LinkKey, step_index: StepIndex, place: BackwardProgress
     ) -> LinkLook | None:
         tail = self._some_cards[link_key.target].now
-        ports = tail.outputs if tail is not None else ()
-        pill = link_key.output < len(ports) and bool(ports[link_key.output].label)
         if link_key.source == MORE:
             count = step_index.hidden_uses_now[link_key.port]
-            return LinkLook(pill, count=count) if count and tail is not None else None
+            return LinkLook(count=count) if count and tail is not None else None
         node = step_index.rows.get(link_key.source)
         if node is None:
             return None
@@ -300,8 +296,8 @@ class UnplacedDrawing:
         if node.next_functions[link_key.slot] is None:
             return None
         if link_key.count > 1:  # their gradients are not one gradient
-            return LinkLook(pill, count=link_key.count)
-        return LinkLook(pill, place.edges.get((link_key.source, link_key.slot)))
+            return LinkLook(count=link_key.count)
+        return LinkLook(place.edges.get((link_key.source, link_key.slot)))
 
 
 def reference_variants(
@@ -314,17 +310,21 @@ def reference_variants(
         head: The card that it is beside.
         links: The links that leave from it.
     """
-    sources: list[Variants[Card] | Variants[LinkLook]] = [card, *links]
-    changes = [(step, i, look) for i, one in enumerate(sources) for step, look in one.changes]
-    now: dict[int, Card | LinkLook | None] = {}
     made: Variants[Card] = Variants()
-    for step, group in groupby(sorted(changes, key=itemgetter(0)), itemgetter(0)):
-        now |= {i: look for _, i, look in group}
-        tensor = now.get(0)
-        is_used = any(now.get(i) is not None for i in range(1, len(sources)))
-        shown = tensor if isinstance(tensor, Card) and is_used else None
-        made.put(step, None if shown is None else reference_card(shown, head))
+    for step, (tensor, *using) in merged([card, *links]):
+        is_used = any(look is not None for look in using)
+        made.put(step, reference_card(tensor, head) if tensor is not None and is_used else None)
     return made
+
+
+def merged(sources: Sequence[Variants[Any]]) -> Iterator[tuple[int, list[Any]]]:
+    """The steps at which one of these begins a variant, with the variants of all of them then."""
+    changes = [(step, i, look) for i, one in enumerate(sources) for step, look in one.changes]
+    now: list[Any] = [None] * len(sources)
+    for step, group in groupby(sorted(changes, key=itemgetter(0)), itemgetter(0)):
+        for _, i, look in group:
+            now[i] = look
+        yield step, now.copy()
 
 
 def _outside(

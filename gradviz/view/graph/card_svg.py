@@ -90,8 +90,10 @@ def reach(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> 
     ports = frame.card.inputs if is_input else frame.card.outputs
     pill = ports[port].width if port < len(ports) else 0.0
     if direction == "TB":
-        gap = frame.top if is_input else frame.top + frame.height - frame.box.height
-        return 0.0, 0.0 if pill else gap
+        if is_input:
+            return 0.0, 0.0 if pill else frame.top
+        end = frame.top + frame.height + (PILL - INSIDE if pill else 0.0)
+        return 0.0, round(end - frame.box.height, 1) + 0.0
     inside = INSIDE - pill if pill else 0.0
     if is_input:
         return frame.left + inside, 0.0
@@ -322,7 +324,7 @@ def _ports(
         x, y = at[0] - frame.left, at[1] - frame.top
         width = port.width
         if direction == "TB":
-            left, top = x - width / 2, y if is_input else y - PILL
+            left, top = x - width / 2, y if is_input else frame.height - INSIDE
         else:
             left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
         attributes: dict[str, Value] = {"class": port.css}
