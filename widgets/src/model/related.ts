@@ -1,7 +1,8 @@
 // Which ids belong together: the subject of a step, and ids that are highlighted together.
 import { lineId, type Timeline } from "./timeline";
 
-/** The subject of a step, in order of priority: the node that ran, or what the line made. */
+/** The subject of a step, in order of priority: the node that ran; what the caption names; the tensors
+    that the step changed; what the line made. */
 export function subjectsOf(timeline: Timeline, index: number): readonly string[] {
   const view = timeline.view(index);
   if (view.node !== null) return [view.node];
@@ -13,9 +14,11 @@ export function subjectsOf(timeline: Timeline, index: number): readonly string[]
     told.filter((id) => id.startsWith("n")),
   );
   const others = told.filter((id) => id.startsWith("t")).map((id) => timeline.itemOf(id) ?? id);
+  if (nodes.length || others.length) return [...nodes, ...others];
+  const changed = Object.entries(view.tensors).flatMap(([id, row]) => (row ? [id] : []));
   // A line in a loop makes more in every pass: the newest come from the last pass.
   const made = timeline.recording.links.lines[lineId(view).slice(5)] ?? [];
-  return nodes.length || others.length ? [...nodes, ...others] : [...made].reverse();
+  return [...changed.map((id) => timeline.itemOf(id) ?? id), ...[...made].reverse()];
 }
 
 /** The nodes that none of the others uses, then the others. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DENSITIES, type Density } from "../../src/documents/graph";
 import { parseDocument } from "../../src/documents/parse";
 import type { RecordingDocument, StepView } from "../../src/documents/recording";
-import { relatedTo } from "../../src/model/related";
+import { relatedTo, subjectsOf } from "../../src/model/related";
 import { inOrder, type StepState, Timeline } from "../../src/model/timeline";
 import { recording, VIEWS } from "../support/recording";
 
@@ -50,6 +50,31 @@ describe("the state of a step", () => {
     const { items, tensors } = new Timeline(recording).state(11);
     expect([...items.keys()]).toEqual(["n1", "n2"]);
     expect([...tensors.keys()]).toEqual(["t0", "t1"]);
+  });
+});
+
+describe("what a step is about", () => {
+  const step = VIEWS[10] as StepView;
+  const about = (view: Partial<StepView>) =>
+    subjectsOf(
+      new Timeline({ ...recording, views: [...VIEWS, { ...step, ...view }] }),
+      VIEWS.length,
+    );
+  const line = { kind: "line", node: null, line: 99 };
+  const row = ["a", "True", "True", "False", "0", "None"];
+
+  it("is the node that ran", () => {
+    expect(about({ node: "n0", tensors: { t0: row } })).toEqual(["n0"]);
+  });
+
+  it("is what the caption names rather than another tensor that it changed", () => {
+    const caption = [{ id: "t1", text: "b" }];
+    expect(about({ ...line, caption, tensors: { t0: row } })).toEqual(["n2"]);
+  });
+
+  it("is a tensor that it changed where the caption names none", () => {
+    expect(about({ ...line, caption: ["ran"], tensors: { t0: row } })).toEqual(["n1"]);
+    expect(about({ ...line, caption: ["ran"], tensors: { t0: null } })).toEqual([]);
   });
 });
 
