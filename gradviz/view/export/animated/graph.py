@@ -36,12 +36,15 @@ def subjects(recording: Recording, animation: Animation, steps: Sequence[int]) -
 
 
 def _subjects(recording: Recording, animation: Animation, step: int) -> Iterator[Box]:
-    """The node that ran, what the caption names, and what else changed."""
+    """The node that ran, what the caption names, and what else changed; while nothing is joined,
+    everything that is there."""
     homes = _homes(animation.drawn(step))
     node = recording.records[step].node
     named = [term.id for term in caption(recording, step).terms]
     changed = [key.removeprefix("gv-") for key in animation.changes[step]]
-    for key in dict.fromkeys(homes.get(key or "", "") for key in (node, *named, *changed)):
+    joined = any("data-source" in look.attributes for look in animation.there(step).values())
+    others = () if joined else homes
+    for key in dict.fromkeys(homes.get(key or "", "") for key in (node, *named, *changed, *others)):
         if (place := animation.box(key, step)) is not None:
             yield Box(*place[0], *place[1])
 
