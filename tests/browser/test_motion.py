@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget
+from tests.browser.gallery import GALLERY
 from tests.view.recordings import product
 
 pytestmark = pytest.mark.browser
@@ -66,6 +67,19 @@ def test_a_gradient_travels_along_its_edge_and_a_new_card_fades_in(moving: Page)
     stepped(moving, 8, pause=400)
     seen = stepped(moving, 9)
     assert [one for one in seen if one[0] == "gradient"] == [["gradient", 260]] * 2
+
+
+def test_when_the_first_node_is_made_the_cards_go_to_their_places_in_the_graph(
+    moving: Page,
+) -> None:
+    recording = GALLERY["mlp_one_step"]()
+    made = next(step.index for step in recording.all_steps if step.graph.nodes)
+    cards = {node.id for node in recording.graph.nodes if node.variable}
+    Bare(moving).mount(Player(recording).wire, step=made - 1)
+    moving.wait_for_timeout(300)
+    for step in (made, made - 1):
+        seen = stepped(moving, step, pause=400)
+        assert {name for name, lasts in seen if lasts == 260} >= cards
 
 
 @pytest.mark.parametrize("steps", [[4], [4, 5], [7], [9], [9, 10], [9, 3]])
