@@ -150,7 +150,8 @@ def test_a_card_has_no_room_for_lines_of_other_steps(name: str) -> None:
             if card is None or "gv-ref" in (item.get("class") or ""):
                 continue
             pills = {text for pill in item.findall("{*}g") for text in pill.iter() if is_pill(pill)}
-            ends = [float(text.get("y", 0)) for text in item.findall(".//{*}text") if text not in pills]
+            lines = [text for text in item.findall(".//{*}text") if text not in pills]
+            ends = [float(text.get("y", 0)) for text in lines]
             assert float(card.get("height", 0)) - max(ends) < 25
 
 
