@@ -380,10 +380,10 @@ class History(Rows):
         return f"{row.dtype} {shape(row.shape)}"
 
     def tensor_term(self, key: str | None, step: int, otherwise: str = "a tensor") -> Sentence:
-        """A tensor in a sentence, as :meth:`called` says; ``otherwise`` if it is not known."""
+        """A tensor in a sentence, by the last name it had; ``otherwise`` if it is not known."""
         if key is None or self.tensor(key, step) is None:
             return Sentence(otherwise)
-        return Sentence(Term(key, self.called(key, step)))
+        return Sentence(Term(key, self.name(key, step) or self.called(key, step)))
 
     def line_term(self, line: CodeLine | None) -> Sentence:
         """``line 4`` in a sentence; of other code than the recorded one with its name."""

@@ -76,16 +76,11 @@ def rebound(state: CaptionState) -> Iterator[Sentence]:
 
 
 def _rebound(state: CaptionState) -> Iterator[tuple[TensorInfo, TensorInfo]]:
-    """New tensors with the name of a leaf that required grad and has no name now; the leaves."""
-    history, at = state.history, state.step.index
-    for info in map(state.row, state.fresh):
-        if info is None or info.name is None or (info.is_leaf and info.requires_grad):
-            continue
-        for key in history.named(info.name, state.before):
-            old, now = history.tensor_at(key, state.before), history.tensor_at(key, at)
-            was_leaf = old is not None and old.is_leaf and old.requires_grad
-            if was_leaf and old is not None and (now is None or now.name is None):
-                yield info, old
+    """New tensors that have the name of a leaf by now, and the leaves."""
+    for key in state.fresh:
+        info, leaf = state.row(key), state.history.leaf_before(key, state.step.index)
+        if info is not None and leaf is not None:
+            yield info, leaf
 
 
 def names_new_nodes(state: CaptionState) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import torch
@@ -46,3 +47,13 @@ def test_the_same_recording_is_explained_once() -> None:
     assert recording.explanations is recording.explanations
     assert recording.explanation is recording.explanations[0]
     assert recording.all_steps[-1].explanation is recording.explanation
+
+
+def test_the_variable_of_a_loop_is_known_where_its_grad_is_none() -> None:
+    model = torch.nn.Linear(2, 1)
+    with suppress(AttributeError), gradviz.record() as recording:
+        for p in model.parameters():
+            p.grad.zero_()  # type: ignore[union-attr]
+    assert str(recording.explanations[0].what) == (
+        "model.weight.grad is None: no backward has run yet"
+    )

@@ -57,7 +57,7 @@ class ModuleCalls(Observer):
         return found if isinstance(found, str) else None
 
     def buffer(self, tensor: torch.Tensor) -> Buffer | None:
-        """Of which module that runs, or has run in the line, a tensor has the memory of a buffer."""
+        """The buffer that a tensor shares memory with, of a module that runs or ran in the line."""
         storage = autograd.storage_of(tensor) if self._running or self._ran else None
         if storage is None:
             return None
