@@ -86,7 +86,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         "integer",
         "{call}{of} returned {dtype} values, which have no gradient{left}",
         "an operation without a derivative ends the graph",
-        "it has no derivative",
+        "there is no derivative",
         where=", no derivative",
     ),
     "left torch": Reason(

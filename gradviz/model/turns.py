@@ -55,4 +55,4 @@ class Head:
     number: int = 0
     """Which turn begins, from 1; for a loop that has ended, how many turns it had."""
     count: int = 0
-    """How many turns the recording has of this run of the loop."""
+    """How many turns the loop had; 0 if it was left before its head ended it."""

@@ -155,9 +155,9 @@ def test_a_head_says_whether_a_turn_begins_or_the_loop_has_ended() -> None:
                 break
     outer, inner = "for n in range(2):", "while n > 4:"
     assert heads(recording) == [
-        (outer, "turn", 1, 2),
+        (outer, "turn", 1, 0),
         (inner, "loop ended", 0, 0),
-        (outer, "turn", 2, 2),
+        (outer, "turn", 2, 0),
         (inner, "loop ended", 0, 0),
     ]
 
@@ -166,7 +166,8 @@ def test_a_head_of_with_says_whether_the_block_begins_or_is_left() -> None:
     w = torch.tensor(2.0, requires_grad=True)
     with gradviz.record() as recording:
         for _ in range(2):
-            with torch.no_grad():  # noqa: SIM117  two heads
+            with torch.no_grad():
+                w * 3
                 with torch.enable_grad():
                     w * 2
     outer, inner = "with torch.no_grad():", "with torch.enable_grad():"

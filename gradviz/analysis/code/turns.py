@@ -73,10 +73,11 @@ def heads_of(recording: Recording) -> tuple[Head, ...]:
 
 
 def _heads(run: _Run, recording: Recording) -> Iterator[Head]:
-    count = len(run.turns)
+    has_ended = run.head is not None and not _is_left_out(run.head[1] + 1, recording)
+    count = len(run.turns) if has_ended else 0
     for step, number in run.heads.items():
         yield Head(step, "turn", number, count)
-    if run.head is not None and not _is_left_out(run.head[1] + 1, recording):
+    if run.head is not None and has_ended:
         yield Head(run.head[1], "loop ended", count, count)
 
 

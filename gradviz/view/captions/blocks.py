@@ -20,9 +20,11 @@ def of_head(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     if head is None:
         return
     if head.role == "turn":
-        bound = [_bound(event, state) for event in events if isinstance(event, LoopVariable)]
+        found = [event for event in events if isinstance(event, LoopVariable)]
+        bound = [_bound(event, state) for event in found if event.name.strip("_")]
         begins = say(" begins with {}", listed(bound, MOST)) if bound else " begins"
-        yield Sentence(f"turn {head.number} of {head.count}", begins)
+        of = f" of {head.count}" if head.count else ""
+        yield Sentence(f"turn {head.number}{of}", begins)
     elif head.role == "loop ended":
         turns = formatting.plural(head.number, "turn")
         yield Sentence(f"the loop ended after {turns}" if head.number else "the loop had no turn")

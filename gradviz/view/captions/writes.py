@@ -52,6 +52,8 @@ def _written(event: Write, state: CaptionState, is_last: bool) -> Sentence:
     lead = say("{} wrote {} in place{}", _by(event), _thing(event, state), through)
     if event.agent == "assignment":
         lead = say("{} gave {} another storage", clean(event.by), _thing(event, state))
+    elif event.agent == "unseen":
+        lead = say("{} changed {}", clean(event.by), _thing(event, state))
     parts = [*_values(event, state)] if is_last else []
     if event.before is not None and event.after is not None and event.before != event.after:
         parts.append(Sentence(f"version {event.before} became {event.after}"))

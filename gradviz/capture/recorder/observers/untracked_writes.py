@@ -21,7 +21,7 @@ MOST_BYTES: Final = 4 << 20
 """Bytes of memory that are compared after each line; the smallest tensors come first."""
 
 
-_UNSEEN: Final = "a write torch did not see (.data, numpy)"
+_UNSEEN: Final = "a write that torch did not see (numpy, .data)"
 _Named: TypeAlias = "list[tuple[RegistryEntry, torch.Tensor]]"
 
 
