@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gradviz.analysis.code.turns import turns_of
+from gradviz.analysis.code.turns import heads_of, turns_of
 from gradviz.analysis.explain import explanations_of
 from gradviz.model.explanation import Explanation
 from gradviz.model.presentation import Presentation
 from gradviz.model.recording import Recording
-from gradviz.model.turns import Turn
+from gradviz.model.turns import Head, Turn
 from gradviz.view.captions.caption import caption
 from gradviz.view.html.explanation import bundle
 from gradviz.view.outlines.text_of import text_of
@@ -27,6 +27,9 @@ class FullPresentation(Presentation):
 
     def turns(self, recording: Recording) -> tuple[Turn, ...]:
         return turns_of(recording)
+
+    def heads(self, recording: Recording) -> tuple[Head, ...]:
+        return heads_of(recording)
 
     def bundle(self, explanation: Explanation) -> dict[str, str]:
         return bundle(explanation)

@@ -13,6 +13,7 @@ CutReason: TypeAlias = Literal[
     ".data",
     "no_grad",
     "inference mode",
+    "custom Function",
     "not differentiable",
     "left torch",
     "requires_grad",
@@ -73,11 +74,19 @@ REASONS: Final[Mapping[str, Reason]] = {
         "inference mode is on",
         where=" in inference mode",
     ),
+    "custom Function": Reason(
+        "no_grad",
+        "{call} ran{on} inside the forward of a custom Function and was not recorded{after}",
+        "inside the forward of a custom Function nothing is recorded: its own backward computes "
+        "the gradient of the whole forward",
+        "inside the forward of a custom Function, whose own backward computes the gradient",
+        where=" in a custom Function",
+    ),
     "not differentiable": Reason(
         "integer",
         "{call}{of} returned {dtype} values, which have no gradient{left}",
         "an operation without a derivative ends the graph",
-        "it has no derivative",
+        "there is no derivative",
         where=", no derivative",
     ),
     "left torch": Reason(
@@ -111,6 +120,14 @@ COPIED: Final = "{call} copied {value} without the graph{after}"
 WAS_FROZEN: Final = "{it} did not require grad when {call} used it"
 """The sentence if the line that set ``requires_grad`` to ``False`` is not known."""
 CALLS_THAT_CUT: Final[frozenset[CutReason]] = frozenset(
-    {"detach", ".data", "no_grad", "inference mode", "not differentiable", "left torch"}
+    {
+        "detach",
+        ".data",
+        "no_grad",
+        "inference mode",
+        "custom Function",
+        "not differentiable",
+        "left torch",
+    }
 )
 """Reasons that a recording gives for a call of torch whose inputs require grad."""

@@ -16,6 +16,7 @@ NotRecorded: TypeAlias = Literal[
     "no input requires grad",
     "no_grad",
     "inference mode",
+    "custom Function",
     "detach",
     ".data",
     "not differentiable",
@@ -36,9 +37,12 @@ NoteKind: TypeAlias = Literal[
     "lines from calls",
 ]
 """What a :class:`Note` is about."""
-WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "unseen"]
+WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "module", "unseen"]
 """Who wrote: a call of torch; an assignment to ``.data``, which gives a tensor other memory; a step
-of an optimizer; something that torch did not see."""
+of an optimizer; the forward of a module, its own buffer, in a call that moves no version; something
+that torch did not see."""
+GradMode: TypeAlias = Literal["on", "off", "inference"]
+"""Whether operations are recorded: grad mode is on, it is off, or inference mode is on."""
 HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
     {
         "steps left out",
@@ -152,6 +156,10 @@ class Write(Event):
     """The expression that wrote, as in :class:`Operation`."""
     agent: WriteAgent = "call"
     """What ``by`` names."""
+    buffer_of: str | None = None
+    """Path of the module whose buffer was written, if that module was running."""
+    grad_of: str | None = None
+    """Id of the tensor whose ``.grad`` was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,28 @@ class FlagChanged(Event):
     flag: str
     before: bool | None
     after: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradModeChanged(Event):
+    """A line switched grad mode or inference mode, or left a block that had switched it."""
+
+    kind: ClassVar[str] = "grad mode"
+    before: GradMode
+    after: GradMode
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable(Event):
+    """The head of a ``for`` loop ran: a variable of the loop as it was then.
+
+    Only variables that are numbers, texts or tensors are recorded. After the last turn it has the
+    value of that turn still.
+    """
+
+    kind: ClassVar[str] = "loop variable"
+    name: str
+    value: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +416,8 @@ EVENTS: dict[str, type[Event]] = {
         Operation,
         Write,
         FlagChanged,
+        GradModeChanged,
+        LoopVariable,
         HookChanged,
         BackwardStarted,
         NodeReady,

@@ -26,6 +26,7 @@ ErrorKind: TypeAlias = Literal[
     "inference tensor saved",
     "not a scalar",
     "no graph",
+    "grad is None",
     "dtype cannot require grad",
     "flag of a non-leaf",
     "numpy of a tensor that requires grad",

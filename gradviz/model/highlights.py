@@ -9,8 +9,9 @@ HighlightKind: TypeAlias = Literal[
     "culprit", "written", "refused", "cut", "unreached", "new", "changed", "gone"
 ]
 """``"culprit"``: what did it; ``"written"``: what was changed; ``"refused"``: the node that
-raised; ``"cut"``: where the graph ends too early; ``"unreached"``: what gets no gradient;
-``"new"``, ``"changed"``, ``"gone"``: differences between two graphs."""
+raised, or the tensor that was not written; ``"cut"``: where the graph ends too early;
+``"unreached"``: what gets no gradient; ``"new"``, ``"changed"``, ``"gone"``: differences between
+two graphs."""
 
 
 @dataclass(frozen=True, slots=True)

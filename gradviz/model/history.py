@@ -22,6 +22,7 @@ from gradviz.model.events import (
     Write,
 )
 from gradviz.model.explanation import CodeLine
+from gradviz.model.formatting import shape
 from gradviz.model.records import Node
 from gradviz.model.rows import Rows
 from gradviz.model.sentence import Sentence, Term
@@ -364,11 +365,25 @@ class History(Rows):
 
     # ------------------------------------------------------------------ words
 
+    def called(self, key: str, step: int) -> str:
+        """What a tensor is called in a sentence: by its name; by that which another tensor has by
+        now; by the call that made it; else by its dtype and shape."""
+        row, name = self.tensor(key, step), self.name(key, step)
+        if row is None:
+            return key
+        if name is not None:
+            return f"the earlier {name}" if self.is_renamed(key, step) else name
+        made = self.makers.get(key)
+        if made is not None and made[0][0] <= step:
+            line = self.recording.records[made[0][0]].line
+            return f"result of {made[1].name}" + (f" in line {line}" if line is not None else "")
+        return f"{row.dtype} {shape(row.shape)}"
+
     def tensor_term(self, key: str | None, step: int, otherwise: str = "a tensor") -> Sentence:
-        """A tensor in a sentence: by its name, else by its id; ``otherwise`` if it is not known."""
+        """A tensor in a sentence, by the last name it had; ``otherwise`` if it is not known."""
         if key is None or self.tensor(key, step) is None:
             return Sentence(otherwise)
-        return Sentence(Term(key, self.name(key, step) or key))
+        return Sentence(Term(key, self.name(key, step) or self.called(key, step)))
 
     def line_term(self, line: CodeLine | None) -> Sentence:
         """``line 4`` in a sentence; of other code than the recorded one with its name."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
     from gradviz.model.recording import Recording
-    from gradviz.model.turns import Turn
+    from gradviz.model.turns import Head, Turn
 
 
 class Presentation:
@@ -33,6 +33,10 @@ class Presentation:
 
     def turns(self, _recording: Recording) -> tuple[Turn, ...]:
         """Turns of the loops that ran."""
+        return ()
+
+    def heads(self, _recording: Recording) -> tuple[Head, ...]:
+        """What the heads of loops and ``with`` blocks that ran meant."""
         return ()
 
     def bundle(self, explanation: Explanation) -> dict[str, str]:

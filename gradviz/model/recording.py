@@ -15,7 +15,7 @@ from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
 from gradviz.model.records import Node, TensorInfo
 from gradviz.model.step_numbers import StepNumbers
-from gradviz.model.turns import Turn
+from gradviz.model.turns import Head, Turn
 
 if TYPE_CHECKING:
     from gradviz.model.history import History
@@ -339,6 +339,11 @@ class Recording(Printed):
     def turns(self) -> tuple[Turn, ...]:
         """Turns of the loops that ran, with the steps that belong to each."""
         return self._kept("turns", lambda: in_use().turns(self))
+
+    @property
+    def heads(self) -> dict[int, Head]:
+        """Runs of the heads of loops and ``with`` blocks, by :attr:`Step.index`."""
+        return self._kept("heads", lambda: {head.step: head for head in in_use().heads(self)})
 
     @property
     def history(self) -> History:

@@ -201,6 +201,18 @@ class Rows:
             and any(row.name == name and row.id != key for row in self.tensors(step))
         )
 
+    def leaf_before(self, key: str, step: int) -> TensorInfo | None:
+        """The leaf that required grad and had the name of a tensor before it got it, if the leaf
+        has no name by now; ``None`` for a tensor that is such a leaf itself."""
+        row, since = self.tensor(key, step), self.born(key)
+        if row is None or row.name is None or not since or (row.is_leaf and row.requires_grad):
+            return None
+        for other in self.named(row.name, since - 1):
+            was, now = self.tensor_at(other, since - 1), self.tensor_at(other, step)
+            if was is not None and was.is_leaf and was.requires_grad and other != key:
+                return was if now is None or now.name is None else None
+        return None
+
     def on_storage(self, storage: str | None, step: int) -> list[TensorInfo]:
         """Tensors whose last memory up to a step is a storage, by number."""
         rows = (self.tensor(key, step) for key in self._on_storage.get(storage, ()))

@@ -33,8 +33,22 @@ def place_of(recording: Recording, address: object) -> int:
     elif isinstance(address, str):
         place = _named(recording, address.strip())
     if place is None:
-        raise UnknownNodeError(f"this recording has no step {address!r}; {known_steps(recording)}")
+        why = _how_often(recording, address.strip()) if isinstance(address, str) else ""
+        raise UnknownNodeError(
+            f"this recording has no step {address!r}; {why}{known_steps(recording)}"
+        )
     return place
+
+
+def _how_often(recording: Recording, address: str) -> str:
+    """How often there is what an address counts: ``"backward ran once; "``."""
+    name, _, times = address.rpartition(":")
+    if not name or name == "line" or not (times.isascii() and times.isdecimal()):
+        return ""
+    count = len(_at(recording, name))
+    often = {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
+    is_there = "ran" if name == "backward" or name.startswith("line:") else "is there"
+    return f"{name} {is_there} {often}; " if count else ""
 
 
 def known_steps(recording: Recording) -> str:

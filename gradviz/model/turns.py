@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+HeadRole: TypeAlias = Literal["turn", "loop ended", "block begins", "block ended"]
+"""What it meant that the head of a loop or of a ``with`` block ran: a turn of the loop begins,
+there is no further turn, the block begins, or the block is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +38,21 @@ class Turn:
     def words(self) -> str:
         """``"turn 2 of 4"``."""
         return f"turn {self.number} of {self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A step at which the head of a loop or of a ``with`` block ran.
+
+    Examples:
+        >>> Head(step=9, role="loop ended", number=4).role
+        'loop ended'
+    """
+
+    step: int
+    """Its place in ``recording.all_steps``."""
+    role: HeadRole
+    number: int = 0
+    """Which turn begins, from 1; for a loop that has ended, how many turns it had."""
+    count: int = 0
+    """How many turns the loop had; 0 if it was left before its head ended it."""

@@ -10,8 +10,8 @@ from gradviz.capture.post_mortem import post_mortem_of
 from gradviz.capture.recorder import Recorder, RecordingBlock
 from gradviz.model import Explanation, GradvizError, NothingRaisedError, Recording, RecordingError
 
-_OF_TORCH: Final = (RuntimeError, TypeError, ValueError)
-"""Classes of the errors that autograd raises."""
+_EXPLAINED: Final = (RuntimeError, TypeError, ValueError, AttributeError)
+"""Classes of the errors that autograd raises, and Python where a ``.grad`` is ``None``."""
 
 
 class ExpectedError:
@@ -43,7 +43,7 @@ class ExpectedError:
         if error is None:
             self._explain_silence()
             return False
-        if not isinstance(error, _OF_TORCH) or isinstance(error, GradvizError):
+        if not isinstance(error, _EXPLAINED) or isinstance(error, GradvizError):
             return False
         recording = self._recording if self._block is not None else post_mortem_of(error)
         found = None if recording is None else recording.explanation

@@ -116,3 +116,65 @@ def test_a_loop_on_one_line_has_no_turns() -> None:
     with gradviz.record() as recording:
         for n in (1, 2): w * n  # fmt: skip  # noqa: E701
     assert recording.turns == ()
+
+
+def above(limit: float) -> torch.Tensor:
+    found = torch.tensor(limit)
+    return found < 0
+
+
+def test_what_the_head_and_later_lines_call_is_no_part_of_a_turn() -> None:
+    w = torch.tensor(2.0, requires_grad=True)
+    with gradviz.record(into=[above]) as recording:
+        for n in (1, 2):
+            w * n
+        while above(1.0):
+            w * 2
+        above(2.0)
+    assert seen(recording) == [
+        ("for n in (1, 2):", "turn 1 of 2", 0, 1, 2),
+        ("for n in (1, 2):", "turn 2 of 2", 0, 3, 4),
+    ]
+
+
+def heads(recording: Recording) -> list[tuple[str, str, int, int]]:
+    steps = recording.all_steps
+    return [
+        (recording.codes[0].line(steps[at].line or 0), head.role, head.number, head.count)
+        for at, head in recording.heads.items()
+    ]
+
+
+def test_a_head_says_whether_a_turn_begins_or_the_loop_has_ended() -> None:
+    w = torch.tensor(2.0, requires_grad=True)
+    with gradviz.record() as recording:
+        for n in range(2):
+            while n > 4:
+                w * n
+            if n:
+                break
+    outer, inner = "for n in range(2):", "while n > 4:"
+    assert heads(recording) == [
+        (outer, "turn", 1, 0),
+        (inner, "loop ended", 0, 0),
+        (outer, "turn", 2, 0),
+        (inner, "loop ended", 0, 0),
+    ]
+
+
+def test_a_head_of_with_says_whether_the_block_begins_or_is_left() -> None:
+    w = torch.tensor(2.0, requires_grad=True)
+    with gradviz.record() as recording:
+        for _ in range(2):
+            with torch.no_grad():
+                w * 3
+                with torch.enable_grad():
+                    w * 2
+    outer, inner = "with torch.no_grad():", "with torch.enable_grad():"
+    block = [
+        (outer, "block begins", 0, 0),
+        (inner, "block begins", 0, 0),
+        (inner, "block ended", 0, 0),
+        (outer, "block ended", 0, 0),
+    ]
+    assert [head for head in heads(recording) if head[0] in (outer, inner)] == block * 2

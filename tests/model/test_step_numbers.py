@@ -88,6 +88,20 @@ def test_a_step_is_found_by_line_backward_error_and_node() -> None:
     assert second["backward:2"].record.backward == 2
 
 
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("backward:2", "backward ran once; it has"),
+        ("line:1:3", "line:1 ran once; it has"),
+        ("MulBackward0:3", "MulBackward0 is there once; it has"),
+        ("backward:x", "no step 'backward:x'; it has"),
+    ],
+)
+def test_of_what_is_there_fewer_times_it_is_said_how_often(address: str, words: str) -> None:
+    with pytest.raises(UnknownNodeError, match=words):
+        product()[address]
+
+
 @pytest.mark.parametrize("address", ["", "lines", "line:", "line:9", "backward:2", "error", "n99"])
 @pytest.mark.parametrize("more", ["", ":2"])
 def test_what_does_not_exist_is_refused_with_what_does(address: str, more: str) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -344,7 +344,7 @@ def test_a_name_with_a_colon_is_no_reason() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("y", "an earlier y no longer exists"), ("z", "y no longer exists")],
+    [("y", "the earlier y no longer exists"), ("z", "y no longer exists")],
 )
 def test_an_earlier_tensor_is_one_whose_name_another_has(name: str, words: str) -> None:
     script = Script("del y")
@@ -403,3 +403,152 @@ def test_a_line_that_is_stepped_over_says_the_same_as_without_the_lines_of_its_f
     said = [step.caption for step in into if step.kind == "line"]
     assert said == [step.caption for step in lines]
     assert "made" in said[1]
+
+
+class Averaging(torch.nn.Module):
+    """Writes buffers under no_grad, and through .data where no version moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+        self.register_buffer("count", torch.zeros(()))
+        self.mean: torch.Tensor
+        self.count: torch.Tensor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            self.mean.mul_(0.5).add_(x.mean(0))
+        self.count.data.add_(1)
+        return x - self.mean
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: torch.nn.BatchNorm1d(2), "num_batches_tracked, running_mean and running_var"),
+        (
+            lambda: torch.nn.InstanceNorm1d(2, track_running_stats=True),
+            "running_mean and running_var",
+        ),
+        (Averaging, "mean and count"),
+    ],
+)
+def test_a_module_that_writes_its_buffers_is_said_to_update_them(
+    make: Callable[[], torch.nn.Module], words: str
+) -> None:
+    wrapped = torch.nn.Sequential(make())
+    x = torch.ones(2, 2, 3) if "Inst" in str(wrapped) else torch.arange(8.0).reshape(4, 2)
+    with gradviz.record() as recording:
+        wrapped(x)
+    assert f"wrapped.0 updated its buffers {words}" in recording.all_steps[1].caption
+    assert "did not see" not in recording.all_steps[1].caption
+
+
+def test_what_is_written_after_a_module_ran_is_not_its_doing() -> None:
+    module = torch.nn.BatchNorm1d(2)
+    with gradviz.record() as recording:
+        module(torch.ones(4, 2))
+        module.running_mean.data.add_(1)  # type: ignore[union-attr]
+    assert "add_ wrote module.running_mean in place through .data" in recording[2].caption
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+def test_inside_the_forward_of_a_custom_function_its_own_backward_is_the_reason() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    with gradviz.record() as recording:
+        Square.apply(x)  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            Square.apply(x)  # type: ignore[no-untyped-call]
+    assert "mul of x is not recorded: inside the forward of a custom Function" in str(
+        recording[1].caption
+    )
+    assert "mul of x is not recorded: no_grad is on" in recording[3].caption
+
+
+def test_a_leaf_whose_name_a_result_has_now_is_said_to_get_the_gradients() -> None:
+    x = torch.tensor([3.0], requires_grad=True)
+    with gradviz.record() as recording:
+        (x**2).sum().backward()
+        x = x - 0.1 * x.grad  # type: ignore[operator]
+        (x**2).sum().backward()
+    made, ran = [step.caption for step in recording if step.kind == "line"][1:3]
+    assert made.endswith(
+        "x is now a result, no leaf: backward accumulates into .grad of the earlier x, not of x"
+    )
+    assert "the earlier x.grad is [10.8]" in ran
+
+
+def test_a_leaf_whose_name_a_tensor_without_requires_grad_has_now_is_told() -> None:
+    x = torch.tensor([3.0], requires_grad=True)
+    with gradviz.record() as recording, torch.no_grad():
+        x = x - 1
+    assert (
+        "x is now a tensor that does not require grad; the earlier x is a leaf that does; "
+        "sub of the earlier x is not recorded: no_grad is on"
+    ) in recording[1].caption
+
+
+def test_two_names_of_one_leaf_are_no_rebinding() -> None:
+    w = torch.tensor([3.0], requires_grad=True)
+    with gradviz.record() as recording:
+        h = w
+        h = h * w
+    assert all("earlier" not in step.caption for step in recording)
+
+
+def test_heads_of_loops_and_blocks_say_what_they_mean() -> None:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    with gradviz.record() as recording:
+        for i, name in enumerate(["a"]):  # noqa: B007  read by the recorder
+            w * i
+        for row in w.detach().unbind():
+            row * 2
+        with torch.no_grad():
+            w * 2
+    told = [step.caption.partition(" · ")[2] for step in recording]
+    assert told[0] == "turn 1 of 1 begins with i = 0 and name = 'a'"
+    assert told[2] == "the loop ended after 1 turn"
+    assert told[3].startswith("turn 1 of 2 begins with row = 1.0; ")
+    assert told[7] == "the loop ended after 2 turns"
+    assert told[8] == "grad mode is off: operations are not recorded"
+    assert told[10] == "the with block ended; grad mode is on again: operations are recorded"
+
+
+class Shouting:
+    def __repr__(self) -> str:
+        raise AssertionError("it must not be asked")
+
+    __str__ = __repr__
+
+
+def test_of_a_loop_variable_only_plain_values_are_read() -> None:
+    with gradviz.record() as recording:
+        for thing, number in [(Shouting(), 2), (Shouting(), 2.5)]:  # noqa: B007  see above
+            number + 1
+    assert recording[1].caption.endswith("turn 1 of 2 begins with number = 2")
+
+
+def test_a_write_says_the_values_before_and_after() -> None:
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    with gradviz.record() as recording:
+        x.sum().backward()
+        x.grad.zero_()  # type: ignore[union-attr]
+        x.grad = None
+        t = torch.zeros(9)
+        t += 1
+        t[:2].fill_(1)
+    lines = [step.caption for step in recording if step.kind == "line"]
+    assert "zero_ wrote x.grad in place: [1.0, 1.0] → [0.0, 0.0]; version" in lines[1]
+    assert lines[2].endswith("x.grad was [0.0, 0.0] and is None now")
+    assert lines[4].endswith("add_ wrote t in place: version 0 became 1")

@@ -12,7 +12,7 @@ from gradviz.analysis.code.statements import Statement, statements_of
 from gradviz.model.events import Note
 from gradviz.model.recording import Code, Recording, StepRecord
 from gradviz.model.step_numbers import PART
-from gradviz.model.turns import Turn
+from gradviz.model.turns import Head, Turn
 
 _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 _WITHS: Final = (ast.With, ast.AsyncWith)
@@ -37,10 +37,13 @@ class _Run:
     depth: int
     """Depth of the call it runs in."""
     level: int
-    head: int | None = None
-    """First step of the head that has run last, if no line of the body has run since."""
+    head: tuple[int, int] | None = None
+    """First step inside the head that has run last, and its own step, if no line of the body has
+    run since."""
     turns: list[tuple[int, int]] = field(default_factory=list)
     """First and last step of each turn."""
+    heads: dict[int, int] = field(default_factory=dict)
+    """Steps of the heads that began turns, with the numbers of the turns."""
 
 
 def turns_of(recording: Recording) -> tuple[Turn, ...]:
@@ -53,8 +56,34 @@ def turns_of(recording: Recording) -> tuple[Turn, ...]:
         >>> turns_of(Recording.empty())
         ()
     """
-    found = [turn for run in _runs(recording) for turn in _turns(run)]
+    found = [turn for run in _walked(recording).ended for turn in _turns(run)]
     return tuple(sorted(found, key=lambda turn: (turn.first, turn.level)))
+
+
+def heads_of(recording: Recording) -> tuple[Head, ...]:
+    """What each run of a head of a loop or a ``with`` block meant, in the order of the steps.
+
+    Examples:
+        >>> heads_of(Recording.empty())
+        ()
+    """
+    walk = _walked(recording)
+    found = [*walk.blocks, *(head for run in walk.ended for head in _heads(run, recording))]
+    return tuple(sorted(found, key=lambda head: head.step))
+
+
+def _heads(run: _Run, recording: Recording) -> Iterator[Head]:
+    has_ended = run.head is not None and not _is_left_out(run.head[1] + 1, recording)
+    count = len(run.turns) if has_ended else 0
+    for step, number in run.heads.items():
+        yield Head(step, "turn", number, count)
+    if run.head is not None and has_ended:
+        yield Head(run.head[1], "loop ended", count, count)
+
+
+def _is_left_out(step: int, recording: Recording) -> bool:
+    """Whether a step stands for many, among which further turns may be."""
+    return step < len(recording.records) and recording.history.is_summed_up(step)
 
 
 def _turns(run: _Run) -> Iterator[Turn]:
@@ -94,10 +123,13 @@ class _Walk:
 
     def __init__(self, recording: Recording) -> None:
         self._codes = recording.codes
+        self._records = recording.records
+        self._containers = recording.numbers.containers
         self._running: list[_Run] = []
         self._before: dict[int, StepRecord] = {}
         """By depth the last line that has ended there."""
         self.ended: list[_Run] = []
+        self.blocks: list[Head] = []
 
     def step(self, place: int, facts: StepRecord, first: int) -> None:
         """Go on by a step that is no part of a node.
@@ -108,21 +140,56 @@ class _Walk:
             first: Place of the first step inside it.
         """
         loops = self._loops_at(facts)
+        self._block(place, facts)
         self._end(lambda run: run.depth > facts.depth)
         self._end(lambda run: run.depth == facts.depth and run.key not in loops)
+        self._end(lambda run: self._is_elsewhere(run, place))
         known = {run.key for run in self._running if run.depth == facts.depth}
         for key in loops:
             if key not in known:
                 self._running.append(_Run(key, facts.depth, len(self._running)))
         for run in self._running:
-            if run.depth < facts.depth or facts.line in run.key[1].body:
+            if self._is_in_body(run, place):
                 self._body(run, place, facts, first)
-            elif facts.kind == "line":
-                run.head = first
+            elif facts.kind == "line" and facts.depth == run.depth:
+                run.head = first, place
         for depth in [depth for depth in self._before if depth > facts.depth]:
             del self._before[depth]
         if facts.kind == "line" and not _goes_on(facts):
             self._before[facts.depth] = facts
+
+    def _caller(self, run: _Run, place: int) -> StepRecord:
+        """The step itself, or that of the line of the loop's function which it is inside of."""
+        at: int | None = place
+        while at is not None and self._records[at].depth > run.depth:
+            place, at = at, self._containers[at]
+        return self._records[place if at is None else at]
+
+    def _is_in_body(self, run: _Run, place: int) -> bool:
+        caller = self._caller(run, place)
+        if caller is not self._records[place] and caller.kind != "line":
+            return True  # an error has left the line, which has no step of its own
+        return caller.code == run.key[0] and caller.line in run.key[1].body
+
+    def _is_elsewhere(self, run: _Run, place: int) -> bool:
+        """Whether a line calls a function that is neither in the body nor the head of a loop."""
+        caller = self._caller(run, place)
+        if caller is self._records[place] or caller.kind != "line":
+            return False
+        code, loop = run.key
+        return caller.code != code or (caller.line not in loop.body and caller.line != loop.line)
+
+    def _block(self, place: int, facts: StepRecord) -> None:
+        """Note whether a ``with`` block begins at a step, or is left."""
+        if facts.kind != "line" or facts.line is None or _goes_on(facts):
+            return
+        if not 0 <= facts.code < len(self._codes):
+            return
+        before = self._before.get(facts.depth)
+        for head, body in _with_blocks(self._codes[facts.code]):
+            if facts.line == head and body:
+                is_left = before is not None and before.code == facts.code and before.line in body
+                self.blocks.append(Head(place, "block ended" if is_left else "block begins"))
 
     def end(self) -> None:
         """No step follows."""
@@ -137,7 +204,8 @@ class _Walk:
 
     def _body(self, run: _Run, place: int, facts: StepRecord, first: int) -> None:
         if run.head is not None:
-            run.turns.append((run.head, place))
+            run.turns.append((run.head[0], place))
+            run.heads[run.head[1]] = len(run.turns)
             run.head = None
         elif not run.turns or (run.depth == facts.depth and self._begins_again(run, facts)):
             run.turns.append((first, place))
@@ -169,11 +237,11 @@ def _goes_on(facts: StepRecord) -> bool:
                for event in facts.events)  # fmt: skip
 
 
-def _runs(recording: Recording) -> list[_Run]:
+def _walked(recording: Recording) -> _Walk:
     walk = _Walk(recording)
     starts = recording.numbers.starts
     for place, facts in enumerate(recording.records):
         if facts.level < PART:
             walk.step(place, facts, starts[place])
     walk.end()
-    return walk.ended
+    return walk

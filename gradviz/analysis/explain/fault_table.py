@@ -21,6 +21,7 @@ from gradviz.analysis.explain.errors import (
     graph_freed,
     inplace_refused,
     no_graph,
+    none_grad,
     saved_modified,
 )
 from gradviz.analysis.explain.fault import Fault, Finding
@@ -42,7 +43,7 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     what="{by} would write {it}, a leaf that requires grad, in place",
     why="backward accumulates gradients in leaves; a recorded write would make this tensor the "
     "result of an operation, no longer a leaf",
-    highlights={"it": ("written", "{by} would write it")},
+    highlights={"it": ("refused", "{by} would write it")},
     fixes=(inplace_refused.without_record,),
 )
 _NOT_SCALAR: Final = r"grad can be (implicitly )?created only for (real )?scalar"
@@ -134,7 +135,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         find=inplace_refused.behind_hook,
         what="{by}{where} would write the output of a module that has a full backward hook",
         why="the grad_fn of that output is the hook's node; a write in place would bypass it",
-        highlights={"it": ("written", "{by} would write it")},
+        highlights={"it": ("refused", "{by} would write it")},
         fixes=(inplace_refused.out_of_place,),
     ),
     Fault(
@@ -143,7 +144,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         find=inplace_refused.several_views,
         what="{by} would write {it}, one of several views that one call returned",
         why="these views share one node, so autograd cannot record a write to one of them alone",
-        highlights={"it": ("written", "{by} would write it")},
+        highlights={"it": ("refused", "{by} would write it")},
         fixes=(inplace_refused.one_by_one,),
     ),
     Fault(
@@ -175,6 +176,27 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         highlights={"cut": ("cut", "{words}")},
         culprit="other",
         fixes=(no_graph.fixes,),
+    ),
+    Fault(
+        kind="grad is None",
+        says=(
+            ("TypeError", r"NoneType"),
+            ("AttributeError", r"^'NoneType' object has no attribute"),
+        ),
+        find=none_grad.none_grad,
+        what={
+            "result": "{it}.grad is None: {it} is not a leaf",
+            "constant": "{it}.grad is None: {it} does not require grad",
+            "cleared": "{it}.grad is None: it was set to None after the last backward",
+            "no backward": "{it}.grad is None: no backward has run yet",
+            "not known": "{it}.grad is None",
+            "": "{it}.grad is None: no backward has reached {it}",
+        },
+        why="backward accumulates into .grad of the leaves that require grad and that the root is "
+        "computed from; all others keep None",
+        highlights={"it": ("unreached", "its .grad is None")},
+        culprit="other",
+        fixes=(none_grad.fixes,),
     ),
     Fault(
         kind="dtype cannot require grad",

@@ -9,6 +9,7 @@ reads, except two whose docstrings say what they do: :func:`accumulator_of` and
 from gradviz.capture.autograd.attributes import as_number, as_text, attributes_of
 from gradviz.capture.autograd.code_objects import (
     code_of,
+    code_of_function_apply,
     code_of_hook_removal,
     code_of_module_call,
     code_of_node_hook_registration,
@@ -106,6 +107,7 @@ __all__ = [
     "backwards_wait",
     "base_of",
     "code_of",
+    "code_of_function_apply",
     "code_of_hook_removal",
     "code_of_module_call",
     "code_of_node_hook_registration",

@@ -82,6 +82,13 @@ def code_of_module_call() -> CodeType:
     return torch.nn.Module._call_impl.__code__
 
 
+def code_of_function_apply() -> CodeType:
+    """Code that every call of a custom ``torch.autograd.Function`` runs through."""
+    apply: Any = torch.autograd.Function.apply
+    code: CodeType = inspect.unwrap(apply.__func__).__code__
+    return code
+
+
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]

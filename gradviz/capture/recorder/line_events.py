@@ -83,6 +83,13 @@ class LineEvents:
         return self._levels[-1].frame if self._levels else None
 
     @property
+    def loop_variables(self) -> tuple[str, ...]:
+        """Variables that the line binds if it is the head of a ``for`` loop."""
+        if not self._levels or self.line is None:
+            return ()
+        return self.sources[self._levels[-1].place].loop_variables(self.line)
+
+    @property
     def words(self) -> frozenset[str] | None:
         """Names that the recorded code may speak of; ``None`` if its text is not known."""
         if len(self.sources) != self._read:

@@ -16,10 +16,13 @@ from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.capture.recorder.loop_variables import LoopVariables
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.backward import BackwardEvents
 from gradviz.capture.recorder.observers.call_events import CallEvents
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
+from gradviz.capture.recorder.observers.custom_functions import CustomFunctions
+from gradviz.capture.recorder.observers.grad_mode import GradModes
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.hooks import HookEvents
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
@@ -88,7 +91,8 @@ class Run:
         self._writer = writer = StepWriter(live_graph)
         known = KnownHooks(registry)
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known)
-        self._operations = operations = Operations(registry)
+        functions = CustomFunctions()
+        self._operations = operations = Operations(registry, modules, functions)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions)
         self._backward_events = backward_events = BackwardEvents(
             live_graph,
@@ -101,8 +105,13 @@ class Run:
             observers,
             options.values,
         )
-        self._line_steps = LineSteps(observers, writer, lines, backward_events, options.progress)
-        self._untracked_writes = UntrackedWrites(registry, options.values, writer, graph_reading)
+        loop_variables = LoopVariables(lines, namespaces, operations)
+        self._line_steps = LineSteps(
+            observers, writer, lines, loop_variables, backward_events, options.progress
+        )
+        self._untracked_writes = UntrackedWrites(
+            registry, options.values, writer, graph_reading, modules
+        )
         self._problems = _Problems(writer)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;
         # of the observers that watch a function, only the first is called.
@@ -115,6 +124,8 @@ class Run:
             graph_reading,
             compiled,
             modules,
+            functions,
+            GradModes(writer, functions),
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),
             backward_events,

@@ -30,6 +30,7 @@ class Source:
         self.code = code
         self.ignored = ignored
         self._first_of: dict[int, int] = _statements(code)
+        self._loop_variables = _loop_variables(code)
         self._lines = code.text.split("\n")
 
     @property
@@ -50,6 +51,10 @@ class Source:
     def statement(self, line: int) -> int:
         """First line of the statement that a line belongs to."""
         return self._first_of.get(line, line)
+
+    def loop_variables(self, line: int) -> tuple[str, ...]:
+        """Variables of the ``for`` loop whose body follows the statement of this line."""
+        return self._loop_variables.get(line, ())
 
     def is_in_statement(self, statement: int, position: Position) -> bool:
         """Whether an expression is part of the statement that begins at this line.
@@ -166,6 +171,19 @@ def _statements(code: Code) -> dict[int, int]:
             last = max(node.lineno, first_inside - 1)
         for line in range(node.lineno + 1, last + 1):
             found[line + offset] = node.lineno + offset
+    return found
+
+
+def _loop_variables(code: Code) -> dict[int, tuple[str, ...]]:
+    """Names that the head of each ``for`` loop binds, by its line; a loop in one line has none,
+    as all its turns are one step."""
+    tree = _parsed(code.text)
+    found: dict[int, tuple[str, ...]] = {}
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, (ast.For, ast.AsyncFor)) and node.body[0].lineno > node.lineno:
+            names = (one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)
+                     and isinstance(one.ctx, ast.Store))  # fmt: skip
+            found[node.lineno + code.first_line - 1] = tuple(names)
     return found
 
 

@@ -20,7 +20,7 @@ from gradviz.model.events import (
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording, Step, StepRecord
 from gradviz.model.sentence import Sentence, joined, listed, say
-from gradviz.view.captions import backward, lines
+from gradviz.view.captions import backward, blocks, lines
 from gradviz.view.captions.state import CaptionState, line, source_of
 from gradviz.view.explanations.fields import WRONG, explained
 from gradviz.view.text import cleaned, shorten
@@ -119,6 +119,7 @@ def _line(state: CaptionState, why: Explanation | None) -> Sentence:
         state, lambda facts: facts.depth <= depth and facts.level < 1 and facts.backward is None
     )
     events = [event for event in events if event in step.events or not _is_own(event)]
+    head: list[Sentence] = []
     error = next((event for event in reversed(events) if isinstance(event, Raised)), None)
     source = shorten(source_of(step), 60, end=True)
     if step.level:
@@ -128,8 +129,9 @@ def _line(state: CaptionState, why: Explanation | None) -> Sentence:
         parts = [] if error.node else [*lines.made(state)]
     else:
         lead = say("{} ran{}", line(step), f": {source}" if source else "")
-        parts = [*lines.made(state), *lines.ran_backward(events, state)]
-        parts += lines.of_events(events, state)
+        head += blocks.of_head(events, state)
+        parts = [*head, *lines.made(state), *lines.ran_backward(events, state)]
+        parts += [*lines.assigned(events, state), *lines.of_events(events, state)]
     if step.kind == "end":
         lead = Sentence("the code has ended")
     if not parts:
@@ -139,7 +141,8 @@ def _line(state: CaptionState, why: Explanation | None) -> Sentence:
     if error is not None and why is not None:
         joint = "; "
     elif source:
-        joint = " " if error is None and lines.names_new_nodes(state) else " · "
+        is_made = error is None and not head and lines.names_new_nodes(state)
+        joint = " " if is_made else " · "
     else:
         joint = ": "
     return Sentence(lead, joint, joined(parts, "; "))

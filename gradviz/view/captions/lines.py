@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from gradviz.model.cut_reasons import CALLS_THAT_CUT, REASONS
 from gradviz.model.events import (
@@ -28,11 +27,11 @@ from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
 from gradviz.view import formatting
 from gradviz.view.captions.backward import gradient
-from gradviz.view.captions.state import MOST, CaptionState
+from gradviz.view.captions.blocks import of_grad_mode
+from gradviz.view.captions.state import FEW, MOST, CaptionState
+from gradviz.view.captions.writes import writes
 from gradviz.view.graph.cut_stubs import call_words
 from gradviz.view.text import clean
-
-FEW: Final = 3
 
 
 def made(state: CaptionState) -> Iterator[Sentence]:
@@ -45,7 +44,8 @@ def made(state: CaptionState) -> Iterator[Sentence]:
     elif nodes:
         yield Sentence("made ", listed([state.node(node.id) for node in nodes]))
         yield from (_with_saved(node, " saved ", state) for node in nodes if _kept(node))
-    rows = [state.row(key) for key in state.fresh if key[0] == "t"]
+    told = {info.id for info, _ in _rebound(state)}
+    rows = [state.row(key) for key in state.fresh if key[0] == "t" and key not in told]
     for requires in (True, False):
         news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
         if news:
@@ -57,6 +57,30 @@ def made(state: CaptionState) -> Iterator[Sentence]:
                 )
             names = listed([state.tensor(info.id) for info in news], MOST)
             yield say("{} {} {}", names, "is" if is_one else "are", state_word)
+
+
+def rebound(state: CaptionState) -> Iterator[Sentence]:
+    """Names of leaves that require grad that another tensor has by now, which is none."""
+    for info, old in _rebound(state):
+        name, earlier = state.tensor(info.id), state.tensor(old.id)
+        if info.requires_grad:
+            yield say(
+                "{} is now a result, no leaf: backward accumulates into .grad of {}, "
+                "not of {}", name, earlier, name
+            )  # fmt: skip
+        else:
+            yield say(
+                "{} is now a tensor that does not require grad; {} is a leaf that does",
+                name, earlier,
+            )  # fmt: skip
+
+
+def _rebound(state: CaptionState) -> Iterator[tuple[TensorInfo, TensorInfo]]:
+    """New tensors that have the name of a leaf by now, and the leaves."""
+    for key in state.fresh:
+        info, leaf = state.row(key), state.history.leaf_before(key, state.step.index)
+        if info is not None and leaf is not None:
+            yield info, leaf
 
 
 def names_new_nodes(state: CaptionState) -> bool:
@@ -71,14 +95,12 @@ def _new_nodes(state: CaptionState) -> list[Node]:
 
 def of_events(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     """One part of the sentence per event of a line."""
+    yield from of_grad_mode(events)
+    yield from rebound(state)
     yield from _unrecorded(events, state)
-    clips = any(isinstance(event, Clipped) for event in events)
+    yield from writes(events, state)
     for event in events:
-        if isinstance(event, Write):
-            # That clipping writes the gradients is part of the clipping.
-            if event.tensors or not clips:
-                yield _written(event, state)
-        elif isinstance(event, FlagChanged):
+        if isinstance(event, FlagChanged):
             yield say("{}.{} is now {}", state.tensor(event.tensor), event.flag, event.after)
         elif isinstance(event, HookChanged):
             yield _hook_changed(event, state)
@@ -91,6 +113,24 @@ def of_events(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence
         elif isinstance(event, Note):
             yield Sentence(clean(event.text))
     yield from _died(events, state)
+
+
+def assigned(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
+    """Each ``.grad`` that has changed although nothing that is recorded has changed it."""
+    told: set[str | None] = set()
+    for event in events:
+        if isinstance(event, Accumulated):
+            told.add(event.tensor)
+        elif isinstance(event, (ZeroedGrad, Clipped)):
+            told.update(event.tensors)
+        elif isinstance(event, Write):
+            told.add(event.grad_of)
+    for key in state.changed:
+        was, now = state.row_before(key), state.row_now(key)
+        if was is None or now is None or key in told or was.grad == now.grad:
+            continue
+        name, before = state.tensor(key), gradient(was.grad)
+        yield say("{}.grad was {} and is {} now", name, before, gradient(now.grad))
 
 
 def _hook_changed(event: HookChanged, state: CaptionState) -> Sentence:
@@ -199,56 +239,6 @@ def _writes(events: Sequence[Event]) -> bool:
     return any(isinstance(event, (Write, Clipped)) for event in events)
 
 
-def _savers(event: Write, state: CaptionState) -> Sentence:
-    """Nodes that saved the written tensor before."""
-    found: list[Sentence] = []
-    fresh = state.fresh
-    for key in state.history.changed(state.step.index):
-        node = None if key in fresh else state.node_row(key)
-        for slot in node.saved if node else ():
-            known = slot.tensor or slot.view_of
-            if slot.state == "modified" and known in event.tensors:
-                found.append(
-                    say(
-                        "{} had saved it {}",
-                        state.node(key),
-                        formatting.at_version(slot.saved_version),
-                    )
-                )
-                break
-    return say("; {}", listed(found, FEW, "node")) if found else Sentence()
-
-
-def _written(event: Write, state: CaptionState) -> Sentence:
-    through = f" through {event.through}" if event.through else ""
-    words = [f"{clean(event.by)} wrote {clean(event.name)} in place{through}"]
-    if event.before is not None and event.after is not None and event.before != event.after:
-        words.append(f": version {event.before} became {event.after}")
-    others = [info for info in map(state.row, event.tensors) if info and info.name != event.name]
-    own_version = [state.tensor(info.id) for info in others if _same_version(info, state)]
-    same_version = [state.tensor(info.id) for info in others if not _same_version(info, state)]
-    if same_version:
-        verb = "shares" if len(same_version) == 1 else "share"
-        words.append(say("; {} {} its storage and version", listed(same_version, MOST), verb))
-    if own_version:
-        verb = "shares its storage but has its own version" if len(own_version) == 1 else (
-            "share its storage but have their own versions")  # fmt: skip
-        words.append(
-            say("; {} {}: backward cannot detect the write", listed(own_version, MOST), verb)
-        )
-    elif event.before is not None and event.before == event.after:
-        words.append(f"; the version stays {event.after}: backward cannot detect the write")
-    return Sentence(*words, _savers(event, state))
-
-
-def _same_version(info: TensorInfo, state: CaptionState) -> bool:
-    """Whether the step left the version of a tensor as it was."""
-    before = state.history.tensor_at(info.id, state.step.index - 1)
-    if before is None:
-        return not state.is_alive(info.id)
-    return before.version == info.version
-
-
 def _stepped(event: OptimizerStepped, state: CaptionState) -> Iterator[Sentence]:
     name = f"{clean(event.name)}.step()"
     updated = listed([state.tensor(key) for key in event.updated], MOST)
@@ -290,15 +280,8 @@ def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     nodes = [node for node in map(state.node_row, gone) if node]
     inner = [state.node(node.id) for node in nodes if node.variable is None]
     if named:
-        old = "an earlier " if _is_bound_again(tensors, state) else ""
         verb = "exists" if len(named) == 1 else "exist"
-        yield say("{}{} no longer {}", old, listed(named, MOST), verb)
+        yield say("{} no longer {}", listed(named, MOST), verb)
     if inner:
         verb = "exists" if len(inner) == 1 else "exist"
         yield say("{} no longer {}", listed(inner, FEW, "node"), verb)
-
-
-def _is_bound_again(tensors: list[TensorInfo], state: CaptionState) -> bool:
-    """Whether the name of a tensor that no longer exists belongs to another tensor now."""
-    names = filter(None, (info.name for info in tensors))
-    return any(state.history.named(name, state.step.index) for name in names)

@@ -17,6 +17,8 @@ from gradviz.view.text import clean
 
 MOST: Final = 4
 """Names in one list; a count stands for more."""
+FEW: Final = 3
+"""The same for nodes, whose names are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,25 @@ class CaptionState:
         """A tensor as it was last seen."""
         return self.history.tensor(key, self.step.index)
 
+    @property
+    def before(self) -> int:
+        """The last step before the line began."""
+        return self.history.recording.numbers.starts[self.step.index] - 1
+
+    @property
+    def changed(self) -> list[str]:
+        """Ids of tensors and nodes that the step, or a step inside it, has changed."""
+        steps = range(self.before + 1, self.step.index + 1)
+        return list(dict.fromkeys(key for at in steps for key in self.history.changed(at)))
+
+    def row_before(self, key: str) -> TensorInfo | None:
+        """A tensor as it was before the line began, ``None`` if it did not exist."""
+        return self.history.tensor_at(key, self.before)
+
+    def row_now(self, key: str) -> TensorInfo | None:
+        """A tensor as it is after the step, ``None`` if it no longer exists."""
+        return self.history.tensor_at(key, self.step.index)
+
     def is_alive(self, key: str) -> bool:
         """Whether a node or tensor exists after the step."""
         return self.history.is_alive(key, self.step.index)
@@ -80,11 +101,10 @@ class CaptionState:
         return line(self.history.recording.all_steps[step])
 
     def tensor(self, key: str | None, otherwise: str = "a tensor") -> Sentence:
-        """A tensor by its name, else by its id."""
-        info = self.row(key)
-        if info is None:
+        """A tensor by its name, else by what is known of it."""
+        if key is None or self.row(key) is None:
             return Sentence(clean(otherwise))
-        return Sentence(Term(info.id, formatting.tensor_name(info)))
+        return Sentence(Term(key, clean(self.history.called(key, self.step.index))))
 
     def node(self, key: str) -> Sentence:
         """A node by torch's name; a leaf by its own name."""

@@ -52,7 +52,7 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
             for fix in explanation.fixes
         ],
         "culprit_line": _line(culprit, links),
-        "culprit_step": None if culprit is None else culprit.step,
+        "culprit_step": _other_step(culprit, explanation),
         "noticed_line": _line(explanation.noticed, links),
         "text": explanation_text(explanation),
     }
@@ -67,9 +67,16 @@ def cards(recording: Recording) -> dict[int, dict[str, Any]]:
             _tick(found, step, "warning")
         for one in group:
             culprit = one.cause.at if one.cause else None
-            if culprit is not None and culprit.step is not None and culprit.step != step:
-                _tick(found, culprit.step, "culprit")
+            at = _other_step(culprit, one)
+            if at is not None:
+                _tick(found, at, "culprit")
     return found
+
+
+def _other_step(culprit: CodeLine | None, explanation: Explanation) -> int | None:
+    """Step of the culprit; ``None`` if it is that of the explanation, where one is already."""
+    step = None if culprit is None else culprit.step
+    return None if step == explanation.step else step
 
 
 def segments(sentence: Sentence) -> list[Any]:

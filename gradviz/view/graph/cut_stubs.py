@@ -16,6 +16,7 @@ from gradviz.view.text import clean, shorten
 FEW: Final = 4
 """Cuts that a card lists before it counts them."""
 ROOM: Final = 36
+_CUTS: Final = CALLS_THAT_CUT - {"custom Function"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,12 @@ class CutStub:
 
 
 def cuts(events: tuple[Event, ...], step_index: StepIndex) -> Iterator[CutStub]:
-    """Cuts that a step made: calls that were not recorded although an input requires grad."""
+    """Cuts that a step made: calls that were not recorded although an input requires grad.
+
+    Those inside the forward of a custom Function cut nothing: its node leads to the inputs.
+    """
     for event in events:
-        if isinstance(event, Operation) and event.reason in CALLS_THAT_CUT and not event.recomputed:
+        if isinstance(event, Operation) and event.reason in _CUTS and not event.recomputed:
             made = {operand.tensor for operand in event.outputs}
             results = [_name(operand, step_index) for operand in event.outputs]
             call = call_words(event) + REASONS[event.reason].where

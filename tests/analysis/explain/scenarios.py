@@ -2267,3 +2267,99 @@ m = nn.Sequential(nn.Sigmoid(), nn.ReLU(True)); m(w).sum().backward()  # culprit
     versions=(0, 1),
     fixes=0,
 )
+
+
+# --- .grad is None -------------------------------------------------------------------------------
+
+NONE: ErrorKind = "grad is None"
+add(
+    "a leaf is bound to a result",
+    NONE,
+    """
+x = torch.tensor([3.0, 1.0], requires_grad=True)
+for step in range(2):
+    x.grad = None
+    loss = (x**2).sum()
+    loss.backward()
+    x = x - 0.1 * x.grad  # culprit noticed
+""",
+    variables=("x",),
+    node="SubBackward0",
+    right=({"x": "torch.tensor([1.92, 0.64])"},),
+    fixes=1,
+    raised="TypeError",
+    words=("x is not a leaf", "x -= 0.1 * x.grad"),
+)
+add(
+    "a leaf is bound to a constant, and its gradient is cleared",
+    NONE,
+    """
+x = torch.tensor([3.0, 1.0], requires_grad=True)
+(x**2).sum().backward()
+with torch.no_grad():
+    x = 2 * x  # culprit
+x.grad.zero_()  # noticed
+""",
+    variables=("x",),
+    right=({"x": "torch.tensor([6.0, 2.0])", "x.grad": "torch.zeros(2)"},),
+    fixes=1,
+    raised="AttributeError",
+    words=("x does not require grad", "x.copy_(2 * x)"),
+)
+add(
+    "the gradient of a result",
+    NONE,
+    """
+w = torch.tensor([3.0, 1.0], requires_grad=True)
+h = w * 2  # culprit
+h.sum().backward()
+size = 2 * h.grad  # noticed
+""",
+    variables=("h",),
+    node="MulBackward0",
+    right=({"size": "torch.tensor([2.0, 2.0])"},),
+    fixes=1,
+    raised="TypeError",
+    words=("h.retain_grad()",),
+)
+add(
+    "a gradient that was cleared before it is read",
+    NONE,
+    """
+w = torch.tensor([3.0, 1.0], requires_grad=True)
+(w * 2).sum().backward()
+w.grad = None  # culprit
+size = -w.grad  # noticed
+""",
+    variables=("w",),
+    fixes=0,
+    raised="TypeError",
+    words=("it was set to None",),
+)
+add(
+    "a gradient before the first backward",
+    NONE,
+    """
+w = torch.tensor([3.0, 1.0], requires_grad=True)
+w.grad.zero_()  # noticed
+""",
+    variables=("w",),
+    fixes=0,
+    raised="AttributeError",
+    words=("no backward has run yet",),
+)
+add(
+    "a leaf that is updated under no_grad by a new tensor",
+    "no graph",
+    """
+x = torch.tensor([3.0, 1.0], requires_grad=True)
+(x**2).sum().backward()
+with torch.no_grad():
+    x = x - 0.1 * x.grad  # culprit
+(x**2).sum().backward()  # noticed
+""",
+    variables=("x",),
+    right=({"x": "torch.tensor([2.4, 0.8])"},),
+    fixes=1,
+    words=("x -= 0.1 * x.grad",),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 import gradviz
 from gradviz.analysis import explain
 from gradviz.model import Explanation, Recording
+from gradviz.view.documents.explanation import card_of
 
 
 def failing() -> Recording:
@@ -46,3 +48,30 @@ def test_the_same_recording_is_explained_once() -> None:
     assert recording.explanations is recording.explanations
     assert recording.explanation is recording.explanations[0]
     assert recording.all_steps[-1].explanation is recording.explanation
+
+
+def test_the_variable_of_a_loop_is_known_where_its_grad_is_none() -> None:
+    model = torch.nn.Linear(2, 1)
+    with suppress(AttributeError), gradviz.record() as recording:
+        for p in model.parameters():
+            p.grad.zero_()  # type: ignore[union-attr]
+    assert str(recording.explanations[0].what) == (
+        "model.weight.grad is None: no backward has run yet"
+    )
+
+
+def test_a_write_that_was_refused_is_marked_as_refused_and_has_no_other_culprit() -> None:
+    (found,) = failing().explanations
+    assert [(mark.kind, mark.words) for mark in found.marks] == [("refused", "add_ would write it")]
+    card = card_of(found)
+    assert card["culprit_line"] is not None
+    assert card["culprit_step"] is None
+
+
+def test_a_culprit_in_another_step_is_one_to_go_to() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        h = w.exp()
+        h.add_(1)
+        h.sum().backward()
+    assert card_of(recording.explanations[0])["culprit_step"] == 2

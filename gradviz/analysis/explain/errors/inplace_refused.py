@@ -212,7 +212,7 @@ def without_record(found: WriteRefused) -> Iterator[Fix]:
     statement = context.statement
     if statement is None or statement.is_compound:
         return
-    code = grad_modes.without_record(statement)
+    code = grad_modes.without_record(statement.text)
     keeper = _keeper(base, context)
     if keeper is not None:
         does = say("writes it after backward has run {}, which needs the old values", keeper)

@@ -11,7 +11,7 @@ from gradviz.analysis.dataflow import Dataflow, Origins
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import stay_on_graph
+from gradviz.analysis.explain.fixes import keep_leaf, stay_on_graph
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
 from gradviz.model.explanation import Cause, CodeLine, Fix
@@ -134,9 +134,25 @@ def _cut_off(way: Origins, context: ErrorContext) -> Iterator[tuple[str, str]]:
 def fixes(found: NoGraph) -> Iterator[Fix]:
     """Stay in the graph where it was cut, or let what it was computed from require grad."""
     way, origins, context = found.way, found.origins, found.context
+    updated = [*_updated_leaves(way, context)]
+    if updated:
+        yield from updated
+        return  # a recorded line would make a result of the leaf
     yield from stay_on_graph.fixes_of(way.cuts, context)
     if not way.cuts and not way.is_lost and len(origins) == 1:
         name = context.term(origins[0].id)
         fix = stay_on_graph.require_grad(name, _made(origins[0], context), context)
         if fix is not None:
             yield fix
+
+
+def _updated_leaves(way: Origins, context: ErrorContext) -> Iterator[Fix]:
+    """Where a line under ``no_grad`` bound the name of a leaf to a new tensor, as to update it."""
+    for cut in way.cuts:
+        statement = context.statement_at(cut.at)
+        for tensor in context.history.tensors_at(context.step):
+            born = context.history.born(tensor.id)
+            leaf = context.history.leaf_before(tensor.id, context.step)
+            if leaf is None or not born or context.history.line(born) != cut.at:
+                continue
+            yield from keep_leaf.written_in_place(leaf, tensor, statement)

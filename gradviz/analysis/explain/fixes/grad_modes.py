@@ -29,9 +29,9 @@ def is_switched_off(outer: ast.stmt) -> bool:
     return any(name in _ON for name in _names(outer))
 
 
-def without_record(statement: Statement) -> str:
-    """A line in a block in which nothing is recorded."""
-    inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
+def without_record(text: str) -> str:
+    """Code in a block in which nothing is recorded."""
+    inside = "\n".join(f"    {line}" for line in text.split("\n"))
     return f"with torch.no_grad():\n{inside}"
 
 

@@ -74,7 +74,7 @@ def _needs_gradient(key: str, act: WriteEvent, history: History) -> bool:
         return () if made is None or made[1].reason in _ENDS else made[1].reads
 
     made = (history.makers.get(one) for one in reachable([key], before))
-    modes = ("no_grad", "inference mode")
+    modes = ("no_grad", "inference mode", "custom Function")
     return any(one is not None and one[1].reason in modes and one[1].required for one in made)
 
 

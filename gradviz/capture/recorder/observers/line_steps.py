@@ -10,6 +10,7 @@ from typing import Any, Final
 from gradviz.capture import naming
 from gradviz.capture.recorder import frames
 from gradviz.capture.recorder.line_events import LineEvents
+from gradviz.capture.recorder.loop_variables import LoopVariables
 from gradviz.capture.recorder.observers.backward import BackwardEvents
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
@@ -27,6 +28,7 @@ class LineSteps(Observer):
         observers: Write their events when a step ends.
         writer: Where steps are written.
         lines: Knows which line has run.
+        loop_variables: Knows what the head of a loop has bound.
         backward_events: Knows which node was running when a backward raised.
         progress: Called with the number of steps now and then.
     """
@@ -36,12 +38,14 @@ class LineSteps(Observer):
         observers: Observer,
         writer: StepWriter,
         lines: LineEvents,
+        loop_variables: LoopVariables,
         backward_events: BackwardEvents,
         progress: Callable[[int], None] | None,
     ) -> None:
         self._observers = observers
         self._writer = writer
         self._lines = lines
+        self._loop_variables = loop_variables
         self._backward_events = backward_events
         self._progress = progress
 
@@ -62,6 +66,8 @@ class LineSteps(Observer):
         self._observers.step_ends(value)
         if error is not None:
             self._writer.add(self._raised(error))
+        else:
+            self._writer.events += self._loop_variables.bound()
         self._step()
         made = self._writer.made
         if self._progress is not None and (len(made) - 1) % 100 == 0:

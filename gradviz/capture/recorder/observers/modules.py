@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import weakref
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.source_text import Spans
+
+
+class Buffer(NamedTuple):
+    """A buffer of a module that runs, or has run in the line."""
+
+    module: str
+    """Path of the module."""
+    kind: str
+    """Name of its class."""
+    name: str
+    """Path of the buffer."""
 
 
 class ModuleCalls(Observer):
@@ -29,6 +42,9 @@ class ModuleCalls(Observer):
         self._stack: list[str] = []
         self._spans = Spans()
         self._paths: dict[int, str] = {}
+        self._running: list[weakref.ref[torch.nn.Module]] = []
+        self._ran: list[weakref.ref[torch.nn.Module]] = []
+        """Those that have run since the last step, the innermost first."""
 
     @property
     def current(self) -> str | None:
@@ -40,16 +56,41 @@ class ModuleCalls(Observer):
         found = self._spans.at(number)
         return found if isinstance(found, str) else None
 
+    def buffer(self, tensor: torch.Tensor) -> Buffer | None:
+        """The buffer that a tensor shares memory with, of a module that runs or ran in the line."""
+        storage = autograd.storage_of(tensor) if self._running or self._ran else None
+        if storage is None:
+            return None
+        for ref in (*reversed(self._running), *self._ran):
+            module = ref()
+            if module is None:
+                continue
+            for name, buffer in dict(vars(module).get("_buffers") or {}).items():
+                if is_tensor(buffer) and autograd.storage_of(buffer) == storage:
+                    path = self._path(module)
+                    return Buffer(path, type(module).__name__, f"{path}.{name}")
+        return None
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """What has run belongs to the step."""
+        self._ran.clear()
+
+    def stopped(self) -> None:
+        """Hold no module."""
+        self._running.clear()
+        self._ran.clear()
+
     def watches(self, code: CodeType) -> bool:
         """Whether calls of modules run in this code."""
         return code is self._code
 
     def entered(self, frame: FrameType) -> None:
         """A module is called."""
-        module = frame.f_locals.get("self")
+        module: Any = frame.f_locals.get("self")
         if _may_take_fast_path(module):
             self._compiled.entered(frame)
         self._stack.append(self._path(module))
+        self._running.append(weakref.ref(module))
         self._mark()
 
     def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
@@ -57,6 +98,9 @@ class ModuleCalls(Observer):
         self._compiled.left(frame)
         if self._stack:
             self._stack.pop()
+            module = self._running.pop()
+            if not any(one is module for one in self._ran):  # equality may be the user's own
+                self._ran.append(module)
         self._mark()
 
     def _mark(self) -> None:

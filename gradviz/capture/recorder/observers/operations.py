@@ -10,7 +10,9 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.frames import clean_texts
-from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.observers.custom_functions import CustomFunctions
+from gradviz.capture.recorder.observers.modules import ModuleCalls
+from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.tensor_keys import TensorKeys
 from gradviz.capture.recorder.torch_call import LEAVES_TORCH, TorchCall, tensors_in
 from gradviz.model.events import NotRecorded, Operand, Operation, Refused, Write
@@ -24,10 +26,20 @@ class Operations:
 
     Args:
         registry: The known tensors.
+        modules: Tells of which running module a tensor is a buffer; not needed where only a call
+            that raised is described.
+        functions: Tells whether a custom Function runs; not needed there either.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        modules: ModuleCalls | None = None,
+        functions: CustomFunctions | None = None,
+    ) -> None:
         self._registry = registry
+        self._modules = modules
+        self._functions = functions
         self.tensor_keys = TensorKeys(registry)
         self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
         """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
@@ -54,10 +66,10 @@ class Operations:
         return Operation(
             call.name,
             tuple(self._operands(call)),
-            tuple(map(self._operand, results[:_MOST_OPERANDS])),
+            tuple(map(self.operand, results[:_MOST_OPERANDS])),
             node,
             recorded,
-            "" if recorded else _reason(call, results),
+            "" if recorded else _reason(call, results, self._in_function),
             recomputed,
             module,
             reads,
@@ -72,7 +84,7 @@ class Operations:
         for value in (*call.args, *call.kwargs.values()):
             inside = list(tensors_in(value))
             values += inside or [value]
-        operands = map(self._operand, values[:_MOST_OPERANDS])
+        operands = map(self.operand, values[:_MOST_OPERANDS])
         reads = self.tensor_keys.keys([*tensors_in(call.args), *tensors_in(call.kwargs)])
         kind = type(error).__name__
         return Refused(call.name, tuple(operands), kind, reads, module, call.position)
@@ -109,6 +121,10 @@ class Operations:
             outputs.append(operand)
         return replace(event, outputs=tuple(outputs))
 
+    @property
+    def _in_function(self) -> bool:
+        return self._functions is not None and self._functions.hides_calls
+
     def _node(self, results: list[torch.Tensor]) -> str | None:
         for tensor in results:
             if tensor.requires_grad and not self._registry.may_be_stale(tensor):
@@ -122,9 +138,10 @@ class Operations:
 
     def _operands(self, call: TorchCall) -> list[Operand]:
         values = [*call.args, *call.kwargs.values()]
-        return [self._operand(value) for value in values[:_MOST_OPERANDS]]
+        return [self.operand(value) for value in values[:_MOST_OPERANDS]]
 
-    def _operand(self, value: Any) -> Operand:
+    def operand(self, value: Any) -> Operand:
+        """A value as it went in or came out."""
         if not is_tensor(value):
             is_sequence = isinstance(value, (list, tuple)) and not isinstance(value, torch.Size)
             return Operand(_text(value), is_sequence=is_sequence)
@@ -167,9 +184,15 @@ class Operations:
         way, reference = self._ways.get(id(tensor), ("", None))
         if reference is None or reference() is not tensor:
             way = ""
+        buffer = None if self._modules is None else self._modules.buffer(tensor)
         name = entry.name if entry is not None else None
+        if name is None and buffer is not None:
+            name = buffer.name
         if name is None and on_it:
             name = on_it[0][0].name
+        grad_of = self._grad_of(tensor) if entry is None and not on_it else None
+        if grad_of is not None:
+            name = f"{grad_of.name or grad_of.id}.grad"
         if way == ".data" and not any(t is tensor for _, t in on_it):
             # It has its own version counter; that of the tensors on this memory does not change.
             untouched = next((autograd.version_of(t) for _, t in on_it), None)
@@ -184,7 +207,22 @@ class Operations:
             before,
             after,
             way,
+            buffer_of=None if buffer is None else buffer.module,
+            grad_of=None if grad_of is None else grad_of.id,
         )
+
+    def _grad_of(self, tensor: torch.Tensor) -> RegistryEntry | None:
+        """The tensor whose ``.grad`` this is, or is a view of."""
+        base = autograd.base_of(tensor)
+        whole = tensor if base is None else base
+        known = [(entry, one) for entry, one in self._registry.alive() if self._may_have_grad(one)]
+        grads = autograd.grads_of([one for _, one in known])
+        return next((e for (e, _), grad in zip(known, grads) if grad is whole), None)
+
+    def _may_have_grad(self, tensor: torch.Tensor) -> bool:
+        """Whether ``.grad`` can be read without a warning."""
+        is_up_to_date = not self._registry.may_be_stale(tensor)
+        return is_up_to_date and (tensor.is_leaf or tensor.retains_grad)
 
 
 def _node_of(tensor: torch.Tensor) -> Any:
@@ -195,7 +233,7 @@ def _node_of(tensor: torch.Tensor) -> Any:
         return None
 
 
-def _reason(call: TorchCall, results: list[torch.Tensor]) -> NotRecorded:
+def _reason(call: TorchCall, results: list[torch.Tensor], in_function: bool) -> NotRecorded:
     inputs = any(call.required)
     if call.name in LEAVES_TORCH or call.name in ("tensor", "as_tensor", "asarray"):
         return "left torch" if inputs else "no input requires grad"
@@ -208,7 +246,7 @@ def _reason(call: TorchCall, results: list[torch.Tensor]) -> NotRecorded:
     if torch.is_inference_mode_enabled():
         return "inference mode"
     if not torch.is_grad_enabled():
-        return "no_grad"
+        return "custom Function" if in_function else "no_grad"
     if all(not (t.is_floating_point() or t.is_complex()) for t in results):
         return "not differentiable"
     return "unknown"
@@ -219,7 +257,8 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value)
     if type(value) in (int, float, complex, str):
-        return repr(value)[:_SHORT]
+        text = repr(value)
+        return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
     if isinstance(value, (torch.dtype, torch.device, torch.Size, slice, type(...))):
         return str(value)[:_SHORT]
     if isinstance(value, (list, tuple)):

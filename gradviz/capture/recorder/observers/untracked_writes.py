@@ -5,19 +5,24 @@ from __future__ import annotations
 import ctypes
 import zlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
+from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.step_writer import StepWriter
-from gradviz.model.events import Event, OptimizerStepped, Write
+from gradviz.model.events import Event, OptimizerStepped, Write, WriteAgent
 
 MOST_BYTES: Final = 4 << 20
 """Bytes of memory that are compared after each line; the smallest tensors come first."""
+
+
+_UNSEEN: Final = "a write that torch did not see (numpy, .data)"
+_Named: TypeAlias = "list[tuple[RegistryEntry, torch.Tensor]]"
 
 
 class UntrackedWrites(Observer):
@@ -28,11 +33,18 @@ class UntrackedWrites(Observer):
         values: Whether numbers are read at all; without, such writes cannot be seen.
         writer: Where events are written.
         graph_reading: Notified of writes.
+        modules: Tells of which module that has run a tensor is a buffer.
     """
 
     def __init__(
-        self, registry: Registry, values: bool, writer: StepWriter, graph_reading: GraphReading
+        self,
+        registry: Registry,
+        values: bool,
+        writer: StepWriter,
+        graph_reading: GraphReading,
+        modules: ModuleCalls,
     ) -> None:
+        self._modules = modules
         self._registry = registry
         self._values = values
         self._writer = writer
@@ -66,25 +78,37 @@ class UntrackedWrites(Observer):
                 continue
             if f"s{number}" in told:
                 continue
-            names = [e.name for e, _ in tensors if e.name]
-            by = f"{stepped[0]}.step" if stepped else "a write torch did not see (.data, numpy)"
-            found.append(
-                Write(
-                    by,
-                    tuple(e.id for e, _ in tensors),
-                    names[0] if names else tensors[0][0].id,
-                    f"s{number}",
-                    version,
-                    version,
-                    agent="optimizer" if stepped else "unseen",
-                )
-            )
+            found.append(self._write(number, version, tensors, stepped))
         self._before = now
         return found
 
-    def _small(self) -> list[tuple[int, list[tuple[RegistryEntry, torch.Tensor]]]]:
+    def _write(
+        self, storage: int, version: int | None, tensors: _Named, stepped: Sequence[str]
+    ) -> Write:
+        buffers = filter(None, (self._modules.buffer(tensor) for _, tensor in tensors))
+        buffer = next(buffers, None)
+        agent: WriteAgent = "unseen"
+        by = _UNSEEN
+        if stepped:
+            by, agent = f"{stepped[0]}.step", "optimizer"
+        elif buffer is not None:
+            by, agent = f"{buffer.kind}.forward", "module"
+        entry, tensor = next(((e, t) for e, t in tensors if e.name), tensors[0])
+        name = entry.name or (buffer.name if buffer is not None else _described(tensor))
+        return Write(
+            by,
+            tuple(e.id for e, _ in tensors),
+            name,
+            f"s{storage}",
+            version,
+            version,
+            agent=agent,
+            buffer_of=None if buffer is None else buffer.module,
+        )
+
+    def _small(self) -> list[tuple[int, _Named]]:
         """Known tensors by storage, smallest first, as many as are compared."""
-        groups: dict[int, list[tuple[RegistryEntry, torch.Tensor]]] = {}
+        groups: dict[int, _Named] = {}
         sizes: dict[int, int] = {}
         for entry, tensor in self._registry.alive():
             if not (autograd.is_plain(tensor) and autograd.wait_until_written(tensor)):
@@ -101,6 +125,10 @@ class UntrackedWrites(Observer):
                 break
             chosen.append((number, groups[number]))
         return sorted(chosen, key=lambda pair: pair[0])
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{autograd.dtype_of(tensor)} {autograd.shape_of(tensor)}"
 
 
 def _checksum(tensor: torch.Tensor) -> int:
