@@ -135,7 +135,7 @@ class Notebook:
 
     def wait_for(self, expression: str, wanted: str) -> None:
         """Ask until the kernel agrees: one state message per model is in flight at a time."""
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while (answer := self.python(expression)) != wanted:
             assert time.monotonic() < end, f"{expression} is {answer}, not {wanted}"
             self.page.wait_for_timeout(50)

@@ -185,8 +185,8 @@ for _ in range(400_000):  # as in a dataclass, Python 3.11 ends with SIGINT, tho
 def interrupt(*_):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, interrupt)
-signal.setitimer(signal.ITIMER_REAL, 0.15)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.15)
     gradviz.snapshot(y)
     print("was not interrupted")
 except KeyboardInterrupt:

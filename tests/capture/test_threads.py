@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dis
 import subprocess
 import sys
 import threading
@@ -134,9 +135,12 @@ def another_thread_sets_an_attribute() -> Iterator[None]:
     Waits.lock.acquire()
     thread = threading.Thread(target=work)
     thread.start()
-    while sys._current_frames()[thread.ident or 0].f_code is not work.__code__:
+    (sets,) = (i.offset for i in dis.get_instructions(work) if i.opname == "STORE_ATTR")
+    while True:
+        frame = sys._current_frames()[thread.ident or 0]
+        if frame.f_code is work.__code__ and frame.f_lasti == sets:
+            break
         time.sleep(0.001)
-    time.sleep(0.05)
     yield
     if thread.is_alive():
         Waits.lock.release()
