@@ -20,7 +20,7 @@ from playwright.sync_api import Locator, Page
 from tests.browser.machine import ROOT
 
 _TOKEN = "gradviz-tests"
-_START_SECONDS = 90
+_START_SECONDS = 180
 _QUIET = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",

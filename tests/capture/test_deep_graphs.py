@@ -79,7 +79,7 @@ print("survived")
 
 def run(*arguments: str) -> None:
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     assert done.stdout == ("" if "at exit" in arguments else "survived\n")
 
@@ -194,7 +194,7 @@ except KeyboardInterrupt:
 del y
 """
     command = [sys.executable, "-c", interrupted]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr[-2000:]
 
 
