@@ -29,6 +29,8 @@ LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONHASHSEED ?= 0
+# Tests start more than a hundred processes: none of them compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## list the targets

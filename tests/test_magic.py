@@ -414,7 +414,7 @@ def run_in_kernel(is_recorded: bool) -> list[Any]:
     replies: list[Any] = []
     client = nbclient.NotebookClient(
         notebook,
-        timeout=120,
+        timeout=600,
         kernel_name="python3",
         allow_errors=True,
         resources={"metadata": {"path": str(ROOT)}},

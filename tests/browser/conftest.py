@@ -19,31 +19,51 @@ if os.environ.get("GRADVIZ_REQUIRE_BROWSER") == "1" and find_spec("playwright") 
 
 Shoot = Callable[[str], None]
 
+PATIENCE_MS = 60_000
+"""How long is waited for what must come, also on a machine that is busy."""
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         unavailable("playwright is not installed: pip install playwright")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=list(CHROMIUM_FLAGS))
         yield started
         started.close()
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page that asks for no motion, and fails the test when a script of ours throws."""
+def new_context(browser: Any) -> Any:
     context = browser.new_context(
         viewport={"width": 1000, "height": 800}, reduced_motion="reduce", accept_downloads=True
     )
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
+@pytest.fixture(scope="session")
+def lab_context(browser: Any) -> Iterator[Any]:
+    """Where JupyterLab is opened: its scripts are loaded and compiled for the first page only."""
+    context = new_context(browser)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, browser: Any) -> Iterator[Any]:
+    """A page that asks for no motion, and fails the test when a script of ours throws."""
+    is_shared = "lab" in request.fixturenames
+    context = request.getfixturevalue("lab_context") if is_shared else new_context(browser)
     opened = context.new_page()
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     yield opened
-    context.close()
+    opened.close()
+    if not is_shared:
+        context.close()
     # JupyterLab's own theme change throws a removeChild error; it is not ours to mend.
     assert [e for e in errors if "removeChild" not in e] == []
 

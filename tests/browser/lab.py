@@ -20,7 +20,7 @@ from playwright.sync_api import Locator, Page
 from tests.browser.machine import ROOT
 
 _TOKEN = "gradviz-tests"
-_START_SECONDS = 90
+_START_SECONDS = 180
 _QUIET = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
@@ -135,7 +135,7 @@ class Notebook:
 
     def wait_for(self, expression: str, wanted: str) -> None:
         """Ask until the kernel agrees: one state message per model is in flight at a time."""
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while (answer := self.python(expression)) != wanted:
             assert time.monotonic() < end, f"{expression} is {answer}, not {wanted}"
             self.page.wait_for_timeout(50)

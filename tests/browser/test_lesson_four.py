@@ -255,6 +255,7 @@ def test_the_lesson_is_completed_with_the_keyboard_alone(
     assert learner.ran == sum(cell.cell_type == "code" for cell in cells)
 
 
+@pytest.mark.exhaustive
 def test_its_players_are_accessible_in_both_themes_and_step_without_a_kernel(
     lesson: Notebook, page: Page, shoot: Shoot
 ) -> None:

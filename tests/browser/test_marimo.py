@@ -98,10 +98,10 @@ def running(app: Path) -> Iterator[str]:
         server = subprocess.Popen(command, env=environment(app.parent), stdout=out, stderr=out)
         try:
             url = f"http://127.0.0.1:{port}"
-            end = time.monotonic() + 60
+            end = time.monotonic() + 180
             while not answers(f"{url}/health"):
                 assert server.poll() is None, log.read_text()[-2000:]
-                assert time.monotonic() < end, "marimo was not ready after 60 s"
+                assert time.monotonic() < end, "marimo was not ready after 180 s"
                 time.sleep(0.1)
             yield url
         finally:

@@ -91,7 +91,7 @@ def test_when_the_motion_is_over_the_picture_is_that_without_motion(
         one.wait_for_timeout(300)
         stepped(one, *steps, pause=330)
         one.wait_for_timeout(300)
-    assert moving.evaluate(_MOVING) == []
+        one.wait_for_function(f"() => {_MOVING}.length === 0")
     assert moving.evaluate(_PICTURE) == still.evaluate(_PICTURE)
 
 

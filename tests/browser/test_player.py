@@ -73,6 +73,11 @@ def turns() -> gradviz.Recording:
 
 
 PROGRAMS = {"product": product, "training": training, "spoilt": spoilt}
+NAMES_AND_THEMES = [
+    pytest.param(name, theme, marks=() if is_always else pytest.mark.exhaustive)
+    for name, always in (("product", "light"), ("training", "dark"), ("spoilt", "light"))
+    for theme, is_always in ((theme, theme == always) for theme in ("light", "dark"))
+]
 
 
 @cache
@@ -494,8 +499,7 @@ def test_the_step_that_is_shown_is_saved(bare: Bare, form: str) -> None:
         assert content == wire_of("product")["text"].rstrip() + "\n"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "theme"), NAMES_AND_THEMES)
 def test_axe_finds_nothing_wrong(bare: Bare, name: str, theme: str) -> None:
     if theme == "dark":
         bare.page.evaluate("() => { document.body.style.background = '#111'; }")

@@ -20,6 +20,9 @@ from tests.view.reports import FIGURE, MadeUp, Still
 
 pytestmark = pytest.mark.browser
 
+TWO_FRAMES = "() => new Promise((d) => requestAnimationFrame(() => requestAnimationFrame(d)))"
+"""After those the page has seen its new size."""
+
 
 @pytest.fixture
 def report(bare: Bare) -> Widget:
@@ -79,14 +82,14 @@ def test_sentences_table_and_picture_are_side_by_side_where_there_is_room(bare: 
     report = bare.mount(json.loads(json.dumps(ReportWidget(MadeUp()).wire)))
     for width in (946, 1046, 1366):
         page.set_viewport_size({"width": width, "height": 768})
-        page.wait_for_timeout(100)
+        page.evaluate(TWO_FRAMES)
         left, right = _box(report.root.locator(".gradviz-report")), _box(graph_of(report))
         assert right["x"] >= left["x"] + left["width"] - 1
         assert left["width"] > 560
         assert _box(report.root)["height"] <= 620
         assert right["height"] > 300
     page.set_viewport_size({"width": 400, "height": 768})
-    page.wait_for_timeout(100)
+    page.evaluate(TWO_FRAMES)
     above, below = _box(report.root.locator(".gradviz-report")), _box(graph_of(report))
     assert below["y"] >= above["y"] + above["height"] - 1
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400

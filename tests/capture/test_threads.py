@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dis
 import subprocess
 import sys
 import threading
@@ -33,7 +34,7 @@ class Pause(torch.autograd.Function):
     @staticmethod
     def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
         Pause.reached.set()
-        assert Pause.go_on.wait(30)
+        assert Pause.go_on.wait(120)
         return grad
 
 
@@ -46,7 +47,7 @@ def paused_backward():  # type: ignore[no-untyped-def]
     Pause.go_on.clear()
     thread = threading.Thread(target=loss.backward)
     thread.start()
-    assert Pause.reached.wait(30)
+    assert Pause.reached.wait(120)
     yield x, trunk, loss
     Pause.go_on.set()
     thread.join()
@@ -129,14 +130,17 @@ class Waits(int):
 @pytest.fixture
 def another_thread_sets_an_attribute() -> Iterator[None]:
     def work() -> None:
-        Waits(True).attribute = 30.0
+        Waits(True).attribute = 120.0
 
     Waits.lock.acquire()
     thread = threading.Thread(target=work)
     thread.start()
-    while sys._current_frames()[thread.ident or 0].f_code is not work.__code__:
+    (sets,) = (i.offset for i in dis.get_instructions(work) if i.opname == "STORE_ATTR")
+    while True:
+        frame = sys._current_frames()[thread.ident or 0]
+        if frame.f_code is work.__code__ and frame.f_lasti == sets:
+            break
         time.sleep(0.001)
-    time.sleep(0.05)
     yield
     if thread.is_alive():
         Waits.lock.release()
@@ -265,7 +269,7 @@ def test_a_thread_between_the_look_up_and_the_call_counts_as_running_backward() 
             and not reached.is_set()
         ):
             reached.set()
-            assert go_on.wait(30)
+            assert go_on.wait(120)
         return lines
 
     def calls(frame: FrameType, event: str, _: object) -> Any:
@@ -280,7 +284,7 @@ def test_a_thread_between_the_look_up_and_the_call_counts_as_running_backward() 
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert reached.wait(30)
+    assert reached.wait(120)
     try:
         for output in (loss, trunk, trunk * 2):
             with pytest.raises(gradviz.GraphBusyError):
@@ -337,7 +341,7 @@ thread.join()
 print(looked > 0, refused > 0)
 """
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr[-2000:]
 
 
@@ -371,5 +375,5 @@ with gradviz.record():
 print(kept)
 """
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.stdout == "[False, False, False]\n", done.stderr[-2000:]

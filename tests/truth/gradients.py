@@ -1,7 +1,8 @@
 """Compare the trees of gradients with torch's backward, for operators of torch's own database.
 
-``python -m tests.truth.gradients NAME...`` prints a JSON line for each operator or module, in a
-process of its own for the reasons that :mod:`tests.truth.operators` gives.
+``python -m tests.truth.gradients SAMPLES NAME...`` prints a JSON line for each operator or module,
+in a process of its own for the reasons that :mod:`tests.truth.operators` gives; with ``--every N``
+for names, of each N-th of all.
 """
 
 from __future__ import annotations
@@ -53,5 +54,8 @@ def compared(names: Sequence[str], samples: int) -> Iterator[dict[str, Any]]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    for line in compared(sys.argv[2:], int(sys.argv[1])):
+    names: Sequence[str] = sys.argv[2:]
+    if names[:1] == ["--every"]:
+        names = [*operators.operators(), *operators.modules()][:: int(names[1])]
+    for line in compared(names, int(sys.argv[1])):
         print(json.dumps(line), flush=True)

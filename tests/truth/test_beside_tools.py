@@ -22,7 +22,7 @@ from tests.truth.recorded import assert_same, plain
 def run(program: str) -> subprocess.CompletedProcess[str]:
     """Run a program that might end its process."""
     command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")

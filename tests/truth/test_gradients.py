@@ -418,10 +418,9 @@ def all_names() -> list[str]:
 
 
 def test_a_sample_of_torchs_operators() -> None:
-    names = all_names()
-    reports = compared(names[::12])
+    reports = compared(["--every", "24"])
     assert [problem for report in reports for problem in report["problems"]] == []
-    assert sum(sum(report["trees"].values()) for report in reports) > 200
+    assert sum(sum(report["trees"].values()) for report in reports) > 100
 
 
 def coverage(reports: Sequence[dict[str, Any]]) -> str:

@@ -94,8 +94,11 @@ def _ctrl_c_raises() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def run(_: torch.Tensor, loss: torch.Tensor, wait: float = 0.0) -> BaseException | None:
+def run(
+    _: torch.Tensor, loss: torch.Tensor, wait: float = 0.0, alarm: float = 0.0
+) -> BaseException | None:
     try:
+        signal.setitimer(signal.ITIMER_REAL, alarm)
         train(loss)
         time.sleep(wait)  # a signal that came at a bad moment is sent again a little later
     except BaseException as error:
@@ -142,8 +145,7 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(delay: float) -> None:
     handler = signal.signal(signal.SIGALRM, stop)
     before = world()
     try:
-        signal.setitimer(signal.ITIMER_REAL, delay)
-        error = run(x, loss, 0.1)
+        error = run(x, loss, 5.0, delay)
         signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         signal.signal(signal.SIGALRM, handler)

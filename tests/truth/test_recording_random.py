@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given, settings
 
@@ -35,12 +36,14 @@ def random_story(instructions: list[tuple[str, int, int]]) -> Story:
     return story
 
 
-@settings(random_programs.quietly, max_examples=200)
-@given(random_programs.programs)
-def test_any_program_runs_the_same_with_and_without_a_recording(
-    instructions: list[tuple[str, int, int]],
-) -> None:
-    story = random_story(instructions)
-    expected, block = rec.observe(story, rec.plain()), gradviz.record(into=[Machine])
-    assert not rec.differences(expected, rec.observe(story, block))
-    rec.assert_recorder_is_well(block)
+@pytest.mark.parametrize("count", [70, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_any_program_runs_the_same_with_and_without_a_recording(count: int) -> None:
+    @settings(random_programs.quietly, max_examples=count)
+    @given(random_programs.programs)
+    def check(instructions: list[tuple[str, int, int]]) -> None:
+        story = random_story(instructions)
+        expected, block = rec.observe(story, rec.plain()), gradviz.record(into=[Machine])
+        assert not rec.differences(expected, rec.observe(story, block))
+        rec.assert_recorder_is_well(block)
+
+    check()

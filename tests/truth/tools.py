@@ -529,7 +529,7 @@ def backward_in_a_forked_process() -> Any:
     outbox = processes.Queue()
     process = processes.Process(target=backward_in_the_child, args=(outbox,))
     process.start()
-    got = outbox.get(timeout=60)
+    got = outbox.get(timeout=300)
     process.join()
     return got, process.exitcode
 

@@ -105,7 +105,7 @@ def chain(length: int) -> torch.Tensor:
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 # ----------------------------------------------------------------------------- nodes

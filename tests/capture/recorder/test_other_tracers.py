@@ -12,7 +12,6 @@ import pdb
 import pstats
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -468,6 +467,15 @@ def work(block):
 work(BLOCK)
 last = twice(torch.ones(2))
 """
+BLOCKS: Final = {
+    "plain": "__import__('contextlib').nullcontext()",
+    "recorded": "gradviz.record(into=[twice])",
+}
+BOTH: Final = """
+import runpy
+for name in BLOCKS:
+    runpy.run_path(f"{name}.py", run_name="__main__")
+"""
 
 
 @pytest.mark.parametrize("branch", [False, True])
@@ -477,21 +485,23 @@ last = twice(torch.ones(2))
 def test_coverage_measures_what_it_measures_without_a_recording(
     core: str, branch: bool, tmp_path: Path
 ) -> None:
-    found = []
-    for block in ("__import__('contextlib').nullcontext()", "gradviz.record(into=[twice])"):
-        program, data = tmp_path / "program.py", tmp_path / "data.json"
-        program.write_text(textwrap.dedent(COVERED).replace("BLOCK", block), "utf-8")
-        options = [f"--include={program}", *(["--branch"] if branch else [])]
-        for command in (["run", *options, str(program)], ["json", "-q", "-o", str(data)]):
-            subprocess.run(
-                [sys.executable, "-m", "coverage", *command],
-                check=True,
-                cwd=tmp_path,
-                env={**os.environ, "COVERAGE_CORE": core, "PYTHONPATH": str(ROOT)},
-            )
-        (file,) = json.loads(data.read_text("utf-8"))["files"].values()
-        found.append((file["executed_lines"], file["missing_lines"], file.get("executed_branches")))
-    assert found[0][1] == []
+    for name, block in BLOCKS.items():
+        (tmp_path / f"{name}.py").write_text(COVERED.replace("BLOCK", block), "utf-8")
+    (tmp_path / "both.py").write_text(BOTH.replace("BLOCKS", str([*BLOCKS])), "utf-8")
+    options = [f"--include={tmp_path / '*.py'}", *(["--branch"] if branch else [])]
+    for command in (["run", *options, "both.py"], ["json", "-q", "-o", "data.json"]):
+        subprocess.run(
+            [sys.executable, "-m", "coverage", *command],
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "COVERAGE_CORE": core, "PYTHONPATH": str(ROOT)},
+        )
+    files = json.loads((tmp_path / "data.json").read_text("utf-8"))["files"]
+    found = [
+        [files[f"{name}.py"].get(key) for key in ("executed_lines", "executed_branches")]
+        for name in BLOCKS
+    ]
+    assert files["plain.py"]["missing_lines"] == []
     assert found[1] == found[0]
 
 

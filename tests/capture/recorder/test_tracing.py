@@ -348,7 +348,7 @@ EXPECTED: Final[dict[str, list[str]]] = {
         "line 1",
         "line 2 fails with KeyboardInterrupt at <module>:2",
     ],
-    "def f():\n    while True:\n        watched(1)\nsignal_soon()\ntime.sleep(0.05)": [
+    "def f():\n    while True:\n        watched(1)\nsignal_soon()\ntime.sleep(5)": [
         "line 1",
         "line 4",
         "line 5 fails with KeyboardInterrupt at <module>:5",

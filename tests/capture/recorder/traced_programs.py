@@ -87,7 +87,7 @@ def interrupt(number: int, frame: Any) -> None:
 
 def signal_soon() -> None:
     """Have a signal come while the next lines run."""
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
 
 
 FOR_PROGRAMS = (watched, not_watched, drive, signal_soon, Thing)

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { fileName, textOf } from "../../src/export/save_menu";
 import { documentAt } from "../../src/export/static_document";

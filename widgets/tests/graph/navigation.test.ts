@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import type { Item } from "../../src/documents/graph";
 import type { Box } from "../../src/graph/camera";

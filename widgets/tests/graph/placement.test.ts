@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import type { Box } from "../../src/graph/camera";
 import { GAP, lineBetween, placeBeside, type Surroundings } from "../../src/graph/placement";

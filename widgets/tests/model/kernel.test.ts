@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Kernel } from "../../src/model/kernel";
 import type { Listener, Model } from "../../src/model/store";

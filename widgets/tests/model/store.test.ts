@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it, vi } from "vitest";
 import { Store } from "../../src/model/store";
 import { FakeModel, wire } from "../support/model";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { DENSITIES, type Density } from "../../src/documents/graph";
 import { parseDocument } from "../../src/documents/parse";

@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import type { ReportRow } from "../../src/documents/report";
 import { nextOrder, sortRows } from "../../src/table/sorting";
