@@ -164,3 +164,32 @@ def test_a_model_learns_the_same(make: Callable[[Any], torch.optim.Optimizer]) -
         seen["nodes"] = nodes_now([loss])
 
     assert_same(story, into=[torch.nn.Linear])
+
+
+WRITES_WITHOUT_NODE: Any = (
+    lambda v: v.add_(1),
+    lambda v: v.__setitem__(0, 3.0),
+    lambda v: torch.mul(v, 2, out=v),
+)
+
+
+def unseen_write(mode: Any, write: Any) -> Story:
+    """A view is written without grad mode, and is gone before anything asks for its node."""
+
+    def story(block: Any, _seen: Seen) -> None:
+        with block:
+            x = torch.full((2, 2), 0.5, requires_grad=True)
+            v = (x * 2).view(4)
+            y = v + 1
+            with mode():
+                write(v)
+            del v
+            y.sum().backward()
+
+    return story
+
+
+@pytest.mark.parametrize("write", WRITES_WITHOUT_NODE, ids=["add_", "setitem", "out"])
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_view_written_without_grad_mode_keeps_its_node_unmade(mode: Any, write: Any) -> None:
+    assert_same(unseen_write(mode, write))

@@ -164,7 +164,10 @@ class Registry:
     # ------------------------------------------------------------------ views
 
     def is_fresh(self, tensor: torch.Tensor) -> None:
-        """An operation has just returned this tensor: its place is up to date."""
+        """An operation has just returned this tensor: its place is up to date.
+
+        That is not so of a tensor that was written in place without grad mode (F1.14).
+        """
         if autograd.place_may_be_stale(tensor):
             version = autograd.version_of(tensor)
             if len(self._fresh) > 10_000:

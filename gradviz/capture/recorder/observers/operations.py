@@ -57,7 +57,8 @@ class Operations:
                 autograd.TensorRef(results[0]),
             )
         for tensor in results:
-            self._registry.is_fresh(tensor)
+            if torch.is_grad_enabled() or not any(tensor is one for one in call.tensors):
+                self._registry.is_fresh(tensor)
         recorded = any(t.requires_grad and not self._is_leaf(t) for t in results)
         node = None
         if recorded and not recomputed:
