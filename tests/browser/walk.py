@@ -23,6 +23,13 @@ async ([name, cards, told]) => {
   const frame = () => new Promise((done) => requestAnimationFrame(() => done()));
   await frame(); await frame();
   const root = document.querySelector(`#${name} .gradviz-root`);
+  // A report is read from top to bottom; its picture is on one screen.
+  const isReport = root.classList.contains("has-report");
+  const stage = isReport ? root.querySelector(".gradviz-stage") : root;
+  if (isReport && stage.checkVisibility()) {
+    stage.scrollIntoView({ block: "nearest" });
+    await frame();
+  }
   /** What of an element can be seen: its box within the window and all that clips it. */
   const seen = (element) => {
     const own = element.getBoundingClientRect();
@@ -59,6 +66,9 @@ async ([name, cards, told]) => {
   };
   for (const name of told.steps ? ["Back", "Forward"] : [])
     must(name, root.querySelector(`button[aria-label=${name}]`));
+  for (const button of root.querySelectorAll("button"))
+    if (button.checkVisibility() && button.scrollWidth > button.clientWidth + 1)
+      found.push(`"${button.textContent}" is cut`);
   const line = root.querySelector(".gradviz-code [aria-current=step]");
   if (told.line) must("line", line);
   const caption = root.querySelector(".gradviz-sentence");
@@ -83,8 +93,8 @@ async ([name, cards, told]) => {
         found.push(`card ${id}: "${text.textContent}" is ${size.toFixed(1)} px`);
     }
   }
-  const height = root.getBoundingClientRect().height;
-  if (height > told.tallest + 1) found.push(`the player is ${height.toFixed(0)} px high`);
+  const height = stage.getBoundingClientRect().height;
+  if (height > told.tallest + 1) found.push(`it is ${height.toFixed(0)} px high`);
   const wide = document.documentElement.scrollWidth;
   if (wide > innerWidth) found.push(`the page is ${wide} px wide`);
   return [found, svg?.style.transform ?? ""];
