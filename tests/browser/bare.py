@@ -91,6 +91,13 @@ class Widget:
             [self.name, trait, value],
         )
 
+    def unmount(self) -> None:
+        """Take it out of the page, as a host does."""
+        self.page.evaluate(
+            "(name) => { models[name].abort.abort(); document.getElementById(name).remove(); }",
+            self.name,
+        )
+
     def saved(self, trait: str) -> list[Any]:
         """Values of a trait that were sent to the kernel."""
         sent = self.page.evaluate("(name) => models[name].model.saved", self.name)

@@ -1,4 +1,4 @@
-"""Recordings that stand for what people record: small and large, with loops, hooks and errors."""
+"""Programs that stand for what people show: small and large, with loops, hooks and errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import torch
 from torch import Tensor, nn
 
 import gradviz
+from gradviz.view.widgets.base import GraphWidget
 
-GALLERY: dict[str, Callable[[], gradviz.Recording]] = {}
-"""By name; each records anew."""
+GALLERY: dict[str, Callable[[], GraphWidget]] = {}
+"""By name; each runs its program anew."""
+
+
+def shown(make: Callable[[], GraphWidget]) -> Callable[[], GraphWidget]:
+    GALLERY[make.__name__] = make
+    return make
 
 
 def recorded(make: Callable[[], gradviz.Recording]) -> Callable[[], gradviz.Recording]:
-    GALLERY[make.__name__] = make
+    GALLERY[make.__name__] = lambda: gradviz.show(make())
     return make
 
 
@@ -178,3 +184,76 @@ def write_to_a_leaf() -> gradviz.Recording:
         loss.backward()
         w.sub_(0.1 * w)
     return recording
+
+
+def encoder_loss() -> Tensor:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        d_model=8, nhead=2, dim_feedforward=16, dropout=0.0, batch_first=True
+    )
+    loss: Tensor = layer(torch.randn(2, 4, 8)).mean()
+    return loss
+
+
+@recorded
+def transformer() -> gradviz.Recording:
+    with gradviz.record() as recording:
+        loss = encoder_loss()
+        loss.backward()
+    return recording
+
+
+@shown
+def picture_of_two_lines() -> GraphWidget:
+    x, w = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0], requires_grad=True)
+    return gradviz.show((w * x).sum())
+
+
+@shown
+def picture_of_a_transformer() -> GraphWidget:
+    return gradviz.show(encoder_loss())
+
+
+@shown
+def explained_error() -> GraphWidget:
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with gradviz.expect_error() as error:
+        h = w.exp()
+        h.add_(1)
+        h.sum().backward()
+    return gradviz.show(error)
+
+
+@shown
+def explore() -> GraphWidget:
+    def program(a: Tensor, b: Tensor, retain_grad: bool = False) -> dict[str, Tensor]:
+        y = a * b
+        if retain_grad:
+            y.retain_grad()
+        y.backward()
+        return {"y": y}
+
+    return gradviz.explore(program, a=2.0, b=3.0)
+
+
+@shown
+def audit() -> GraphWidget:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].bias.requires_grad_(False)
+    hidden = model[1](model[0](torch.randn(16, 3))).detach()
+    loss = model[2](hidden).mean()
+    return gradviz.audit(loss, model)
+
+
+@shown
+def memory() -> GraphWidget:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    return gradviz.memory(model(torch.randn(16, 3)).mean(), model)
+
+
+@shown
+def compare() -> GraphWidget:
+    x, w = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0], requires_grad=True)
+    return gradviz.compare((w * x).sum(), (w + x).mean())

@@ -297,4 +297,4 @@ def test_pictures_of_it_are_kept(
         widget = bare.mount(wire_of(name), theme=theme)
         shoot(f"screen-{name}-{size[0]}-{theme}")
         assert axe_violations(bare.page, "#one") == []
-        widget.page.evaluate("() => { models.one.abort.abort(); document.all.one.remove(); }")
+        widget.unmount()

@@ -34,8 +34,8 @@ export function showAfterRun(root: HTMLElement, signal: AbortSignal): void {
   }
 }
 
-/** Whether a cell is the one that was run last, and the person is still there: at it, or at the
-    next, to which notebooks go on. Of a page that is only opened or scrolled this is not so. */
+/** Whether this run of a cell is new, and the person is still there: at the cell, or at the next, to
+    which notebooks go on. Of a page that is only opened or scrolled this is not so. */
 function hasJustRun(cell: HTMLElement): boolean {
   const count = countOf(cell);
   if (!count || done.get(cell) === count) return false;
@@ -43,8 +43,8 @@ function hasJustRun(cell: HTMLElement): boolean {
   const cells = [...(cell.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? [])];
   const active = cells.findIndex((each) => each.matches(".jp-mod-active"));
   const at = cells.indexOf(cell);
-  if (active !== at && active !== at + 1) return false;
-  return count === "*" || cells.every((other) => !(Number(countOf(other)) > Number(count)));
+  // Counts of other cells say nothing: they may be stored, from when the notebook was written.
+  return active === at || active === at + 1;
 }
 
 /** "3", "*" while it runs, "" if it has not run. */
