@@ -26,6 +26,8 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import NODE_CSS, POCKET_CSS, SIZES
 from gradviz.view.text import cells, clean, shorten
 
+COMPACT: Final = 220
+"""Pixels of a name and a tag up to which they are beside each other on a compact card."""
 POCKETS: Final = 8
 """Saved tensors that a card lists before it counts them."""
 
@@ -43,7 +45,8 @@ def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card
         blocks, css = [*_node_blocks(node, graph_index, content)], "gv-node"
     rows = [_tag(tag, graph_index, content) for tag in tags[:FEW]]
     if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
-        rows = [replace(rows[0], beside=True)]
+        fits = blocks[0].width + rows[0].width <= COMPACT
+        rows = [replace(rows[0], beside=fits)]
     blocks += rows
     blocks += _more(len(tags) - FEW, "tensor")
     chip = "leaf" if variable is not None else ""
@@ -53,7 +56,7 @@ def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card
         id=node.id,
         css=f"{css} {NODE_CSS[node.state]}",
         blocks=tuple(blocks),
-        title=_title(node, graph_index),
+        title=_title(node, graph_index, content),
         aria=aria.of_node(node, graph_index),
         inputs=inputs_of(node, graph_index.is_drawn, content),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
@@ -112,9 +115,16 @@ def more_card(count: int, uses: Iterable[int] = ()) -> Card:
     return Card(id=MORE, css="gv-more", blocks=(block,), title=text, aria=text, inputs=inputs)
 
 
-def _title(node: Node, graph_index: GraphIndex) -> str:
+def _name_room(content: CardContent, is_leaf: bool) -> int:
+    """Characters of a name before it is shortened."""
+    if content.density == "compact":
+        return 26
+    return 30 if is_leaf else 44
+
+
+def _title(node: Node, graph_index: GraphIndex, content: CardContent) -> str:
     """The texts that the card shortens, whole."""
-    name, room = graph_index.node_name(node.id), 30 if node.variable else 44
+    name, room = graph_index.node_name(node.id), _name_room(content, node.variable is not None)
     others = [node.source or "", f"in {node.module or ''}"]
     lines = [clean(line) for line in others if cells(line) > ROOM]
     return "\n".join((name, *lines)) if lines or cells(name) > room else ""
@@ -124,7 +134,8 @@ def _node_blocks(node: Node, graph_index: GraphIndex, content: CardContent) -> I
     facts = graph_index.of_node(node)
     has_tags = "tags" in content and node.id in graph_index.tags
     hooks = facts["own hooks" if has_tags else "hooks"].parts
-    yield _title_block(shorten(facts["name"].words, 44), is_pinned(hooks, content))
+    name = shorten(facts["name"].words, _name_room(content, is_leaf=False))
+    yield _title_block(name, is_pinned(hooks, content))
     lines = []
     if "source" in content:
         lines += [Line(shorten(text, ROOM), "gv-source") for text in facts.short("source")]
@@ -225,7 +236,9 @@ def _leaf_blocks(
     """Blocks of a leaf, with the hooks of its node that are not its own, and its state."""
     facts = graph_index.of_tensor(variable)
     hooks = (*facts["hooks"].parts, *own)
-    yield _title_block(shorten(facts["name"].words, 30), is_pinned(hooks, content))
+    yield _title_block(
+        shorten(facts["name"].words, _name_room(content, is_leaf=True)), is_pinned(hooks, content)
+    )
     lines = [*tensor_lines(facts, content), *grad_lines(facts, content), *retains_grad_lines(facts)]
     lines += hook_lines(hooks, content)
     if state:

@@ -11,7 +11,9 @@ import type { Picture } from "./picture";
 import { lineBetween, type Point, placeBeside } from "./placement";
 import type { SvgIndex } from "./svg_index";
 
-/** The largest width on the screen. */
+/** The zoom at which its small text is read without effort. */
+const READABLE = 1.1;
+/** The width on the screen up to which it is larger than that where the picture is. */
 const WIDEST = 300;
 const PAD = 7;
 /** Radius of the end of its leader. */
@@ -81,7 +83,8 @@ export class Unfolded {
       return;
     }
     const { element, copy, leader, size } = this.#shown;
-    const scale = Math.min(Math.max(1, 1 / k), WIDEST / k / size.width);
+    const readable = Math.max(READABLE, Math.min(k, WIDEST / size.width));
+    const scale = Math.min(readable / k, window.width / size.width);
     const large = { width: size.width * scale, height: size.height * scale };
     const around = { ...surroundingsOf(picture, index, id), own, window };
     const { box, hidesNothing } = placeBeside(large, around);
