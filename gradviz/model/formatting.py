@@ -36,11 +36,23 @@ def number(value: Number, digits: int = 4) -> str:
     Examples:
         >>> number(2.0), number(1 / 3), number(True), number("nan"), number(1e-9)
         ('2.0', '0.3333', 'True', 'nan', '1e-09')
+        >>> number("1-0.3333333432674408j")
+        '1-0.3333j'
     """
+    if isinstance(value, str) and value.endswith("j"):
+        return _complex(value, digits)
     if not isinstance(value, float):
         return str(value)
     text = f"{value:.{digits}g}"
     return text if any(sign in text for sign in ".en") else text + ".0"
+
+
+def _complex(value: str, digits: int) -> str:
+    try:
+        found = complex(value)
+    except ValueError:
+        return value
+    return f"{found.real:.{digits}g}{found.imag:+.{digits}g}j"
 
 
 def numbers(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from gradviz.model.calls import RecordedCall, calls_of
 from gradviz.model.events import (
@@ -27,6 +27,9 @@ from gradviz.model.records import Node
 from gradviz.model.rows import Rows
 from gradviz.model.sentence import Sentence, Term
 from gradviz.model.source_line import SourceLine
+
+if TYPE_CHECKING:
+    from gradviz.model.node_names import NodeName
 
 Kind = TypeVar("Kind", bound=Event)
 EventPlace: TypeAlias = "tuple[int, int]"
@@ -336,6 +339,18 @@ class History(Rows):
         return frozenset(event.number for event in ended if event.raised)
 
     @cached_property
+    def node_runs(self) -> dict[tuple[int, str], tuple[EventPlace, NodeRan]]:
+        """When each backward, by its number, ran each node, by its id."""
+        placed = self._placed.get(NodeRan, ())
+        return {(e.backward, e.node): (p, e) for p, e in placed if isinstance(e, NodeRan)}
+
+    @cached_property
+    def backward_starts(self) -> dict[int, BackwardStarted]:
+        """How each backward began, by its number."""
+        placed = self._placed.get(BackwardStarted, ())
+        return {event.number: event for _, event in placed if isinstance(event, BackwardStarted)}
+
+    @cached_property
     def runs(self) -> list[tuple[EventPlace, NodeRan]]:
         """Nodes that backwards ran, without those of backwards that raised."""
         return [(p, ran) for p, ran in self.told(NodeRan) if ran.backward not in self._raised]
@@ -384,6 +399,16 @@ class History(Rows):
         if key is None or self.tensor(key, step) is None:
             return Sentence(otherwise)
         return Sentence(Term(key, self.name(key, step) or self.called(key, step)))
+
+    def node_name(self, key: str) -> NodeName | None:
+        """What a node is called; ``None`` for a leaf's, which has the name of its tensor."""
+        return self._node_names.get(key)
+
+    @cached_property
+    def _node_names(self) -> Mapping[str, NodeName]:
+        from gradviz.model.node_names import node_names
+
+        return node_names(self)
 
     def line_term(self, line: CodeLine | None) -> Sentence:
         """``line 4`` in a sentence; of other code than the recorded one with its name."""

@@ -45,6 +45,20 @@ def matrix_rows(values: Sequence[Number], sizes: Sequence[int]) -> list[str]:
     return [f"[{rows[0]}", *rows[1:-1], f"{rows[-1][:-1]}]"]
 
 
+def nested(values: Sequence[Number], sizes: Sequence[int], digits: int = 4) -> str:
+    """All values in brackets, a pair for each dimension; zero without a sign.
+
+    Examples:
+        >>> nested((1.0, 2.0, 3.0, 4.0), (2, 2)), nested((-0.0,), ()), nested((), (0,))
+        ('[[1.0, 2.0], [3.0, 4.0]]', '0.0', '[]')
+    """
+    words = [number(value + 0 if isinstance(value, float) else value, digits) for value in values]
+    for wide in reversed(sizes):
+        rows = range(0, len(words), wide or 1)
+        words = [f"[{', '.join(words[at : at + wide])}]" for at in rows] or ["[]"]
+    return words[0] if words else "[]"
+
+
 def tensor_name(info: TensorInfo) -> str:
     """The name of a tensor, else its id."""
     return clean(info.name) if info.name else info.id

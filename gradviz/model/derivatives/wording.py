@@ -51,17 +51,29 @@ def words_of(tree: Expression, leaf: Callable[[Expression], str] | None = None) 
     return _written(tree, leaf or name_of)[0]
 
 
-def calculation_of(tree: Expression, leaf: Callable[[Expression], str], result: str) -> str:
+def calculation_of(
+    tree: Expression, leaf: Callable[[Expression], str], result: str, is_exact: bool = True
+) -> str:
     """An expression with the numbers of its leaves, and what it gives.
+
+    Args:
+        tree: The expression.
+        leaf: The text of a gradient or saved tensor.
+        result: What it gives.
+        is_exact: Whether the numbers as they are written give just that.
 
     Examples:
         >>> from gradviz.model.derivatives.expression import GRAD, saved
         >>> calculation_of(GRAD * saved("other"), lambda part: "2.0", "4.0")
         '2.0 × 2.0 = 4.0'
+        >>> calculation_of(GRAD * saved("other"), lambda part: "1.414", "2.0", is_exact=False)
+        '1.414 × 1.414 ≈ 2.0'
         >>> calculation_of(GRAD.apply("expanded", (2,), (), True), lambda part: "1.0", "[1.0, 1.0]")
         '1.0 expanded to (2,): [1.0, 1.0]'
     """
     text, binds = _written(tree, leaf)
+    if not is_exact:
+        return f"{text} ≈ {result}"
     return f"{text} = {result}" if binds > CHOICE else f"{text}: {result}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gradviz.model.derivatives import calculation_of
@@ -11,11 +12,14 @@ from gradviz.model.derivatives.expression import Expression
 from gradviz.model.events import NodeRan
 from gradviz.model.records import Number, ValueSummary
 from gradviz.view import formatting
+from gradviz.view.captions.precision import SHOWN, precision
 from gradviz.view.captions.state import CaptionState
 from gradviz.view.text import cells
 
 ROOM: Final = 120
 """Cells of a calculation; a longer one is left out, and only its result is said."""
+_ALL: Final = 17
+"""Digits with which every float is itself."""
 _MOVED: Final = frozenset(
     ("grad", "reshaped", "permuted", "swapped", "transposed", "flipped", "rolled", "with dims")
 )
@@ -36,14 +40,23 @@ def calculation(
     if tree is None or result.values is None or _only_moves(tree):
         return None
 
-    def known(part: Expression) -> Numbers | None:
-        return _numbers_of_leaf(part, ran, state)
+    def known(part: Expression, digits: int = _ALL) -> Numbers | None:
+        found = _numbers_of_leaf(part, ran, state)
+        return None if found is None else replace(found, values=_rounded(found.values, digits))
 
-    computed = numbers_of(tree, known)
-    if computed is None or not _agree(computed, result):
+    as_printed = _with_few_digits(tree)
+
+    def printed(digits: int) -> tuple[float, ...] | None:
+        found = numbers_of(as_printed, lambda part: known(part, digits))
+        return None if found is None or found.shape != result.shape else found.values
+
+    fits = precision(printed, result.values)
+    if fits is None:
         return None
-    gives = _written(_numbers(result.values, result.shape))
-    whole = calculation_of(tree, lambda part: _written(known(part)), gives)
+    gives = formatting.nested(result.values, result.shape)
+    whole = calculation_of(
+        tree, lambda part: _written(known(part), fits.digits), gives, fits.is_exact
+    )
     return whole if cells(whole) <= ROOM else None
 
 
@@ -51,28 +64,19 @@ def _only_moves(tree: Expression) -> bool:
     return tree.operator in _MOVED and all(map(_only_moves, tree.operands))
 
 
-def _agree(computed: Numbers, result: ValueSummary) -> bool:
-    """Whether every number is the recorded one, as far as it is shown."""
-    values = result.values or ()
-    if computed.shape != result.shape or len(computed.values) != len(values):
-        return False
-    pairs = zip(computed.values, values, strict=True)
-    return all(isinstance(n, float) and _shown(float(one)) == _shown(n) for one, n in pairs)
+def _with_few_digits(tree: Expression) -> Expression:
+    """The expression with its constants as they are printed."""
+    if tree.operator == "number" and isinstance(tree.options[0], float):
+        return replace(tree, options=_rounded(tree.options[:1], SHOWN))  # type: ignore[arg-type]
+    return replace(tree, operands=tuple(map(_with_few_digits, tree.operands)))
 
 
-def _shown(value: float) -> str:
-    return formatting.number(value + 0)  # without the sign of zero
+def _rounded(values: tuple[float, ...], digits: int) -> tuple[float, ...]:
+    return tuple(float(f"{n:.{digits}g}") if isinstance(n, float) else n for n in values)
 
 
-def _written(found: Numbers | None) -> str:
-    """Numbers in brackets, a pair for each dimension."""
-    if found is None:
-        return "?"
-    words = [_shown(value) for value in found.values]
-    for size in reversed(found.shape):
-        rows = range(0, len(words), size or 1)
-        words = [f"[{', '.join(words[at : at + size])}]" for at in rows] or ["[]"]
-    return words[0]
+def _written(found: Numbers | None, digits: int) -> str:
+    return "?" if found is None else formatting.nested(found.values, found.shape, digits)
 
 
 def _numbers_of_leaf(part: Expression, ran: NodeRan, state: CaptionState) -> Numbers | None:
@@ -99,6 +103,6 @@ def _numbers(values: Sequence[Number] | None, shape: tuple[int, ...]) -> Numbers
         return None
     try:
         # A whole number stays one: it is the 2 of ``2 * w``.
-        return Numbers(tuple(n if type(n) is int else float(n) for n in values), shape)
+        return Numbers(tuple(values), shape)  # type: ignore[arg-type]
     except NotComputedError:
         return None

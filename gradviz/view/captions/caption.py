@@ -57,7 +57,8 @@ def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
         parts = _events(state, lambda facts: facts.level < 2)
         return Sentence(backward.node_ran(parts, state), _inside(parts, state))
     if step.kind == "saved":
-        return backward.about_to_run(state)
+        parts = _events(state, lambda facts: facts.level < 2)
+        return backward.about_to_run(parts, state)
     return _of_kind(state) or _line(state, why)
 
 

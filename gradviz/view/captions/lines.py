@@ -26,9 +26,8 @@ from gradviz.model.ids import number_of
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
 from gradviz.view import formatting
-from gradviz.view.captions.backward import gradient
 from gradviz.view.captions.blocks import of_grad_mode
-from gradviz.view.captions.state import FEW, MOST, CaptionState
+from gradviz.view.captions.state import FEW, MOST, CaptionState, gradient
 from gradviz.view.captions.writes import writes
 from gradviz.view.graph.cut_stubs import call_words
 from gradviz.view.text import clean
@@ -278,10 +277,22 @@ def _died(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     named = [state.tensor(info.id) for info in tensors if info.name]
     gone = [key for event in dead for key in event.nodes if key not in unseen]
     nodes = [node for node in map(state.node_row, gone) if node]
-    inner = [state.node(node.id) for node in nodes if node.variable is None]
+    inner = [node for node in nodes if node.variable is None]
     if named:
         verb = "exists" if len(named) == 1 else "exist"
         yield say("{} no longer {}", listed(named, MOST), verb)
     if inner:
         verb = "exists" if len(inner) == 1 else "exist"
-        yield say("{} no longer {}", listed(inner, FEW, "node"), verb)
+        yield say("{} no longer {}", _counted(inner, state), verb)
+
+
+def _counted(nodes: Sequence[Node], state: CaptionState) -> Sentence:
+    """Nodes by name, those with the same name as a count: ``3 AddBackward0``."""
+    names: dict[str, list[Node]] = {}
+    for node in nodes:
+        names.setdefault(node.name, []).append(node)
+    words = [
+        state.node(same[0].id) if len(same) == 1 else Sentence(f"{len(same)} {clean(name)}")
+        for name, same in names.items()
+    ]
+    return listed(words, MOST, "name")

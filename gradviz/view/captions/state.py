@@ -9,7 +9,7 @@ from gradviz.model.events import BackwardStarted, Raised
 from gradviz.model.freed import freed_by
 from gradviz.model.history import History
 from gradviz.model.recording import Step
-from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.records import Node, SavedTensor, TensorInfo, ValueSummary
 from gradviz.model.sentence import Sentence, Term, say
 from gradviz.model.writes import writes_since_save
 from gradviz.view import formatting
@@ -19,6 +19,10 @@ MOST: Final = 4
 """Names in one list; a count stands for more."""
 FEW: Final = 3
 """The same for nodes, whose names are long."""
+ROOM: Final = 44
+"""Cells of the shape and norm of a gradient inside a sentence."""
+CHECKPOINT: Final = "_checkpoint_hook."
+"""How the names of the unpack hooks of torch.utils.checkpoint begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +111,47 @@ class CaptionState:
         return Sentence(Term(key, clean(self.history.called(key, self.step.index))))
 
     def node(self, key: str) -> Sentence:
-        """A node by torch's name; a leaf by its own name."""
+        """A node by torch's name, with its line where other nodes have that name too; a leaf by
+        its own name."""
         node = self.node_row(key)
         if node is None:
             return Sentence(key)
         if self.row(node.variable) is not None:
             return self.tensor(node.variable)
-        return Sentence(Term(key, clean(node.name)))
+        found = self.history.node_name(key)
+        if found is None:
+            return Sentence(Term(key, clean(node.name)))
+        first = self.history.recording.numbers.starts[self.step.index]
+        is_own = self.step.level == 0 and first <= (self.history.born(key) or 0) <= self.step.index
+        return Sentence(Term(key, clean(found.words_in_its_line if is_own else found.words)))
 
     def slot(self, slot: SavedTensor) -> Sentence:
-        """``self = b @v0``."""
+        """``self = b @v0``, ``other = 2 @v0``."""
         version = (
             "" if slot.saved_version is None else f" {formatting.at_version(slot.saved_version)}"
         )
+        if slot.state == "packed":
+            by = "checkpoint" if is_of_checkpoint(slot) else "a hook"
+            return Sentence(clean(slot.name), f" (packed by {by})")
         known = slot.tensor or slot.view_of
         if self.row(known) is None:
-            return Sentence(clean(slot.name), version)
+            value = slot.values if slot.shape == () else None  # the 2 of ``2 * w``
+            words = f" = {formatting.nested(value, ())}" if value else ""
+            return Sentence(clean(slot.name), words, version)
         view = "view of " if slot.view_of else ""
         return say("{} = {}{}{}", clean(slot.name), view, self.tensor(known), version)
+
+
+def is_of_checkpoint(slot: SavedTensor) -> bool:
+    """Whether a checkpoint packed a saved tensor, which it computes again when it is needed."""
+    return (slot.packed_by or "").startswith(CHECKPOINT)
+
+
+def gradient(found: ValueSummary | None) -> str:
+    """A gradient in a sentence: all its values where they are known, else its shape and norm."""
+    if found is not None and found.values is not None:
+        return formatting.nested(found.values, found.shape)
+    return formatting.gradient_words(found, ROOM)
 
 
 def line(step: Step) -> Sentence:
