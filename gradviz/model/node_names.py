@@ -22,26 +22,31 @@ class NodeName:
     """torch's name."""
     line: str = ""
     """``line 4``, where nodes of other lines have the same name too."""
+    turn: str = ""
+    """``turn 2`` of a loop, where that tells it from others of its line."""
     detail: str = ""
-    """What tells it from others of its line: ``y``, ``turn 2``, ``model.0``, ``a * b``,
-    ``1st of 2``, ``n7``."""
+    """What else tells it from them: ``y``, ``model.0``, ``a * b``, ``1st of 2``, ``n7``."""
 
     @property
     def words(self) -> str:
         """``MulBackward0 of line 4 (y)``."""
-        return f"{self.name}{f' of {self.line}' if self.line else ''}{self._in_brackets}"
+        line = f" of {self.line}" if self.line else ""
+        return f"{self.name}{line}{_in_brackets(self.turn, self.detail)}"
 
     @property
     def words_in_its_line(self) -> str:
-        """The same in the caption of the line that made it."""
-        return f"{self.name}{self._in_brackets}"
-
-    @property
-    def _in_brackets(self) -> str:
-        return f" ({self.detail})" if self.detail else ""
+        """The same in the caption of the line, and turn, that made it."""
+        return f"{self.name}{_in_brackets(self.detail)}"
 
 
 Group: TypeAlias = "list[Node]"
+Detail: TypeAlias = "tuple[str, str]"
+"""Turn and detail of a name."""
+
+
+def _in_brackets(*words: str) -> str:
+    found = ", ".join(filter(None, words))
+    return f" ({found})" if found else ""
 
 
 def node_names(history: History) -> Mapping[str, NodeName]:
@@ -69,12 +74,12 @@ def node_names(history: History) -> Mapping[str, NodeName]:
     graphs = _graphs(nodes)
     for same in _groups(nodes, lambda node: node.name):
         lines = {node.id: _line(node, history) for node in same}
-        is_many = len(set(lines.values())) > 1 or len({graphs[n.id] for n in same}) < len(same)
+        is_many = len(set(lines.values())) > 1
         for rivals in _groups(same, lambda node: (graphs[node.id], lines[node.id])):  # noqa: B023 (called here)
-            details = _details(rivals, history, turns) if len(rivals) > 1 else [""]
-            for node, detail in zip(rivals, details, strict=True):
+            details = _details(rivals, history, turns) if len(rivals) > 1 else [("", "")]
+            for node, (turn, detail) in zip(rivals, details, strict=True):
                 line = lines[node.id] if is_many else ""
-                found[node.id] = NodeName(node.name, line, detail)
+                found[node.id] = NodeName(node.name, line, turn, detail)
     return found
 
 
@@ -110,19 +115,19 @@ def _line(node: Node, history: History) -> str:
     return str(history.line_term(made))
 
 
-def _details(rivals: Group, history: History, turns: Mapping[int, str]) -> list[str]:
+def _details(rivals: Group, history: History, turns: Mapping[int, str]) -> list[Detail]:
     """What tells apart the nodes of one line: the first that differs for all of them."""
-    born = [history.born(node.id) or 0 for node in rivals]
+    rounds = [turns.get(history.born(node.id) or 0, "") for node in rivals]
     values = [_value(node, history) for node in rivals]
     modules = [node.module or "" for node in rivals]
     calls = [_expression(node, history) for node in rivals]
-    rounds = [turns.get(step, "") for step in born]
-    both = [", ".join(filter(None, pair)) for pair in zip(rounds, calls)]
-    in_modules = [", ".join(filter(None, pair)) for pair in zip(rounds, modules)]
-    for words in (values, rounds, modules, calls, both, in_modules):
-        if all(words) and len(set(words)) == len(words):
-            return words
-    return _places_in_order(rivals, history)
+    none = [""] * len(rivals)
+    choices = ((none, values), (rounds, none), (none, modules), (none, calls))
+    for turn, words in (*choices, (rounds, calls), (rounds, modules)):
+        found = list(zip(turn, words, strict=True))
+        if all(map(any, found)) and len(set(found)) == len(found):
+            return found
+    return [("", place) for place in _places_in_order(rivals, history)]
 
 
 def _places_in_order(rivals: Group, history: History) -> list[str]:

@@ -71,7 +71,7 @@ def test_a_node_tells_what_it_used_and_what_goes_where() -> None:
         "saved tensors"
     )
     assert told(product())[8] == (
-        "AddBackward0 saved nothing: gradient 1.0 arrived, "
+        "AddBackward0 saved no tensors: gradient 1.0 arrived, "
         "1.0 went to MulBackward0 and 1.0 went to c"
     )
 
@@ -87,7 +87,10 @@ def test_a_product_is_only_written_where_it_is_one() -> None:
 
 def test_a_leaf_tells_how_its_grad_changed() -> None:
     assert told(product())[17] == "a.grad was None and became 3.0"
-    assert told(loop())[9] == "gradient 4.0 was added to w.grad: 4.0 became 8.0"
+    assert told(loop())[9] == (
+        "2.0 + 2.0 from MulBackward0 = 4.0 arrived; "
+        "gradient 4.0 was added to w.grad: 4.0 + 4.0 = 8.0"
+    )
 
 
 def test_hooks_and_retained_gradients_are_told() -> None:
@@ -95,7 +98,8 @@ def test_hooks_and_retained_gradients_are_told() -> None:
     assert sentences[14] == "hook halve of out1 replaced the gradient with 0.5"
     assert sentences[15] == "retain_grad set out1.grad to 0.5"
     assert sentences[17].startswith(
-        "hook halve of out1 replaced the gradient with 0.5; MulBackward0 used saved"
+        "1.0 from AddBackward0 arrived; hook halve of out1 replaced the gradient with 0.5; "
+        "retain_grad set out1.grad to 0.5; MulBackward0 used saved"
     )
     assert sentences[5].endswith("out1.retains_grad is now True; hook halve is registered on out1")
 
@@ -302,7 +306,7 @@ def test_a_hook_that_cannot_return_a_gradient_is_not_said_to_leave_it() -> None:
     script.step("start", None, tensor(0, "w"))
     fired = HookFired(1, Hook("post_accumulate_grad", "f"), None, "t0")
     script.step("hook", 1, backward=1, events=(fired,))
-    assert caption(script.end(), 1) == "post-accumulate-grad hook f of w ran"
+    assert caption(script.end(), 1) == ("post-accumulate-grad hook f ran after w.grad was written")
 
 
 def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
@@ -312,7 +316,7 @@ def test_what_a_hook_did_to_parameters_is_told_at_its_step() -> None:
     did = (fired, OptimizerStepped("SGD", ("t0",)), ZeroedGrad("SGD", True, ("t0",)))
     script.step("hook", 1, backward=1, events=did)
     assert caption(script.end(), 1) == (
-        "post-accumulate-grad hook f of w ran; SGD.step() updated w; "
+        "post-accumulate-grad hook f ran after w.grad was written; SGD.step() updated w; "
         "SGD.zero_grad() set w.grad to None"
     )
 

@@ -23,7 +23,7 @@ from gradviz.view import formatting
 from gradviz.view.captions.calculation import calculation
 from gradviz.view.captions.checkpoints import computed_again, recomputed
 from gradviz.view.captions.state import MOST, CaptionState, gradient
-from gradviz.view.captions.sums import accumulated_sum, arrived, got
+from gradviz.view.captions.sums import accumulated_sum, arrived, got, times
 from gradviz.view.text import clean
 
 BEFORE: Final = ("tensor", "node_pre")
@@ -136,7 +136,7 @@ def about_to_run(events: list[Event], state: CaptionState) -> Sentence:
         names = listed([clean(slot.name) for slot in slots], 3)
         are = "is" if len(slots) == 1 else "are"
         return say("{}, which needs its saved {}, which {} already freed", came, names, are)
-    return say("{}, which reads saved {}", came, listed([state.slot(slot) for slot in slots], 3))
+    return say("{}, which reads saved {}", came, state.slots(slots))
 
 
 def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
@@ -158,7 +158,7 @@ def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
 
 def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentence:
     """Which hook ran, and how it changed the gradient, or the ``.grad``."""
-    words = Sentence(formatting.hook(event.hook, 60))
+    words = hook = Sentence(formatting.hook(event.hook, 60))
     if event.tensor is not None:
         words = say("{} of {}", words, state.tensor(event.tensor))
     elif event.node is not None:
@@ -166,8 +166,8 @@ def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentenc
     if event.raised:
         return Sentence(words, " raised")
     if event.hook.kind == "post_accumulate_grad" and event.tensor is not None:
-        done = say("{} ran after {}.grad was written", words, state.tensor(event.tensor))
-        return Sentence(done, _changed_grad(event, state))
+        name = state.tensor(event.tensor)
+        return say("{} ran after {}.grad was written{}", hook, name, _changed_grad(event, state))
     if event.returned is not None:
         return say("{} replaced the gradient with {}", words, gradient(event.returned))
     # Only of a tensor's hook is what it returned recorded.
@@ -187,12 +187,7 @@ def _changed_grad(event: HookFired, state: CaptionState) -> Sentence:
         return Sentence()
     if now.grad is None and any(key in e.tensors for e in zeroed):
         return Sentence()  # said as what zero_grad did
-    return say(
-        " and changed it: {}.grad was {} and became {}",
-        state.tensor(key),
-        gradient(before.grad),
-        gradient(now.grad),
-    )
+    return say(" and changed it: {} became {}", gradient(before.grad), gradient(now.grad))
 
 
 def freed(event: Freed, state: CaptionState) -> Sentence:
@@ -213,8 +208,7 @@ def _computed(ran: NodeRan, hooked: bool, state: CaptionState) -> Sentence:
     slots = _existing(ran.used)
     words, lead = state.node(ran.node), f" {_saved_nothing(state.node_row(ran.node))}: "
     if slots:
-        used = listed([state.slot(slot) for slot in slots], 3, "saved tensor")
-        words, lead = say("{} used saved {}", words, used), ": "
+        words, lead = say("{} used saved {}", words, state.slots(slots)), ": "
     parts = [*_passed_on(ran, state)]
     came = Sentence()
     if hooked:
@@ -256,7 +250,7 @@ def _passed_on(ran: NodeRan, state: CaptionState) -> Iterator[Sentence]:
     node = state.node_row(ran.node)
     if node is None:
         return
-    shapes = shapes_behind(node, state.node_row)
+    shapes, counts = shapes_behind(node, state.node_row), dict[tuple[str, str], int]()
     for place, (entry, result) in enumerate(zip(node.next_functions, ran.grad_inputs)):
         if entry is None:
             continue
@@ -264,7 +258,9 @@ def _passed_on(ran: NodeRan, state: CaptionState) -> Iterator[Sentence]:
         if result is not None:
             tree = gradient_of(node, place, shapes).tree
             value = calculation(tree, ran, result, state) or gradient(result)
-        yield say("{} went to {}", value, state.node(entry[0]))
+        counts[value, entry[0]] = counts.get((value, entry[0]), 0) + 1
+    for (value, target), count in counts.items():
+        yield say("{} went to {}{}", value, state.node(target), times(count))
 
 
 def _existing(slots: tuple[SavedTensor, ...]) -> list[SavedTensor]:

@@ -196,9 +196,8 @@ def _kept(node: Node) -> list[SavedTensor]:
 
 
 def _with_saved(node: Node, verb: str, state: CaptionState) -> Sentence:
-    slots = [state.slot(slot) for slot in _kept(node)]
-    words = state.node(node.id)
-    return Sentence(words, verb, listed(slots, FEW, "saved tensor")) if slots else words
+    slots, words = _kept(node), state.node(node.id)
+    return Sentence(words, verb, state.slots(slots)) if slots else words
 
 
 def _result(nodes: list[Node], state: CaptionState) -> Sentence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from gradviz.model.freed import freed_by
 from gradviz.model.history import History
 from gradviz.model.recording import Step
 from gradviz.model.records import Node, SavedTensor, TensorInfo, ValueSummary
-from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import writes_since_save
 from gradviz.view import formatting
 from gradviz.view.text import clean
@@ -71,8 +72,12 @@ class CaptionState:
         return list(dict.fromkeys(key for at in steps for key in self.history.changed(at)))
 
     def row_before(self, key: str) -> TensorInfo | None:
-        """A tensor as it was before the line began, ``None`` if it did not exist."""
-        return self.history.tensor_at(key, self.before)
+        """A tensor as it was before the line began, and the backwards that the line called;
+        ``None`` if it did not exist."""
+        records, before = self.history.recording.records, self.before
+        while before > 0 and self.step.record.backward is None is not records[before].backward:
+            before -= 1
+        return self.history.tensor_at(key, before)
 
     def row_now(self, key: str) -> TensorInfo | None:
         """A tensor as it is after the step, ``None`` if it no longer exists."""
@@ -124,6 +129,15 @@ class CaptionState:
         first = self.history.recording.numbers.starts[self.step.index]
         is_own = self.step.level == 0 and first <= (self.history.born(key) or 0) <= self.step.index
         return Sentence(Term(key, clean(found.words_in_its_line if is_own else found.words)))
+
+    def slots(self, slots: Sequence[SavedTensor]) -> Sentence:
+        """Saved tensors in one list; that all are packed by the same is said once."""
+        packers = {(slot.state == "packed", is_of_checkpoint(slot)) for slot in slots}
+        if len(slots) > 1 and len(packers) == 1 and slots[0].state == "packed":
+            by = "checkpoint" if is_of_checkpoint(slots[0]) else "hooks"
+            names = listed([clean(slot.name) for slot in slots], FEW, "saved tensor")
+            return say("{} (packed by {})", names, by)
+        return listed([self.slot(slot) for slot in slots], FEW, "saved tensor")
 
     def slot(self, slot: SavedTensor) -> Sentence:
         """``self = b @v0``, ``other = 2 @v0``."""

@@ -71,9 +71,7 @@ def sum_of(several: Sequence[Arrival], total: ValueSummary | None, state: Captio
     gradients = [one.gradient for one in several]
     if len(several) <= MOST + 1 and (written := _written(gradients, total)):
         parts, ends = written
-        sources = [_source(one, state) for one in several]
-        each = [say("{} from {}", *pair) for pair in zip(parts, sources, strict=True)]
-        found = Sentence(joined(each, " + "), ends)
+        found = Sentence(_by_source(parts, several, state), ends)
         if cells(found) <= ROOM:
             return found
     names = _sources(several, state)
@@ -86,20 +84,35 @@ def sum_of(several: Sequence[Arrival], total: ValueSummary | None, state: Captio
     return say("the sum of {} gradients{}, from {}", len(several), shape, names)
 
 
+def _by_source(parts: Sequence[str], several: Sequence[Arrival], state: CaptionState) -> Sentence:
+    """``1.0 from AddBackward0 + (2.0 + 2.0) from MulBackward0``, a source once."""
+    groups: dict[str | None, list[str]] = {}
+    for part, one in zip(parts, several, strict=True):
+        groups.setdefault(one.source, []).append(part)
+    each: list[Sentence] = []
+    for source, same in groups.items():
+        words = " + ".join(same)
+        if len(same) > 1 and len(groups) > 1:
+            words = f"({words})"
+        each.append(say("{} from {}", words, _source(source, state)))
+    return joined(each, " + ")
+
+
 def _sources(several: Sequence[Arrival], state: CaptionState) -> Sentence:
     counts: dict[Sentence, int] = {}
     for one in several:
-        words = _source(one, state)
+        words = _source(one.source, state)
         counts[words] = counts.get(words, 0) + 1
-    return listed([Sentence(w, _times(n)) for w, n in counts.items()], MOST, "node")
+    return listed([Sentence(w, times(n)) for w, n in counts.items()], MOST, "node")
 
 
-def _times(count: int) -> str:
+def times(count: int) -> str:
+    """`` twice``, `` 3 times``; empty for once."""
     return "" if count == 1 else " twice" if count == 2 else f" {count} times"
 
 
-def _source(one: Arrival, state: CaptionState) -> Sentence:
-    return Sentence("the start of backward") if one.source is None else state.node(one.source)
+def _source(node: str | None, state: CaptionState) -> Sentence:
+    return Sentence("the start of backward") if node is None else state.node(node)
 
 
 def _written(
