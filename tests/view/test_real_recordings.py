@@ -156,7 +156,7 @@ def test_a_second_run_gives_the_same_outline_and_document(
         (few_numbers, "outer([4.0, -6.0], [1.0, 2.0]) = [[4.0, 8.0], [-6.0, -12.0]] went to x"),
         (without_names, "[1.0, 1.0] × 0.5 = [0.5, 0.5] went to ExpBackward0"),
         (without_names, "[0.5, 0.5] × [7.389, 7.389] = [3.695, 3.695] went to MulBackward0"),
-        (without_names, "[3.695, 3.695] × 2 = [7.389, 7.389] went to w"),
+        (without_names, "[3.695, 3.695] × 2 ≈ [7.389, 7.389] went to w"),
         (hooked, "replaced the gradient with [0.5, 0.5]"),
         (hooked, "retain_grad set y.grad to [0.5, 0.5]"),
         (second, "raised RuntimeError while MulBackward0 ran: backward 1 in"),
