@@ -89,7 +89,7 @@ def test_a_leaf_tells_how_its_grad_changed() -> None:
     assert told(product())[17] == "a.grad was None and became 3.0"
     assert told(loop())[9] == (
         "2.0 + 2.0 from MulBackward0 = 4.0 arrived; "
-        "gradient 4.0 was added to w.grad: 4.0 + 4.0 = 8.0"
+        "the gradient was added to w.grad: 4.0 + 4.0 = 8.0"
     )
 
 

@@ -152,8 +152,10 @@ def accumulated(event: Accumulated, state: CaptionState) -> Sentence:
     before = gradient(event.before)
     if not event.gradient:
         return say("{}.grad was {} and became {}", name, before, now)
-    words = accumulated_sum(event) or f"{before} became {now}"
-    return say("gradient {} was added to {}.grad: {}", gradient(event.gradient), name, words)
+    if words := accumulated_sum(event):
+        return say("the gradient was added to {}.grad: {}", name, words)
+    came = gradient(event.gradient)
+    return say("gradient {} was added to {}.grad: {} became {}", came, name, before, now)
 
 
 def fired(event: HookFired, state: CaptionState, short: bool = False) -> Sentence:
