@@ -177,7 +177,7 @@ class Filmstrip:
         columns = self._columns
         if columns is not None:
             width = (WIDTH - GAP * (columns - 1)) / columns
-            box = _around([self._animation.extent(frame.step) for frame in self._frames])
+            box = self._animation.extent(*(frame.step for frame in self._frames))
             same = [self._cell(frame, width, box) for frame in self._frames]
             yield from (same[i : i + columns] for i in range(0, len(same), columns))
             return
@@ -197,16 +197,6 @@ class Filmstrip:
         scale = min(1.0, width / picture.box[2]) if width else 1.0
         width = width or max(NARROW, picture.box[2])
         return _Cell(picture, scale, width, frame.caption, _words(frame, width))
-
-
-def _around(boxes: Sequence[Box | None]) -> Box | None:
-    """The smallest box around all."""
-    there = [box for box in boxes if box is not None]
-    if not there:
-        return None
-    left, top = min(box[0] for box in there), min(box[1] for box in there)
-    right, bottom = max(b[0] + b[2] for b in there), max(b[1] + b[3] for b in there)
-    return left, top, round(right - left, 1), round(bottom - top, 1)
 
 
 def _drawn(cell: _Cell, at: Point, above: float) -> list[Element]:

@@ -12,21 +12,26 @@ from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated import camera, graph
+from gradviz.view.export.animated.camera import Box, Edge
 from gradviz.view.export.animated.cards import card_lines, card_parts
-from gradviz.view.export.animated.code import CodeColumn
+from gradviz.view.export.animated.code import ROOMS, CodeColumn
 from gradviz.view.export.animated.frames import Frames
 from gradviz.view.export.animated.parts import Moved, Part, Shown, Window, of_frame, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped
 from gradviz.view.graph.layout import Point
 from gradviz.view.outlines.recording import recording_title, summary
-from gradviz.view.style import DARK, LIGHT, coloured
+from gradviz.view.style import DARK, LIGHT, SIZES, coloured
 
 WIDTH: Final = 830.0
 """Width of a frame: that of a page on GitHub."""
-SCALES: Final = (1.15, 1.5)
+READABLE: Final = 11.0
+"""Pixels of the smallest text of the graph."""
+SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
 """Enlargement of the graph: the least, at which all text is readable, and the most."""
 HEIGHTS: Final = (240.0, 500.0)
 """Height of code and graph; more only where explanations need it."""
+FADES: Final = (4.0, 9.0, 15.0, 22.0)
+"""Widths of the bands that lie over each other where the graph goes on."""
 PAD: Final = 16.0
 GAP: Final = 10.0
 FEW: Final = 4
@@ -44,6 +49,7 @@ _RULES: Final = """
 .gv-why{stroke:$modified;stroke-width:1.4}
 .gv-line-raised-bar,.gv-line-culprit-bar,.gv-line-raised-word,.gv-line-culprit-word,\
 .gv-why-title{fill:$modified}
+.gv-fade{fill:$card;opacity:.4}
 .gv-fix{font-weight:600}
 .gv-signal{fill:$now;stroke:$card;stroke-width:1.5}
 """
@@ -91,7 +97,8 @@ def frame_drawing(
         frames: Which steps.
         engine_arrows: Arrows along ``next_functions``.
     """
-    code = CodeColumn(recording, frames.steps)
+    graph_box = graph.extent(animation, frames.steps)
+    code = _beside(recording, frames, graph_box)
     cards = {
         i: card_lines(group, code.width - 4 * GAP)
         for i, step in enumerate(frames.steps)
@@ -99,16 +106,15 @@ def frame_drawing(
     }
     left = code.width if code.height or cards else 0.0
     card = max((lines.height + GAP for lines in cards.values()), default=0.0)
-    wide, high = animation.size
-    scale = min((WIDTH - left - 8) / wide, HEIGHTS[1] / high, SCALES[1])
+    scale = min((WIDTH - left) / graph_box.width, HEIGHTS[1] / graph_box.height, SCALES[1])
     scale = max(scale, SCALES[0])
-    wanted = max(high * scale, code.height + card + 2 * GAP, HEIGHTS[0])
+    wanted = max(graph_box.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
     captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
     size = WIDTH, height + max(map(len, captions)) * LINE + 44
     parts: list[Shown] = [
         *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),
-        _graph(recording, animation, frames, (left, 0.0, WIDTH - left, height), scale),
+        *_graph(recording, animation, frames, Box(left, 0.0, WIDTH - left, height), scale),
         _code(code, (0.0, GAP, left, height - card - 2 * GAP)),
     ]
     for i, shown in cards.items():
@@ -119,25 +125,44 @@ def frame_drawing(
     return FrameDrawing(size, tuple(parts), said, animation, engine_arrows)
 
 
+def _beside(recording: Recording, frames: Frames, graph_box: Box) -> CodeColumn:
+    """The code, narrower where the whole graph has room beside it only so."""
+    columns = [CodeColumn(recording, frames.steps, *room) for room in ROOMS]
+    wide = graph_box.width * SCALES[0]
+    return next((one for one in columns if one.width + wide <= WIDTH), columns[0])
+
+
 def _graph(
-    recording: Recording,
-    animation: Animation,
-    frames: Frames,
-    room: tuple[float, float, float, float],
-    scale: float,
-) -> Window:
-    """The window over the graph."""
-    x, y, width, height = room
+    recording: Recording, animation: Animation, frames: Frames, room: Box, scale: float
+) -> Iterator[Shown]:
+    """The window over the graph; it fades where it goes on beyond the window."""
+    size = room.width / scale, room.height / scale
+    whole = graph.extent(animation, frames.steps)
     subjects = graph.subjects(recording, animation, frames.steps)
-    moves = camera.offsets(subjects, animation.size, (width / scale, height / scale))
+    moves = camera.offsets(subjects, whole, size)
     inside = Moved(tuple(graph.graph_parts(animation, frames.steps)), moves)
-    return Window((x, y), (width, height), scale, inside)
+    yield Window((room.x, room.y), (room.width, room.height), scale, inside)
+    for edge, frames_there in camera.beyond(moves, whole, size).items():
+        for band in FADES:
+            yield Part(_fade(edge, room, band), frames_there)
+
+
+def _fade(edge: Edge, room: Box, width: float) -> Element:
+    """A band along an edge of a window through which little is seen."""
+    x, y, wide, high = room
+    place: dict[str, Value] = {
+        "x": x + wide - width - 1 if edge == "right" else x + 1,
+        "y": y + high - width - 1 if edge == "bottom" else y + 1,
+        "width": width if edge in ("left", "right") else wide - 2,
+        "height": width if edge in ("top", "bottom") else high - 2,
+    }
+    return Element("rect", {"class": "gv-fade", **place})
 
 
 def _code(code: CodeColumn, room: tuple[float, float, float, float]) -> Window:
     """The window over the code, which begins at the top if there is room."""
     x, y, width, height = room
-    whole = width, max(code.height, height)
+    whole = Box(0.0, 0.0, width, max(code.height, height))
     moves = camera.offsets(code.subjects(), whole, (width, height))
     return Window((x, y), (width, height), 1.0, Moved(tuple(code.parts()), moves))
 
