@@ -217,7 +217,7 @@ def test_where_the_graph_goes_on_the_window_fades() -> None:
 
 
 def test_the_smallest_text_of_the_graph_can_be_read() -> None:
-    for recording in (network(6), product()):
+    for recording in (network(4), product()):
         window = next(part for part in drawn(recording)[0].parts if isinstance(part, Window))
         assert window.scale * min(SIZES.values()) >= 11
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +27,8 @@ WIDTH: Final = 830.0
 READABLE: Final = 11.0
 """Pixels of the smallest text of the graph."""
 SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
-"""Enlargement of the graph: the least, at which all text is readable, and the most."""
+"""Enlargement of the graph: the least, at which all text is readable, and the most. Less only where
+a card that a step is about would be wider than the window."""
 HEIGHTS: Final = (240.0, 500.0)
 """Height of code and graph; more only where explanations need it."""
 FADES: Final = (4.0, 9.0, 15.0, 22.0)
@@ -97,8 +98,10 @@ def frame_drawing(
         frames: Which steps.
         engine_arrows: Arrows along ``next_functions``.
     """
-    graph_box = graph.extent(animation, frames.steps)
-    code = _beside(recording, frames, graph_box)
+    whole = graph.extent(animation, frames.steps)
+    subjects = graph.subjects(recording, animation, frames.steps)
+    widest = max((boxes[0].width for boxes in subjects if boxes), default=1.0)
+    code = _beside(recording, frames, (whole.width, widest))
     cards = {
         i: card_lines(group, code.width - 4 * GAP)
         for i, step in enumerate(frames.steps)
@@ -106,15 +109,18 @@ def frame_drawing(
     }
     left = code.width if code.height or cards else 0.0
     card = max((lines.height + GAP for lines in cards.values()), default=0.0)
-    scale = min((WIDTH - left) / graph_box.width, HEIGHTS[1] / graph_box.height, SCALES[1])
-    scale = max(scale, SCALES[0])
-    wanted = max(graph_box.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
+    scale = min((WIDTH - left) / whole.width, HEIGHTS[1] / whole.height, SCALES[1])
+    scale = min(max(scale, SCALES[0]), (WIDTH - left) / widest)
+    wanted = max(whole.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
     captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
     size = WIDTH, height + max(map(len, captions)) * LINE + 44
     parts: list[Shown] = [
         *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),
-        *_graph(recording, animation, frames, Box(left, 0.0, WIDTH - left, height), scale),
+        *_graph(
+            tuple(graph.graph_parts(animation, frames.steps)),
+            *(subjects, whole, Box(left, 0.0, WIDTH - left, height), scale),
+        ),
         _code(code, (0.0, GAP, left, height - card - 2 * GAP)),
     ]
     for i, shown in cards.items():
@@ -125,23 +131,30 @@ def frame_drawing(
     return FrameDrawing(size, tuple(parts), said, animation, engine_arrows)
 
 
-def _beside(recording: Recording, frames: Frames, graph_box: Box) -> CodeColumn:
-    """The code, narrower where the whole graph has room beside it only so."""
+def _beside(recording: Recording, frames: Frames, widths: Iterable[float]) -> CodeColumn:
+    """The code, narrower where one of these has room beside it only so, the first that can have
+    it; else as narrow as it can be."""
     columns = [CodeColumn(recording, frames.steps, *room) for room in ROOMS]
-    wide = graph_box.width * SCALES[0]
-    return next((one for one in columns if one.width + wide <= WIDTH), columns[0])
+    fitting = (
+        column
+        for width in widths
+        for column in columns
+        if column.width + width * SCALES[0] <= WIDTH
+    )
+    return next(fitting, columns[-1])
 
 
 def _graph(
-    recording: Recording, animation: Animation, frames: Frames, room: Box, scale: float
+    parts: tuple[Shown, ...],
+    subjects: Sequence[Sequence[Box]],
+    whole: Box,
+    room: Box,
+    scale: float,
 ) -> Iterator[Shown]:
-    """The window over the graph; it fades where it goes on beyond the window."""
+    """The window over the graph; it fades where the graph goes on."""
     size = room.width / scale, room.height / scale
-    whole = graph.extent(animation, frames.steps)
-    subjects = graph.subjects(recording, animation, frames.steps)
     moves = camera.offsets(subjects, whole, size)
-    inside = Moved(tuple(graph.graph_parts(animation, frames.steps)), moves)
-    yield Window((room.x, room.y), (room.width, room.height), scale, inside)
+    yield Window((room.x, room.y), (room.width, room.height), scale, Moved(parts, moves))
     for edge, frames_there in camera.beyond(moves, whole, size).items():
         for band in FADES:
             yield Part(_fade(edge, room, band), frames_there)
