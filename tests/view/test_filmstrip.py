@@ -112,4 +112,4 @@ def test_what_cannot_be_shown_is_refused(stops: object, columns: object, words: 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"a filmstrip can be saved as \.svg, \.png, \.html"):
-        Player(product()).filmstrip([1]).save(tmp_path / "strip.gif")
+        Player(product()).filmstrip([1]).save(tmp_path / "strip.bmp")

@@ -100,12 +100,24 @@ class Filmstrip:
         self._engine_arrows = engine_arrows
         self._note = note
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Write the strip to a file; the ending says what: ``.svg``, ``.png``, ``.html``.
 
+        ``animated``, ``stops`` and ``seconds`` are options of a recording.
+
         Raises:
-            OptionError: If the ending is none of these.
+            OptionError: If the ending is none of these, or an animation is asked for.
         """
+        from gradviz.view.export.files import refuse_animation
+
+        refuse_animation(path, animated, stops, seconds)
         ending = Path(path).suffix.lower()
         writers: dict[str, Callable[[], bytes]] = {
             ".svg": lambda: self._repr_svg_().encode(),
