@@ -12,9 +12,10 @@ from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated import camera, graph
-from gradviz.view.export.animated.camera import Box, Edge
+from gradviz.view.export.animated.camera import Box
 from gradviz.view.export.animated.cards import card_lines, card_parts
 from gradviz.view.export.animated.code import ROOMS, CodeColumn
+from gradviz.view.export.animated.fading import fades
 from gradviz.view.export.animated.frames import Frames
 from gradviz.view.export.animated.parts import Moved, Part, Shown, Window, of_frame, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped
@@ -31,8 +32,6 @@ SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
 a card that a step is about would be wider than the window."""
 HEIGHTS: Final = (240.0, 500.0)
 """Height of code and graph; more only where explanations need it."""
-FADES: Final = (4.0, 9.0, 15.0, 22.0)
-"""Widths of the bands that lie over each other where the graph goes on."""
 PAD: Final = 16.0
 GAP: Final = 10.0
 FEW: Final = 4
@@ -50,7 +49,7 @@ _RULES: Final = """
 .gv-why{stroke:$modified;stroke-width:1.4}
 .gv-line-raised-bar,.gv-line-culprit-bar,.gv-line-raised-word,.gv-line-culprit-word,\
 .gv-why-title{fill:$modified}
-.gv-fade{fill:$card;opacity:.4}
+.gv-fade{fill:$card}
 .gv-fix{font-weight:600}
 .gv-signal{fill:$now;stroke:$card;stroke-width:1.5}
 """
@@ -156,20 +155,8 @@ def _graph(
     moves = camera.offsets(subjects, whole, size)
     yield Window((room.x, room.y), (room.width, room.height), scale, Moved(parts, moves))
     for edge, frames_there in camera.beyond(moves, whole, size).items():
-        for band in FADES:
-            yield Part(_fade(edge, room, band), frames_there)
-
-
-def _fade(edge: Edge, room: Box, width: float) -> Element:
-    """A band along an edge of a window through which little is seen."""
-    x, y, wide, high = room
-    place: dict[str, Value] = {
-        "x": x + wide - width - 1 if edge == "right" else x + 1,
-        "y": y + high - width - 1 if edge == "bottom" else y + 1,
-        "width": width if edge in ("left", "right") else wide - 2,
-        "height": width if edge in ("top", "bottom") else high - 2,
-    }
-    return Element("rect", {"class": "gv-fade", **place})
+        for band in fades(edge, room, "gv-fade"):
+            yield Part(band, frames_there)
 
 
 def _code(code: CodeColumn, room: tuple[float, float, float, float]) -> Window:
