@@ -39,7 +39,10 @@ export function makeSlider(
     // While it is dragged the window rests, but for what is beyond its edges.
     const half = held ? around.clientWidth / FULL / 2 : 0;
     middle = Math.max(place - half, Math.min(middle, place + half));
-    element.style.setProperty("--middle", String(last ? middle / last : 0));
+    // Not on what is around both: each tick would be styled anew at each step.
+    for (const part of [around, scale]) {
+      part.style.setProperty("--middle", String(last ? middle / last : 0));
+    }
   };
   const hold = (on: boolean) => {
     held = on;
@@ -88,7 +91,7 @@ export function makeSlider(
     const { place } = cursor;
     input.value = String(place);
     input.setAttribute("aria-valuetext", [cursor.count, ...cursor.where].join(", "));
-    element.style.setProperty("--place", String(part(place, cursor)));
+    overview.element.style.setProperty("--place", String(part(place, cursor)));
     follow();
     turns.mark(store.get("at"));
   });

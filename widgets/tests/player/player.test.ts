@@ -276,7 +276,7 @@ describe("the slider", () => {
 
   it("keeps the current step in the middle of what is seen of it, but not while it is dragged", () => {
     const { one, model } = mount({ step: 3 });
-    const middle = () => Number(one(".gradviz-timeline").style.getPropertyValue("--middle"));
+    const middle = () => Number(one(".gradviz-around").style.getPropertyValue("--middle"));
     expect(middle()).toBe(3 / 8);
     const slider = one<HTMLInputElement>("input[type=range]");
     Object.defineProperty(one(".gradviz-around"), "clientWidth", { value: 96 });
