@@ -105,6 +105,10 @@ def test_the_picture_plays_all_steps_and_is_small() -> None:
     assert not re.search(r"<script|<foreignObject|href=|url\(", picture)
 
 
+def test_the_picture_has_the_whole_graph_beside_the_code_at_every_step() -> None:
+    assert 'class="gv-fade' not in draw_picture()
+
+
 def test_the_picture_ends_with_the_culprit_and_its_fix() -> None:
     error = recorded().recording.explanation
     assert error is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
@@ -18,7 +18,7 @@ from gradviz.teach.function_run import Outcome, random_state, run
 from gradviz.teach.parameters import call, controls_for, name_of, signature_of
 from gradviz.teach.run_diff import LEGENDS, RunDiff, run_diff
 from gradviz.view.documents.graph import compress, graph_document
-from gradviz.view.export.files import save
+from gradviz.view.export.files import refuse_animation, save
 from gradviz.view.export.page import page_of
 from gradviz.view.html.image import image_html
 from gradviz.view.text import clean, shorten
@@ -150,16 +150,25 @@ class Explorer(GraphWidget):
                 control.reset()
         self.run()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Write what is shown to a file, as of a picture.
 
         The HTML has the inputs too; they cannot be changed there, since the function runs in
-        Python. The other files are the graph without marks.
+        Python. The other files are the graph without marks. ``animated``, ``stops`` and ``seconds``
+        are options of a recording.
 
         Raises:
-            OptionError: If the ending is none of those of a picture.
+            OptionError: If the ending is none of those of a picture, or an animation is asked for.
         """
         self.check_open()
+        refuse_animation(path, animated, stops, seconds)
         if Path(path).suffix.lower() != ".html":
             save(self._graph, path)
             return

@@ -144,7 +144,7 @@ _STEP_RULES: Final = """
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
 .gv-cut-sign{fill:none;stroke:$cut;stroke-width:1.6}
 .gv-frame{fill:none;stroke:$line;stroke-width:0.6}
-.gv-ground{fill:$card}
+.gv-paper{fill:$card}
 .gv-now>.gv-card{stroke:$now;stroke-width:3;stroke-dasharray:none}
 .gv-now>.gv-band{fill:$now-fill}
 .gv-raised>.gv-card{stroke:$modified;stroke-width:3;stroke-dasharray:none}

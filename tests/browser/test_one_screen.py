@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -49,12 +50,16 @@ def spoilt() -> gradviz.Recording:
     return recording
 
 
-PROGRAMS = {"perceptron": perceptron, "spoilt": spoilt}
+PROGRAMS: dict[str, Callable[[], gradviz.Recording]] = {
+    "perceptron": perceptron,
+    "spoilt": spoilt,
+}
 
 
 @cache
 def document(name: str) -> str:
-    return json.dumps(Player(PROGRAMS[name]()).wire)
+    made = loop() if name == "loop" else PROGRAMS[name]()
+    return json.dumps(Player(made).wire)
 
 
 def wire_of(name: str) -> dict[str, Any]:
@@ -100,6 +105,38 @@ UNSEEN = """
     }
   }
   return unseen;
+}
+"""
+
+
+def loop() -> gradviz.Recording:
+    """More than a hundred steps, in turns; the last raises."""
+    w = torch.ones(2, requires_grad=True)
+    with suppress(RuntimeError), gradviz.record() as recording:
+        for _ in range(14):
+            loss = (w * w).sum()
+            loss.backward()
+            w.grad = None
+        loss.backward()
+    return recording
+
+
+# The marks of a timeline: how large, and which are seen in its window.
+MARKS = """
+() => {
+  const find = (selector) => document.querySelector(`.gradviz-timeline ${selector}`);
+  const box = (element) => element.getBoundingClientRect();
+  const seen = box(find(".gradviz-around"));
+  const ticks = [...find(".gradviz-ticks").children];
+  const middle = (element) => (box(element).left + box(element).right) / 2;
+  return {
+    narrowest: Math.min(...ticks.map((tick) => box(tick).width)),
+    apart: Math.min(...ticks.map(middle).sort((a, b) => a - b)
+      .flatMap((at, i, all) => i ? [at - all[i - 1]] : [])),
+    window: [seen.left, seen.right],
+    overview: box(find(".gradviz-overview")).height,
+    error: box(find(".gradviz-overview .is-error")).left,
+  };
 }
 """
 
@@ -169,6 +206,57 @@ def test_a_window_that_a_person_has_moved_goes_only_where_it_must(bare: Bare) ->
     )
     widget.button("Fit").click()
     assert transform(widget) == own
+
+
+def test_a_long_timeline_shows_the_steps_around_the_current_one_at_full_size(bare: Bare) -> None:
+    sized(bare, (1030, 646))
+    widget = bare.mount(wire_of("loop"), step=1)
+    slider = widget.root.get_by_role("slider", name="Step")
+    last = int(slider.get_attribute("max") or 0)
+    assert last > 100
+    slider.focus()
+    for keys in ((), ("PageUp",) * 4, ("ArrowRight",) * 3, ("End",), ("Home", "PageUp")):
+        for key in keys:
+            bare.page.keyboard.press(key)
+        found = bare.page.evaluate(MARKS)
+        assert found["narrowest"] >= 11.9
+        assert found["apart"] >= 11.9
+        assert found["overview"] > 5
+        left, right = found["window"]
+        thumb = bare.page.evaluate(
+            "(last) => { const e = document.querySelector('.gradviz-scale input');"
+            " const { left, width } = e.getBoundingClientRect();"
+            " return left + 8 + (width - 16) * e.value / last; }",
+            last,
+        )
+        assert left <= thumb <= right
+        assert left <= found["error"] <= right
+    line = widget.root.locator(".gradviz-overview").bounding_box()
+    assert line is not None
+    bare.page.mouse.click(line["x"] + line["width"] / 2, line["y"] + 3)
+    assert abs(int(slider.input_value()) - last / 2) < 3
+    before = int(slider.input_value())
+    window = widget.root.locator(".gradviz-around").bounding_box()
+    assert window is not None
+    x, y = window["x"] + window["width"] / 2, window["y"] + 16
+    bare.page.mouse.move(x, y)
+    bare.page.mouse.down()
+    bare.page.mouse.move(x + 36, y, steps=6)
+    bare.page.mouse.up()
+    assert int(slider.input_value()) - before in (2, 3, 4)
+
+
+def test_a_short_timeline_is_seen_whole(bare: Bare) -> None:
+    sized(bare, (1030, 646))
+    widget = bare.mount(wire_of("spoilt"), step=1)
+    whole, seen = (
+        widget.root.locator(f".gradviz-timeline {part}").bounding_box()
+        for part in (".gradviz-scale", ".gradviz-around")
+    )
+    assert whole is not None
+    assert seen is not None
+    assert (whole["x"], whole["width"]) == (seen["x"], seen["width"])
+    assert not widget.root.locator(".gradviz-overview").is_visible()
 
 
 def test_the_code_is_made_wider_and_narrower(bare: Bare) -> None:

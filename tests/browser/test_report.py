@@ -85,7 +85,9 @@ def test_sentences_table_and_picture_are_side_by_side_where_there_is_room(bare: 
         page.evaluate(TWO_FRAMES)
         left, right = _box(report.root.locator(".gradviz-report")), _box(graph_of(report))
         assert right["x"] >= left["x"] + left["width"] - 1
-        assert left["width"] > 560
+        assert 430 <= left["width"] < right["width"]
+        row = report.root.locator(".gradviz-report-table tbody tr").first
+        assert row.evaluate("(e) => getComputedStyle(e).display") == "table-row"
         assert _box(report.root)["height"] <= 620
         assert right["height"] > 300
     page.set_viewport_size({"width": 400, "height": 768})

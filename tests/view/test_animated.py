@@ -19,10 +19,12 @@ from gradviz.model import GradvizError, OptionError, Recording
 from gradviz.view.animation.animation import Animation
 from gradviz.view.animation.still import bare
 from gradviz.view.element import write
+from gradviz.view.export.animated import graph
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
 from gradviz.view.export.animated.frames import Frames, frames_of
 from gradviz.view.export.animated.parts import Window, of_frame
 from gradviz.view.export.animated.svg import animated_svg
+from gradviz.view.style import SIZES
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE
 from tests.view.recordings import ALL, Script, loop, product
@@ -176,6 +178,48 @@ def test_long_code_scrolls_to_the_line_and_is_never_cut() -> None:
     for i in range(len(frames)):
         top = 18.0 * i + code.inside.offsets[i][1]
         assert 0 <= top <= code.size[1] - 18
+
+
+def network(width: int) -> Recording:
+    """Layers beside each other, each with a leaf of its own."""
+    leaves = [torch.full((3,), float(n), requires_grad=True) for n in range(width)]
+    with gradviz.record() as recording:
+        loss = torch.stack([leaf.exp() for leaf in leaves]).sum()
+        loss.backward()
+    return recording
+
+
+def test_what_a_step_is_about_is_whole_in_the_window_of_its_frame() -> None:
+    drawing, frames = drawn(network(6))
+    recording, window = network(6), next(part for part in drawing.parts if isinstance(part, Window))
+    room = [side / window.scale for side in window.size]
+    assert drawing.animation.size[0] > room[0]
+    about = graph.subjects(recording, drawing.animation, frames.steps)
+    seen = 0
+    for i, boxes in enumerate(about):
+        if recording.records[frames.steps[i]].node is None:
+            continue
+        box = boxes[0]
+        left, top = (box[side] + window.inside.offsets[i][side] for side in (0, 1))
+        assert left >= 0 <= top
+        assert left + box.width <= room[0]
+        assert top + box.height <= room[1]
+        seen += 1
+    assert seen > 10
+
+
+def test_where_the_graph_goes_on_the_window_fades() -> None:
+    drawing, frames = drawn(network(6))
+    counts = [drawing.svg(i).count('class="gv-fade"') for i in range(len(frames))]
+    assert min(counts) > 0
+    whole = Recording.empty()
+    assert 'class="gv-fade"' not in drawn(whole)[0].svg(0)
+
+
+def test_the_smallest_text_of_the_graph_can_be_read() -> None:
+    for recording in (network(4), product()):
+        window = next(part for part in drawn(recording)[0].parts if isinstance(part, Window))
+        assert window.scale * min(SIZES.values()) >= 11
 
 
 def test_a_long_line_is_wrapped_with_all_its_words() -> None:

@@ -154,6 +154,6 @@ def test_an_error_is_said_with_its_reason() -> None:
 def test_the_ground_is_opaque_so_that_words_are_readable_on_every_page() -> None:
     root = ET.fromstring(strip(product()))
     ground = next(root.iter(f"{SVG}rect"))
-    assert ground.get("class") == "gv-ground"
+    assert ground.get("class") == "gv-paper"
     assert (ground.get("width"), ground.get("height")) == (root.get("width"), root.get("height"))
     assert "var(" not in strip(product())

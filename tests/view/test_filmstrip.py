@@ -4,8 +4,13 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import torch
 
+import gradviz
 from gradviz.model import OptionError
+from gradviz.view.export.animated.graph import subjects
+from gradviz.view.export.filmstrip import PAGE
+from gradviz.view.style import LIGHT
 from gradviz.view.widgets.player import Player
 from tests.view.graphs import HOSTILE
 from tests.view.recordings import ALL, Script, loop, product
@@ -112,4 +117,40 @@ def test_what_cannot_be_shown_is_refused(stops: object, columns: object, words: 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"a filmstrip can be saved as \.svg, \.png, \.html"):
-        Player(product()).filmstrip([1]).save(tmp_path / "strip.gif")
+        Player(product()).filmstrip([1]).save(tmp_path / "strip.bmp")
+
+
+def wide() -> Player:
+    """A graph that is wider than a page, and higher than a picture of a strip."""
+    leaves = [torch.full((3,), float(n), requires_grad=True) for n in range(6)]
+    with gradviz.record() as recording:
+        total = torch.stack([leaf.exp().exp().exp().exp().exp().exp() for leaf in leaves]).sum()
+        total.backward()
+    return Player(recording)
+
+
+def test_a_picture_larger_than_a_page_shows_the_part_that_its_step_is_about() -> None:
+    player = wide()
+    svg = ET.fromstring(player._still)
+    width = float(svg.get("width", "0"))
+    pictures = [e for e in svg.iter(f"{SVG}svg") if e is not svg]
+    assert width <= PAGE < player._animation.size[0]
+    steps = player._decisive(None)
+    assert len(pictures) == len(steps) > 1
+    for step, picture in zip(steps, pictures, strict=True):
+        left, top, across, high = map(float, picture.get("viewBox", "").split())
+        assert (across, high) == (float(picture.get("width", "")), float(picture.get("height", "")))
+        about = subjects(player.recording, player._animation, [step])[0][0]
+        assert left <= about.x
+        assert about.x + about.width <= left + across
+        assert top <= about.y
+        assert about.y + about.height <= top + high
+    assert "where an edge fades, the graph goes on" in player._still
+
+
+def test_a_picture_that_fits_on_a_page_is_whole_and_nothing_fades() -> None:
+    svg = Player(product())._still
+    assert "fades" not in svg
+    ground = next(e for e in ET.fromstring(svg).iter(f"{SVG}rect"))
+    assert ground.get("class") == "gv-paper"
+    assert f".gv-paper{{fill:{LIGHT['card']}}}" in svg

@@ -154,10 +154,15 @@ class Animation:
         box = self._frames[self._some(key)].box
         return self._layout.places[self._place[key]], (box.width, box.height)
 
-    def extent(self, step: int) -> Box | None:
-        """What the picture of a step takes of the whole: left, top, width, height; ``None`` if
+    def extent(self, *steps: int) -> Box | None:
+        """What the pictures of steps take of the whole: left, top, width, height; ``None`` if
         nothing is drawn."""
-        corners = [point for key in self.there(step) for point in self._corners(key, step)]
+        corners = [
+            point
+            for step in steps
+            for key in self.there(step)
+            for point in self._corners(key, step)
+        ]
         if not corners:
             return None
         (left, right), (top, bottom) = ((min(side), max(side)) for side in zip(*corners))

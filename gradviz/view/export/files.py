@@ -20,6 +20,8 @@ from gradviz.view.style import PNG_FONT
 FONTS: Final = Path(__file__).parents[1] / "fonts"
 SCALE: Final = 2.0
 """Pixels of a PNG per pixel of the SVG."""
+PLAYED: Final = (".gif", ".apng")
+"""Endings of files that always play steps."""
 PIXELS: Final = 60_000_000
 """Larger PNGs are made at a smaller scale."""
 
@@ -58,6 +60,36 @@ def save(
         )
     known = graph if isinstance(graph, Graph) else graph.graph
     Path(path).write_bytes(write(known, options))
+
+
+def refuse_animation(
+    path: str | os.PathLike[str],
+    animated: object = False,
+    stops: object = None,
+    seconds: object = None,
+) -> None:
+    """Refuse an animation of what is no recording.
+
+    Args:
+        path: The file that was named.
+        animated: As ``save`` of a recording takes it; so are the others.
+        stops: Which steps.
+        seconds: How long each is seen.
+
+    Raises:
+        OptionError: If an animation is asked for.
+
+    Examples:
+        >>> refuse_animation("loss.svg")
+    """
+    is_asked = animated or stops is not None or seconds is not None
+    if not is_asked and Path(path).suffix.lower() not in PLAYED:
+        return
+    raise OptionError(
+        f"cannot save {os.fspath(path)!r} as an animation: this is no recording, and an "
+        "animation plays the steps of one. with gradviz.record() as recording: ... records code; "
+        "gradviz.show(recording).save('steps.svg', animated=True)"
+    )
 
 
 def to_png(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:

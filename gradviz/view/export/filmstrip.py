@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from textwrap import wrap
@@ -14,6 +14,8 @@ from gradviz.model.errors import OptionError
 from gradviz.view.animation.animation import Animation, Box
 from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
+from gradviz.view.export.animated import camera
+from gradviz.view.export.animated.fading import fades
 from gradviz.view.graph.layout import Point
 from gradviz.view.style import FONT, SIZES
 from gradviz.view.text import EM, px, shorten
@@ -29,6 +31,9 @@ PAD: Final = 10.0
 LINE: Final = 15.0
 MOST: Final = 60
 """Pictures of one strip."""
+TALLEST: Final = 760.0
+"""Height of a picture that is not made smaller; of what is larger a part is shown."""
+CUT: Final = "where an edge fades, the graph goes on"
 LINES: Final = 6
 """Lines of a caption."""
 
@@ -45,6 +50,8 @@ class StripFrame:
     """Where it is in the code: ``"line 4: loss = (w * x).sum()"``."""
     of: int = 0
     """How many steps there are, if the picture says so."""
+    about: tuple[camera.Box, ...] = ()
+    """What the step is about, the most important first: it is shown of a picture too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class _Cell:
     said: str
     words: tuple[tuple[Element | str, ...], ...]
     """Lines above the picture."""
+    edges: tuple[camera.Edge, ...] = ()
+    """Where the graph goes on beyond the picture."""
 
     @property
     def above(self) -> float:
@@ -78,7 +87,8 @@ class Filmstrip:
         animation: The pictures.
         frames: Which steps, with their captions.
         columns: Pictures per row, all of one size, made as small as they have to be; if not given
-            each has the size of what exists at its step, and a row has those that fit on a page.
+            each has the size of what exists at its step, or shows the part that the step is about
+            where that is larger than a page, and a row has those that fit on a page.
         title: The subject, for screen readers.
         engine_arrows: Arrows along ``next_functions``.
         note: A line below all pictures.
@@ -100,12 +110,24 @@ class Filmstrip:
         self._engine_arrows = engine_arrows
         self._note = note
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Write the strip to a file; the ending says what: ``.svg``, ``.png``, ``.html``.
 
+        ``animated``, ``stops`` and ``seconds`` are options of a recording.
+
         Raises:
-            OptionError: If the ending is none of these.
+            OptionError: If the ending is none of these, or an animation is asked for.
         """
+        from gradviz.view.export.files import refuse_animation
+
+        refuse_animation(path, animated, stops, seconds)
         ending = Path(path).suffix.lower()
         writers: dict[str, Callable[[], bytes]] = {
             ".svg": lambda: self._repr_svg_().encode(),
@@ -134,21 +156,22 @@ class Filmstrip:
 
     def _svg(self, rules: str) -> str:
         """The strip as SVG text with a style sheet."""
-        sheet = style(rules)
+        sheet, rows = style(rules), list(self._rows())
         drawn, width, top = list[Element](), 1.0, 0.0
-        for row in self._rows():
+        for row in rows:
             above, left = max(cell.above for cell in row), 0.0
             for cell in row:
                 drawn += _drawn(cell, (left, top), above)
                 left += cell.width + GAP
             width = max(width, left - GAP)
             top += above + max(cell.height for cell in row) + GAP
-        if self._note:
-            lines = _wrapped(self._note, max(width, NARROW))
+        is_cut = any(cell.edges for row in rows for cell in row)
+        if note := "; ".join(filter(None, (CUT if is_cut else "", self._note))):
+            lines = _wrapped(note, max(width, NARROW))
             drawn += _lines(((line,) for line in lines), (0.0, top - GAP / 2), "gv-muted")
             width, top = max(width, NARROW), top + len(lines) * LINE + GAP / 2
         size = max(width, 1.0) + 2 * PAD, max(1.0, top - GAP) + 2 * PAD
-        ground: dict[str, Value] = {"width": size[0], "height": size[1], "class": "gv-ground"}
+        ground: dict[str, Value] = {"width": size[0], "height": size[1], "class": "gv-paper"}
         moved = Element("g", {"transform": f"translate({px(PAD)} {px(PAD)})"}, tuple(drawn))
         inside = (sheet, Element("rect", ground), *([moved] if drawn else []))
         return write_lines(svg(size, self._title, self._engine_arrows, inside))
@@ -177,7 +200,7 @@ class Filmstrip:
         columns = self._columns
         if columns is not None:
             width = (WIDTH - GAP * (columns - 1)) / columns
-            box = _around([self._animation.extent(frame.step) for frame in self._frames])
+            box = self._animation.extent(*(frame.step for frame in self._frames))
             same = [self._cell(frame, width, box) for frame in self._frames]
             yield from (same[i : i + columns] for i in range(0, len(same), columns))
             return
@@ -194,19 +217,21 @@ class Filmstrip:
         """A picture with its words, in a cell of a width, or as wide as it is."""
         arrows = self._engine_arrows
         picture = still(self._animation, frame.step, engine_arrows=arrows, box=box)
-        scale = min(1.0, width / picture.box[2]) if width else 1.0
-        width = width or max(NARROW, picture.box[2])
-        return _Cell(picture, scale, width, frame.caption, _words(frame, width))
+        if width:
+            scale = min(1.0, width / picture.box[2])
+            return _Cell(picture, scale, width, frame.caption, _words(frame, width))
+        picture, edges = _on_page(picture, frame.about)
+        width = max(NARROW, picture.box[2])
+        return _Cell(picture, 1.0, width, frame.caption, _words(frame, width), edges)
 
 
-def _around(boxes: Sequence[Box | None]) -> Box | None:
-    """The smallest box around all."""
-    there = [box for box in boxes if box is not None]
-    if not there:
-        return None
-    left, top = min(box[0] for box in there), min(box[1] for box in there)
-    right, bottom = max(b[0] + b[2] for b in there), max(b[1] + b[3] for b in there)
-    return left, top, round(right - left, 1), round(bottom - top, 1)
+def _on_page(picture: Still, about: Sequence[camera.Box]) -> tuple[Still, tuple[camera.Edge, ...]]:
+    """What has room on a page of a picture, with what its step is about; and where it goes on."""
+    whole = camera.Box(*picture.box)
+    room = min(whole.width, PAGE - 2 * PAD), min(whole.height, TALLEST)
+    moves = camera.offsets([about], whole, room)
+    (x, y), edges = moves[0], tuple(camera.beyond(moves, whole, room))
+    return replace(picture, box=(-x or 0.0, -y or 0.0, *room)), edges
 
 
 def _drawn(cell: _Cell, at: Point, above: float) -> list[Element]:
@@ -222,7 +247,9 @@ def _drawn(cell: _Cell, at: Point, above: float) -> list[Element]:
     view = f"{px(left)} {px(top)} {px(width)} {px(height)}"
     picture = Element("svg", {**room, "viewBox": view}, cell.picture.elements or ("",))
     attributes: dict[str, Value] = {"role": "img", "aria-label": cell.said}
-    return [Element("g", attributes, (*_lines(cell.words, at), frame, picture))]
+    window = camera.Box(x, y + above, width * cell.scale, height * cell.scale)
+    faded = [band for edge in cell.edges for band in fades(edge, window, "gv-paper")]
+    return [Element("g", attributes, (*_lines(cell.words, at), frame, picture, *faded))]
 
 
 def _lines(

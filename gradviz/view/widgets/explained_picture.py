@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.graph import Graph
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
-from gradviz.view.export.files import svg_to_png
+from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
 from gradviz.view.graph.drawing import picture
 from gradviz.view.graph.highlights import highlighted_picture
@@ -45,9 +45,17 @@ class ExplainedPicture(Picture):
         wire = graph_document(graph, options, marks=explanation.marks)
         self.wire = {**wire, "text": f"{explanation_text(explanation)}\n\n{wire['text']}"}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """As of every picture, with marks in .svg, .png and .html; the HTML has the card too."""
         self.check_open()
+        refuse_animation(path, animated, stops, seconds)
         writers: dict[str, Callable[[], bytes]] = {
             ".svg": self._still.encode,
             ".png": self._png,

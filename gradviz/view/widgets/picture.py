@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -58,18 +59,27 @@ class Picture(GraphWidget):
         self.wire = graph_document(graph, self._options)
         self._graph = graph
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Write the picture to a file; the ending says what: .svg .png .pdf .dot .json .html.
 
         The HTML is one file that works without a network and without a kernel. PDF needs the
-        program ``dot`` of Graphviz; the others need nothing.
+        program ``dot`` of Graphviz; the others need nothing. ``animated``, ``stops`` and
+        ``seconds`` are options of a recording.
 
         Raises:
-            OptionError: If the ending is none of these.
+            OptionError: If the ending is none of these, or an animation is asked for.
             GraphvizNotFoundError: For PDF, if there is no ``dot``.
         """
-        from gradviz.view.export.files import save
+        from gradviz.view.export.files import refuse_animation, save
 
+        refuse_animation(path, animated, stops, seconds)
         save(self._graph, path, self._shown)
 
     @property

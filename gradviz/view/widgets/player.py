@@ -20,6 +20,7 @@ from gradviz.view.documents.recording import check_step, recording_document
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated.drawing import FrameDrawing, frame_drawing
 from gradviz.view.export.animated.frames import Frames, frames_of
+from gradviz.view.export.animated.graph import subjects
 from gradviz.view.export.animated.image import apng, gif
 from gradviz.view.export.animated.svg import animated_svg
 from gradviz.view.export.filmstrip import MOST, Filmstrip, StripFrame
@@ -280,7 +281,10 @@ class Player(GraphWidget):
         step = recording.all_steps[at]
         source = step.code.line(step.line) if step.code and step.line is not None else ""
         code = f"line {step.line}: {clean(source)}" if source else ""
-        return StripFrame(at, step.number, caption(recording, at), code, len(recording))
+        (about,) = subjects(recording, self._animation, [at])
+        return StripFrame(
+            at, step.number, caption(recording, at), code, len(recording), tuple(about)
+        )
 
     def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
         """Send the animation that the menu of the browser asks for.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from gradviz.model.report import Cell, Report, Table
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json, table_csv
+from gradviz.view.export.files import refuse_animation
 from gradviz.view.export.page import page_of
 from gradviz.view.export.report_png import report_png
 from gradviz.view.figures.figure import Figures
@@ -108,17 +109,27 @@ class ReportWidget(GraphWidget):
             raise TypeError(f"{type(self._findings).__name__} has no names; list(report) has rows")
         return find(self._findings, name)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        animated: bool = False,
+        stops: Iterable[int | str] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Write to a file; the ending says what: .html .svg .png .json .csv.
 
         The HTML is the whole report in one file that works without a network and without a
         kernel, the JSON all facts, the CSV the first table; the others are the picture with its
-        marks, or the first figure.
+        marks, or the first figure. ``animated``, ``stops`` and ``seconds`` are options of a
+        recording.
 
         Raises:
-            OptionError: If the ending is none of these, or there is no picture.
+            OptionError: If the ending is none of these, there is no picture, or an animation is
+                asked for.
         """
         self.check_open()
+        refuse_animation(path, animated, stops, seconds)
         writers: dict[str, Callable[[], bytes]] = {
             ".html": lambda: _bytes(self._html()),
             ".svg": lambda: _bytes(self._svg()),

@@ -5,7 +5,7 @@ import type { CardField, CardFix, ExplanationCard } from "../documents/explanati
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
-import { tokensOf } from "../lib/python_tokens";
+import { codeElements } from "../lib/python_code";
 import type { PanelContext } from "../panel_context";
 import { linkTerms, richText } from "../player/rich_text";
 import type { StepCursor } from "../player/step_cursor";
@@ -122,14 +122,7 @@ function makeFix(context: PanelContext, fix: CardFix, name: string): HTMLElement
 }
 
 function coloured(code: string): (Node | string)[] {
-  const lines = code
-    .split("\n")
-    .map((line) =>
-      tokensOf(line).map(({ kind, text }) =>
-        kind ? html("span", { class: `gradviz-py-${kind}` }, text) : text,
-      ),
-    );
-  return lines.flatMap((line, i) => (i ? ["\n", ...line] : line));
+  return code.split("\n").flatMap((line, i) => [...(i ? ["\n"] : []), ...codeElements(line)]);
 }
 
 function makeCopyButton(

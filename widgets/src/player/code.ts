@@ -2,7 +2,7 @@
 
 import type { Source, StepView } from "../documents/recording";
 import { claim, focusable, html, scrollWithin } from "../lib/dom";
-import { tokensOf } from "../lib/python_tokens";
+import { codeElements } from "../lib/python_code";
 import { relatedTo } from "../model/related";
 import { lineId } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
@@ -157,8 +157,7 @@ function sourceElement(
     const line = lineId({ code, line: number });
     const chip = html("span", { class: "gradviz-chip" });
     const part = html("span", { class: "gradviz-chip gradviz-part" });
-    const tokens = tokensOf(text).map(({ kind, text }) => tokenElement(kind, text));
-    const words = html("code", {}, ...tokens);
+    const words = html("code", {}, ...codeElements(text));
     // Wrapped text is indented further than the line.
     words.style.setProperty("--indent", `${indentOf(text) + 2}ch`);
     const numbered = html("span", { class: "gradviz-number" }, String(number));
@@ -182,18 +181,4 @@ function dedent(lines: readonly string[]): readonly string[] {
   const indents = lines.filter((line) => line.trim()).map(indentOf);
   const common = indents.length ? Math.min(...indents) : 0;
   return lines.map((line) => line.slice(common));
-}
-
-/** Besides at spaces a line may be wrapped after an opening bracket or a comma, and before a dot. */
-const WRAPS = /(?<=[([{,])(?=\S)|(?<=[\w)\]])(?=\.\D)/;
-
-function tokenElement(kind: string, text: string): Node {
-  if (kind) return html("span", { class: `gradviz-py-${kind}` }, text);
-  const pieces = document.createDocumentFragment();
-  text.split(WRAPS).forEach((piece, i) => {
-    pieces.append(...(i ? [html("wbr")] : []), piece);
-  });
-  // What follows the last character is the next token's.
-  if (/[([{,]$/.test(text)) pieces.append(html("wbr"));
-  return pieces;
 }

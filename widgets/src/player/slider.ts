@@ -1,14 +1,19 @@
-// The timeline: a native slider, and under it ticks for events on the same scale.
+// The timeline: a native slider, and under it ticks for events on the same scale. Where there are more
+// steps than have room at full size, a window shows those around the current one, below all as a thin
+// line.
 
 import { claim, focusable, html } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
+import { makeOverview } from "./overview";
 import type { Playback } from "./playback";
 import type { StepCursor } from "./step_cursor";
-import { isDrawn, makeTick, orderOf, TICKS, type TickName } from "./ticks";
+import { isDrawn, isRare, makeTick, orderOf, TICKS, type TickName } from "./ticks";
 import { makeTurns } from "./turns";
 
 const PAGE = 0.1;
+/** Pixels of a step at full size, as in the style sheet. */
+const FULL = 12;
 
 export function makeSlider(
   context: PanelContext,
@@ -21,12 +26,32 @@ export function makeSlider(
   );
   const ticks = html("div", { class: "gradviz-ticks" });
   const turns = makeTurns();
-  const element = html(
-    "div",
-    { class: "gradviz-timeline" },
-    html("div", { class: "gradviz-scale" }, input, turns.element, ticks),
-  );
+  const overview = makeOverview(cursor);
+  const scale = html("div", { class: "gradviz-scale" }, input, turns.element, ticks);
+  const around = html("div", { class: "gradviz-around" }, scale);
+  const element = html("div", { class: "gradviz-timeline" }, overview.element, around);
 
+  /** The step in the middle of the window, where the thumb is not being dragged the current one. */
+  let middle = 0;
+  let held = false;
+  const follow = () => {
+    const { place, last } = cursor;
+    // While it is dragged the window rests, but for what is beyond its edges.
+    const half = held ? around.clientWidth / FULL / 2 : 0;
+    middle = Math.max(place - half, Math.min(middle, place + half));
+    // Not on what is around both: each tick would be styled anew at each step.
+    for (const part of [around, scale]) {
+      part.style.setProperty("--middle", String(last ? middle / last : 0));
+    }
+  };
+  const hold = (on: boolean) => {
+    held = on;
+    follow();
+  };
+  input.addEventListener("pointerdown", () => hold(true));
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"] as const) {
+    input.addEventListener(end, () => hold(false));
+  }
   input.addEventListener("input", () => cursor.go(Number(input.value)));
   input.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
@@ -55,7 +80,10 @@ export function makeSlider(
     input.max = String(cursor.last);
     element.style.setProperty("--steps", String(visible.length));
     turns.draw(timeline, visible);
-    ticks.replaceChildren(...ticksOf(context, timeline, cursor));
+    const found = eventsOf(timeline, cursor);
+    ticks.replaceChildren(...ticksOf(context, timeline, cursor, found));
+    const rare = found.map(([place, [name]]) => [name as TickName, part(place, cursor)] as const);
+    overview.draw(rare.filter(([name]) => isRare(name)));
   });
   store.watch(["at", "timeline", "visible"], () => {
     const timeline = store.get("timeline");
@@ -63,14 +91,24 @@ export function makeSlider(
     const { place } = cursor;
     input.value = String(place);
     input.setAttribute("aria-valuetext", [cursor.count, ...cursor.where].join(", "));
-    element.style.setProperty("--place", String(cursor.last ? place / cursor.last : 0));
+    overview.element.style.setProperty("--place", String(part(place, cursor)));
+    follow();
     turns.mark(store.get("at"));
   });
   return element;
 }
 
-/** A tick of a hidden sub-step is placed at the step that contains it. */
-function ticksOf(context: PanelContext, timeline: Timeline, cursor: StepCursor): HTMLElement[] {
+/** A place on the timeline, from 0 to 1. */
+function part(place: number, { last }: StepCursor): number {
+  return last ? place / last : 0;
+}
+
+/** What happened at places on the timeline, what matters most first. What a hidden sub-step has is at
+ * the step that contains it. */
+function eventsOf(
+  timeline: Timeline,
+  cursor: StepCursor,
+): (readonly [number, readonly TickName[]])[] {
   const { visible } = cursor;
   const found = new Map<number, Set<TickName>>();
   const add = (index: number, name: string) => {
@@ -82,12 +120,20 @@ function ticksOf(context: PanelContext, timeline: Timeline, cursor: StepCursor):
     for (const name of [tick, ...ticks]) add(index, name);
   });
   for (const stop of timeline.recording.stops) add(stop, "stop");
-  return [...found].map(([place, names]) => {
-    const sorted = orderOf(names);
-    const tick = makeTick(sorted[0] as TickName);
-    tick.style.setProperty("--at", String(cursor.last ? place / cursor.last : 0));
-    const name = timeline.nameOf(visible[place] ?? 0);
-    const title = `step ${name}: ${sorted.map((name) => TICKS[name].word).join(", ")}`;
+  return [...found].map(([place, names]) => [place, orderOf(names)]);
+}
+
+function ticksOf(
+  context: PanelContext,
+  timeline: Timeline,
+  cursor: StepCursor,
+  events: readonly (readonly [number, readonly TickName[]])[],
+): HTMLElement[] {
+  return events.map(([place, names]) => {
+    const tick = makeTick(names[0] as TickName);
+    tick.style.setProperty("--at", String(part(place, cursor)));
+    const name = timeline.nameOf(cursor.visible[place] ?? 0);
+    const title = `step ${name}: ${names.map((name) => TICKS[name].word).join(", ")}`;
     context.tooltip.attach(tick, () => title);
     tick.addEventListener("click", () => cursor.go(place));
     return tick;

@@ -24,7 +24,8 @@ export type TickName = keyof typeof TICKS;
 const NAMES = Object.keys(TICKS) as TickName[];
 
 /** With more steps than this, frequent ticks are left out. */
-const CROWDED = 150;
+const CROWDED = 2000;
+/** What is marked where there is little room, too. */
 const RARE: readonly string[] = [
   "error",
   "warning",
@@ -33,9 +34,13 @@ const RARE: readonly string[] = [
   "stop",
 ] satisfies TickName[];
 
-/** Whether the tick exists and has room among so many steps. */
+/** Whether the tick exists and is drawn among so many steps. */
 export function isDrawn(name: string, steps: number): name is TickName {
-  return steps > CROWDED ? RARE.includes(name) : name in TICKS;
+  return steps > CROWDED ? isRare(name) : name in TICKS;
+}
+
+export function isRare(name: string): name is TickName {
+  return RARE.includes(name);
 }
 
 export function orderOf(names: Iterable<TickName>): TickName[] {

@@ -8,8 +8,8 @@ import { percent } from "./ticks";
 
 /** Levels that are drawn; the words of a step name all. */
 const LEVELS = 2;
-/** With more turns than this a level would be one line. */
-const CROWDED = 200;
+/** With more turns than this a level is not drawn. */
+const CROWDED = 1000;
 const HEIGHT = 5;
 
 export interface TurnBrackets {

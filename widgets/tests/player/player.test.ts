@@ -247,15 +247,54 @@ describe("the slider", () => {
     expect(new Set(shapes).size).toBe(4);
   });
 
-  it("draws only rare ticks where there are very many steps", () => {
-    const views = Array.from({ length: 30 }, () => VIEWS).flat();
-    const { all, open } = mount({ wire: { ...recording, views }, step: 0 });
-    open("legend");
-    const drawn = (where: string) => [
-      ...new Set(all(`${where} .gradviz-tick`).map((tick) => tick.className.split("is-")[1])),
-    ];
-    expect(drawn(".gradviz-ticks")).toEqual(["backward", "stop"]);
-    expect(drawn(".gradviz-legend")).toEqual(["backward", "stop"]);
+  it("draws only rare ticks where there are thousands of steps", () => {
+    const drawn = (times: number) => {
+      const views = Array.from({ length: times }, () => VIEWS).flat();
+      const { all, open } = mount({ wire: { ...recording, views }, step: 0 });
+      open("legend");
+      return [".gradviz-ticks", ".gradviz-legend"].map((where) => [
+        ...new Set(all(`${where} .gradviz-tick`).map((tick) => tick.className.split("is-")[1])),
+      ]);
+    };
+    const all = ["backward", "free", "accumulate", "stop"];
+    expect(drawn(30)[0]).toEqual(all);
+    expect(drawn(230)).toEqual([
+      ["backward", "stop"],
+      ["backward", "stop"],
+    ]);
+  });
+
+  it("has the rare ticks in the line of all steps, as long as they are apart there", () => {
+    const marks = (times: number) => {
+      const views = Array.from({ length: times }, () => VIEWS).flat();
+      const { all } = mount({ wire: { ...recording, views }, step: 0 });
+      return all(".gradviz-overview span").map((mark) => mark.className.split("is-")[1]);
+    };
+    expect(marks(2)).toEqual(["backward", "backward", "stop"]);
+    expect(marks(60)).toEqual(["stop"]);
+  });
+
+  it("keeps the current step in the middle of what is seen of it, but not while it is dragged", () => {
+    const { one, model } = mount({ step: 3 });
+    const middle = () => Number(one(".gradviz-around").style.getPropertyValue("--middle"));
+    expect(middle()).toBe(3 / 8);
+    const slider = one<HTMLInputElement>("input[type=range]");
+    Object.defineProperty(one(".gradviz-around"), "clientWidth", { value: 96 });
+    slider.dispatchEvent(new Event("pointerdown"));
+    for (const [value, seen] of [
+      [5, 3],
+      [7, 3],
+      [8, 4],
+      [2, 4],
+    ]) {
+      slider.value = String(value);
+      slider.dispatchEvent(new Event("input"));
+      expect(middle()).toBe((seen ?? 0) / 8);
+    }
+    slider.dispatchEvent(new Event("pointerup"));
+    expect(middle()).toBe(2 / 8);
+    model.set("step", 6);
+    expect(middle()).toBe(6 / 8);
   });
 
   it("has a bar per step for what saved tensors keep, and the words beside it", () => {

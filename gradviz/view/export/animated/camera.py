@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.view.graph.layout import Point
 
 MARGIN: Final = 20.0
 """Pixels between what a frame is about and the rim of the window, if there is room."""
+
+
+Edge: TypeAlias = Literal["left", "right", "top", "bottom"]
 
 
 class Box(NamedTuple):
@@ -20,7 +23,7 @@ class Box(NamedTuple):
     height: float
 
 
-def offsets(subjects: Sequence[Sequence[Box]], whole: Point, room: Point) -> tuple[Point, ...]:
+def offsets(subjects: Sequence[Sequence[Box]], whole: Box, room: Point) -> tuple[Point, ...]:
     """By how much to move something in each frame.
 
     What fits is in the middle and never moves. Else the window moves as little as it can, and not
@@ -29,13 +32,13 @@ def offsets(subjects: Sequence[Sequence[Box]], whole: Point, room: Point) -> tup
     Args:
         subjects: What each frame is about, the most important first; what follows is seen too
             where there is room. Of none the window stays.
-        whole: Size of everything.
+        whole: What there is to see.
         room: Size of the window.
 
     Examples:
-        >>> offsets([[], []], (100, 100), (200, 100))
+        >>> offsets([[], []], Box(0, 0, 100, 100), (200, 100))
         ((50.0, 0.0), (50.0, 0.0))
-        >>> offsets([[Box(0, 0, 80, 30)], [Box(0, 300, 80, 30)]], (100, 400), (100, 120))
+        >>> offsets([[Box(0, 0, 80, 30)], [Box(0, 300, 80, 30)]], Box(0, 0, 100, 400), (100, 120))
         ((0.0, 0.0), (0.0, -230.0))
     """
     starts = next((boxes for boxes in subjects if boxes), ())
@@ -43,25 +46,54 @@ def offsets(subjects: Sequence[Sequence[Box]], whole: Point, room: Point) -> tup
     for side in (0, 1):
         spans = [[(box[side], box[side] + box[side + 2]) for box in boxes] for boxes in subjects]
         first = next(iter(starts), None)
-        middle = 0.0 if first is None else first[side] + first[side + 2] / 2 - room[side] / 2
-        sides.append(_along(spans, whole[side], room[side], middle))
+        start = 0.0 if first is None else first[side] + first[side + 2] / 2 - room[side] / 2
+        sides.append(_along(spans, (whole[side], whole[side + 2]), room[side], start))
     return tuple(zip(*sides, strict=True))
 
 
+def beyond(moves: Sequence[Point], whole: Box, room: Point) -> dict[Edge, frozenset[int]]:
+    """The edges of a window beyond which there is more, each with the frames in which it is so.
+
+    Args:
+        moves: By how much everything is moved in each frame.
+        whole: What there is to see.
+        room: Size of the window.
+
+    Examples:
+        >>> beyond([(0.0, 0.0), (-40.0, 0.0)], Box(0, 0, 140, 100), (100, 100))
+        {'left': frozenset({1}), 'right': frozenset({0})}
+    """
+    hidden: dict[Edge, list[float]] = {
+        "left": [-(whole.x + x) for x, _ in moves],
+        "right": [whole.x + whole.width + x - room[0] for x, _ in moves],
+        "top": [-(whole.y + y) for _, y in moves],
+        "bottom": [whole.y + whole.height + y - room[1] for _, y in moves],
+    }
+    found = {
+        edge: frozenset(i for i, pixels in enumerate(each) if pixels >= 1)
+        for edge, each in hidden.items()
+    }
+    return {edge: frames for edge, frames in found.items() if frames}
+
+
 def _along(
-    frames: Sequence[Sequence[tuple[float, float]]], whole: float, room: float, start: float
+    frames: Sequence[Sequence[tuple[float, float]]],
+    whole: tuple[float, float],
+    room: float,
+    start: float,
 ) -> list[float]:
-    """The same in one direction."""
-    if whole <= room:
-        return [(room - whole) / 2] * len(frames)
-    most = whole - room
-    at, found = min(max(start, 0.0), most), []
+    """The same in one direction; the whole is where it begins and how long it is."""
+    least, length = whole
+    if length <= room:
+        return [(room - length) / 2 - least] * len(frames)
+    most = least + length - room
+    at, found = min(max(start, least), most), []
     for spans in frames:
         if (wanted := _fitting(spans, room)) is not None:
             low, high = wanted
             margin = max(0.0, min(MARGIN, (room - (high - low)) / 2))
             at = min(max(at, high + margin - room), low - margin)
-            at = min(max(at, 0.0), most)
+            at = min(max(at, least), most)
         found.append(-at or 0.0)
     return found
 

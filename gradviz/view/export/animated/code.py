@@ -16,8 +16,9 @@ from gradviz.view.export.animated.parts import Part, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped_code
 
 PAD: Final = 14.0
-ROOM: Final = (28, 38)
-"""Characters of a line: the least, and the most, above which lines are wrapped."""
+ROOMS: Final = ((28, 38), (22, 30))
+"""Characters of a line: the least, and the most, above which lines are wrapped; then the same where
+the graph needs the room."""
 WORDS: Final = {"now": "", "raised": "× raised", "culprit": "! culprit"}
 """What is written at a marked line, by mark; each has a bar at its left, too."""
 BESIDE: Final = 11
@@ -48,15 +49,17 @@ class CodeColumn:
     Args:
         recording: What is shown.
         steps: The step of each frame.
+        least: Characters of a line for which there is always room.
+        most: Characters above which lines are wrapped.
     """
 
-    def __init__(self, recording: Recording, steps: Sequence[int]) -> None:
+    def __init__(self, recording: Recording, steps: Sequence[int], least: int, most: int) -> None:
         self._frames = len(steps)
         self._marks = [dict(_marks(recording, step)) for step in steps]
         labelled = {key for marks in self._marks for key, mark in marks.items() if WORDS[mark]}
         texts = list(_texts(recording))
         wide = [len(line) + BESIDE * ((place, n) in labelled) for place, n, line in texts]
-        self.room = min(max(*wide, ROOM[0]), ROOM[1]) if wide else ROOM[0]
+        self.room = min(max(*wide, least), most) if wide else least
         """Characters of a line."""
         digits = max((len(str(n)) for _, n, _ in texts if n is not None), default=1)
         self._left = PAD + CHARACTER * digits + 10

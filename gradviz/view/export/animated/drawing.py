@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,19 +12,24 @@ from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
 from gradviz.view.explanations.fields import explained
 from gradviz.view.export.animated import camera, graph
+from gradviz.view.export.animated.camera import Box
 from gradviz.view.export.animated.cards import card_lines, card_parts
-from gradviz.view.export.animated.code import CodeColumn
+from gradviz.view.export.animated.code import ROOMS, CodeColumn
+from gradviz.view.export.animated.fading import fades
 from gradviz.view.export.animated.frames import Frames
 from gradviz.view.export.animated.parts import Moved, Part, Shown, Window, of_frame, text
 from gradviz.view.export.animated.words import CHARACTER, LINE, wrapped
 from gradviz.view.graph.layout import Point
 from gradviz.view.outlines.recording import recording_title, summary
-from gradviz.view.style import DARK, LIGHT, coloured
+from gradviz.view.style import DARK, LIGHT, SIZES, coloured
 
 WIDTH: Final = 830.0
 """Width of a frame: that of a page on GitHub."""
-SCALES: Final = (1.15, 1.5)
-"""Enlargement of the graph: the least, at which all text is readable, and the most."""
+READABLE: Final = 11.0
+"""Pixels of the smallest text of the graph."""
+SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
+"""Enlargement of the graph: the least, at which all text is readable, and the most. Less only where
+a card that a step is about would be wider than the window."""
 HEIGHTS: Final = (240.0, 500.0)
 """Height of code and graph; more only where explanations need it."""
 PAD: Final = 16.0
@@ -44,6 +49,7 @@ _RULES: Final = """
 .gv-why{stroke:$modified;stroke-width:1.4}
 .gv-line-raised-bar,.gv-line-culprit-bar,.gv-line-raised-word,.gv-line-culprit-word,\
 .gv-why-title{fill:$modified}
+.gv-fade{fill:$card}
 .gv-fix{font-weight:600}
 .gv-signal{fill:$now;stroke:$card;stroke-width:1.5}
 """
@@ -91,7 +97,10 @@ def frame_drawing(
         frames: Which steps.
         engine_arrows: Arrows along ``next_functions``.
     """
-    code = CodeColumn(recording, frames.steps)
+    whole = graph.extent(animation, frames.steps)
+    subjects = graph.subjects(recording, animation, frames.steps)
+    widest = max((boxes[0].width for boxes in subjects if boxes), default=1.0)
+    code = _beside(recording, frames, (whole.width, widest))
     cards = {
         i: card_lines(group, code.width - 4 * GAP)
         for i, step in enumerate(frames.steps)
@@ -99,16 +108,18 @@ def frame_drawing(
     }
     left = code.width if code.height or cards else 0.0
     card = max((lines.height + GAP for lines in cards.values()), default=0.0)
-    wide, high = animation.size
-    scale = min((WIDTH - left - 8) / wide, HEIGHTS[1] / high, SCALES[1])
-    scale = max(scale, SCALES[0])
-    wanted = max(high * scale, code.height + card + 2 * GAP, HEIGHTS[0])
+    scale = min((WIDTH - left) / whole.width, HEIGHTS[1] / whole.height, SCALES[1])
+    scale = min(max(scale, SCALES[0]), (WIDTH - left) / widest)
+    wanted = max(whole.height * scale, code.height + card + 2 * GAP, HEIGHTS[0])
     height = max(min(wanted, HEIGHTS[1]), card + FEW * LINE + 2 * GAP)
     captions = [wrapped(caption(recording, step), WIDTH - 2 * PAD) for step in frames.steps]
     size = WIDTH, height + max(map(len, captions)) * LINE + 44
     parts: list[Shown] = [
         *(Part(element, frozenset(range(len(frames)))) for element in _page(size, left, height)),
-        _graph(recording, animation, frames, (left, 0.0, WIDTH - left, height), scale),
+        *_graph(
+            tuple(graph.graph_parts(animation, frames.steps)),
+            *(subjects, whole, Box(left, 0.0, WIDTH - left, height), scale),
+        ),
         _code(code, (0.0, GAP, left, height - card - 2 * GAP)),
     ]
     for i, shown in cards.items():
@@ -119,25 +130,39 @@ def frame_drawing(
     return FrameDrawing(size, tuple(parts), said, animation, engine_arrows)
 
 
+def _beside(recording: Recording, frames: Frames, widths: Iterable[float]) -> CodeColumn:
+    """The code, narrower where one of these has room beside it only so, the first that can have
+    it; else as narrow as it can be."""
+    columns = [CodeColumn(recording, frames.steps, *room) for room in ROOMS]
+    fitting = (
+        column
+        for width in widths
+        for column in columns
+        if column.width + width * SCALES[0] <= WIDTH
+    )
+    return next(fitting, columns[-1])
+
+
 def _graph(
-    recording: Recording,
-    animation: Animation,
-    frames: Frames,
-    room: tuple[float, float, float, float],
+    parts: tuple[Shown, ...],
+    subjects: Sequence[Sequence[Box]],
+    whole: Box,
+    room: Box,
     scale: float,
-) -> Window:
-    """The window over the graph."""
-    x, y, width, height = room
-    subjects = graph.subjects(recording, animation, frames.steps)
-    moves = camera.offsets(subjects, animation.size, (width / scale, height / scale))
-    inside = Moved(tuple(graph.graph_parts(animation, frames.steps)), moves)
-    return Window((x, y), (width, height), scale, inside)
+) -> Iterator[Shown]:
+    """The window over the graph; it fades where the graph goes on."""
+    size = room.width / scale, room.height / scale
+    moves = camera.offsets(subjects, whole, size)
+    yield Window((room.x, room.y), (room.width, room.height), scale, Moved(parts, moves))
+    for edge, frames_there in camera.beyond(moves, whole, size).items():
+        for band in fades(edge, room, "gv-fade"):
+            yield Part(band, frames_there)
 
 
 def _code(code: CodeColumn, room: tuple[float, float, float, float]) -> Window:
     """The window over the code, which begins at the top if there is room."""
     x, y, width, height = room
-    whole = width, max(code.height, height)
+    whole = Box(0.0, 0.0, width, max(code.height, height))
     moves = camera.offsets(code.subjects(), whole, (width, height))
     return Window((x, y), (width, height), 1.0, Moved(tuple(code.parts()), moves))
 

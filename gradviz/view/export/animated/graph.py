@@ -16,18 +16,26 @@ from gradviz.view.export.animated.parts import Part, Shown, Signal
 def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
     """Each element in each of its variants, and a dot for each gradient that is passed on."""
     states = [animation.at(step) for step in steps]
+    parts: list[Part] = []
     signals: dict[str, set[int]] = {}
     for key, looks in animation.elements.items():
         for number, look in enumerate(looks):
             frames = frozenset(i for i, at in enumerate(states) if at[key] == number)
             if look is None or not frames:
                 continue
-            yield Part(bare(look), frames)
+            parts.append(Part(bare(look), frames))
             if "gv-flow" in look.classes:
                 line = next(element.text("d") for element in look.inside if element.tag == "path")
                 signals.setdefault(line, set()).update(frames)
+    # Under the rest: a dot leaves the number of its gradient and covers no word.
     for line, flowing in signals.items():
         yield Signal(line, frozenset(i for i in flowing if i - 1 not in flowing))
+    yield from parts
+
+
+def extent(animation: Animation, steps: Sequence[int]) -> Box:
+    """What is drawn at any of the steps."""
+    return Box(*(animation.extent(*steps) or (0.0, 0.0, *animation.size)))
 
 
 def subjects(recording: Recording, animation: Animation, steps: Sequence[int]) -> list[list[Box]]:
