@@ -13,6 +13,8 @@ from gradviz.view.widgets.base import GraphWidget
 
 GALLERY: dict[str, Callable[[], GraphWidget]] = {}
 """By name; each runs its program anew."""
+RECORDINGS: dict[str, Callable[[], gradviz.Recording]] = {}
+"""Those of a player, by the same name."""
 
 
 def shown(make: Callable[[], GraphWidget]) -> Callable[[], GraphWidget]:
@@ -22,6 +24,7 @@ def shown(make: Callable[[], GraphWidget]) -> Callable[[], GraphWidget]:
 
 def recorded(make: Callable[[], gradviz.Recording]) -> Callable[[], gradviz.Recording]:
     GALLERY[make.__name__] = lambda: gradviz.show(make())
+    RECORDINGS[make.__name__] = make
     return make
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget
-from tests.browser.gallery import GALLERY
+from tests.browser.gallery import RECORDINGS
 from tests.view.recordings import product
 
 pytestmark = pytest.mark.browser
@@ -72,7 +72,7 @@ def test_a_gradient_travels_along_its_edge_and_a_new_card_fades_in(moving: Page)
 def test_when_the_first_node_is_made_the_cards_go_to_their_places_in_the_graph(
     moving: Page,
 ) -> None:
-    recording = GALLERY["mlp_one_step"]()
+    recording = RECORDINGS["mlp_one_step"]()
     made = next(step.index for step in recording.all_steps if step.graph.nodes)
     cards = {node.id for node in recording.graph.nodes if node.variable}
     Bare(moving).mount(Player(recording).wire, step=made - 1)

@@ -14,7 +14,7 @@ from gradviz.view.element import Element
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.card_svg import LinkCurve
 from gradviz.view.graph.layout import Point
-from tests.browser.gallery import GALLERY
+from tests.browser.gallery import RECORDINGS
 from tests.view.crossings import points_along
 
 Frame: TypeAlias = tuple[float, float, float, float]
@@ -25,7 +25,7 @@ CLEAR = 3.0
 
 @cache
 def animations(name: str) -> Animations:
-    return Animations(GALLERY[name]())
+    return Animations(RECORDINGS[name]())
 
 
 def number(element: Element, name: str) -> float:
@@ -82,6 +82,6 @@ def passed_through(animation: Animation) -> list[str]:
 
 
 @pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("name", sorted(GALLERY))
+@pytest.mark.parametrize("name", sorted(RECORDINGS))
 def test_no_edge_passes_through_a_card_that_is_not_its_end(name: str, density: Density) -> None:
     assert passed_through(animations(name)[density]) == []
