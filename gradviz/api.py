@@ -279,7 +279,7 @@ def memory(
         )
     else:
         found = memory_of(*read_owned(loss, model, names, naming.caller()))
-    return ReportWidget(found, figures=figures_of(found))
+    return ReportWidget(found, figures=lambda: figures_of(found))
 
 
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:
