@@ -39,6 +39,9 @@ class ValueSummary:
     """Whether any value is nan; ``None`` means not known."""
     has_inf: bool | None = None
     """Whether any value is infinite; ``None`` means not known."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,9 @@ class SavedTensor:
     values: tuple[Number, ...] | None = None
     """All its values now, in row-major order, when there are at most 8 and it is no known tensor,
     which has them itself: the 2 of ``2 * w``."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,9 @@ class TensorInfo:
     """Whether it was made in inference mode."""
     values: tuple[Number, ...] | None = None
     """All values when there are at most 8."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)
