@@ -115,7 +115,8 @@ class TensorInfo:
     """``Tensor.requires_grad``."""
     is_leaf: bool | None
     """``Tensor.is_leaf``; ``None`` when reading it could have changed the graph (a view whose
-    base was written in place may be stale; see autograd's lazy regeneration of views)."""
+    base was written in place may be stale; see autograd's lazy regeneration of views), and its
+    base has no graph from which it would follow."""
     retains_grad: bool
     """``Tensor.retains_grad``."""
     version: int | None
@@ -139,6 +140,13 @@ class TensorInfo:
     is_unread: bool = False
     """Whether the numbers were not read since the budget of the look was used up; ``values=True``
     reads them."""
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """Whether ``node`` is ``None`` because reading it could have changed the graph: a view that
+        was written, or whose base was. It may be the output of any node then."""
+        is_written_view = self.is_view and bool(self.version)
+        return self.node is None and self.requires_grad and is_written_view
 
 
 @dataclass(frozen=True, slots=True)
