@@ -45,15 +45,19 @@ def graphs(steps: int) -> dict[str, tuple[Graph, Graph]]:
     }
 
 
-def assert_linear(once: int, twice: int) -> None:
-    assert twice < 2.3 * once
+def assert_linear(once: int, twice: int, most: float = 2.1) -> None:
+    """Twice the nodes cost twice as much; four times as much would be the square.
+
+    Bytes may be 3 times as many, since tables of Python grow by leaps.
+    """
+    assert twice < most * once
 
 
 def test_memory_grows_with_the_nodes() -> None:
     small, large = (gradviz.snapshot(unrolled(steps)) for steps in (100, 200))
     assert max(len(one.nodes) for one in memory_of(large).storages) >= 199
     assert_linear(lines_run(lambda: memory_of(small)), lines_run(lambda: memory_of(large)))
-    assert_linear(most_bytes(lambda: memory_of(small)), most_bytes(lambda: memory_of(large)))
+    assert_linear(most_bytes(lambda: memory_of(small)), most_bytes(lambda: memory_of(large)), 3)
 
 
 @pytest.mark.parametrize("what", ["the same", "one step more", "a storage that became many"])
@@ -63,7 +67,7 @@ def test_a_comparison_grows_with_the_nodes(what: str) -> None:
         lines_run(lambda: comparison_of(*small)), lines_run(lambda: comparison_of(*large))
     )
     assert_linear(
-        most_bytes(lambda: comparison_of(*small)), most_bytes(lambda: comparison_of(*large))
+        most_bytes(lambda: comparison_of(*small)), most_bytes(lambda: comparison_of(*large)), 3
     )
 
 
