@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +102,7 @@ def svg_to_png(svg: str) -> bytes:
 
 def _scale(area: float) -> float:
     """Pixels of a PNG per pixel of an SVG of this area."""
-    sharp, readable = ((most / area) ** 0.5 for most in (SHARP, PIXELS))
+    sharp, readable = (math.sqrt(most / area) for most in (SHARP, PIXELS))
     return min(SCALE, max(sharp, min(1.0, readable)))
 
 
