@@ -32,6 +32,10 @@ CASES: Sequence[Case] = (
     ("MLP", 500, 25),
     ("transformer", 6, 25),
     ("transformer", 24, 15),
+    ("GPT-2 of width", 64, 15),
+    ("GPT-2 of width", 256, 9),
+    ("GPT-2 with .grad, of width", 64, 15),
+    ("GPT-2 with .grad, of width", 256, 9),
 )
 QUICK: Sequence[Case] = (("y * w", 300, 2),)
 SMALL = 300

@@ -43,9 +43,62 @@ def transformer(size: int) -> Tensor:
     return loss
 
 
+class Block(nn.Module):
+    """A block of a GPT-2, written out as its reference implementation is."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.c_fc, self.mlp_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, tokens, width = x.shape
+        parts = self.c_attn(self.ln_1(x)).split(width, 2)
+        q, k, v = (p.view(batch, tokens, self.heads, -1).transpose(1, 2) for p in parts)
+        scores = q @ k.transpose(2, 3) * (width // self.heads) ** -0.5
+        mask = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+        scores = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+        mixed = (scores.softmax(3) @ v).transpose(1, 2).reshape(x.shape)
+        x = x + self.c_proj(mixed)
+        h = self.c_fc(self.ln_2(x))
+        inner = 0.7978845608 * (h + 0.044715 * h.pow(3))
+        return x + self.mlp_proj(0.5 * h * (1 + torch.tanh(inner)))
+
+
+class GPT(nn.Module):
+    """A GPT-2 for 4 sequences of 128 tokens of a vocabulary of 512."""
+
+    def __init__(self, layers: int, width: int) -> None:
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(512, width), nn.Embedding(128, width)
+        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+
+    def loss(self) -> Tensor:
+        """The loss of one forward."""
+        tokens = torch.arange(512).view(4, 128)
+        x = self.wte(tokens) + self.wpe(torch.arange(128))
+        for block in self.blocks:
+            x = block(x)
+        logits = self.ln_f(x) @ self.wte.weight.t()
+        return nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+
+def gpt(width: int, is_filled: bool, layers: int = 12) -> Tensor:
+    """Loss of a GPT-2 whose ``.grad`` are ``None``, or filled by a backward before."""
+    model = GPT(layers, width)
+    if is_filled:
+        model.loss().backward()
+    return model.loss()
+
+
 BUILDERS: dict[str, Callable[[int], Tensor]] = {
     "y * w": multiplications,
     "y * 1.0001": scalings,
     "MLP": mlp,
     "transformer": transformer,
+    "GPT-2 of width": lambda width: gpt(width, False),
+    "GPT-2 with .grad, of width": lambda width: gpt(width, True),
 }

@@ -33,6 +33,7 @@ from gradviz.view.widgets.report import ReportWidget
 
 _OPTIONS: Final = (
     "names",
+    "values",
     "direction",
     "engine_arrows",
     "height",
@@ -53,6 +54,7 @@ def show(*what: Any, **options: Any) -> Picture: ...
 def show(
     *what: Any,
     names: Mapping[str, Tensor] | None = None,
+    values: bool | None = None,
     direction: str = "TB",
     engine_arrows: bool = False,
     height: int = 0,
@@ -72,6 +74,8 @@ def show(
         what: Tensors that require grad, with a module among them if its parameters should be
             shown too; or one :class:`Graph`; or one :class:`Recording`.
         names: Names that come before those found in your variables.
+        values: Which numbers of live tensors are read, as for :func:`snapshot`: ``True`` all,
+            ``False`` none, by default up to a budget.
         direction: ``"TB"``: data flows from top to bottom, like the code; ``"LR"``: to the
             right.
         engine_arrows: Draw arrows as the engine runs, along ``next_functions``, instead of as
@@ -117,6 +121,11 @@ def show(
         )
     if type(height) is not int or height < 0:
         raise OptionError(f"height={height!r} must be a number of pixels: height=400, or 0")
+    if values is not None and any(isinstance(w, (Graph, Recording, Explanation)) for w in what):
+        raise OptionError(
+            "values= applies to live tensors; what was read of others is decided when they are "
+            "made: gradviz.snapshot(loss, values=True), gradviz.record(values=True)"
+        )
     options = DrawOptions.of(direction, engine_arrows, show, hide, density)
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
@@ -146,7 +155,7 @@ def show(
             )
         graph = what[0]
     else:
-        graph = snapshot_of(what, names, naming.caller())
+        graph = snapshot_of(what, names, naming.caller(), values=values)
     return Picture(graph, options, height)
 
 
@@ -279,7 +288,7 @@ def memory(
         )
     else:
         found = memory_of(*read_owned(loss, model, names, naming.caller()))
-    return ReportWidget(found, figures=figures_of(found))
+    return ReportWidget(found, figures=lambda: figures_of(found))
 
 
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:

@@ -14,7 +14,9 @@ from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, Recording
 
 
-def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
+def snapshot(
+    *outputs: Any, names: Mapping[str, Tensor] | None = None, values: bool | None = None
+) -> Graph:
     """Copy the autograd graph of ``outputs`` into an immutable :class:`Graph`.
 
     Only reads the live graph: runs and registers no hook, unpacks, recomputes and copies no saved
@@ -42,6 +44,10 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
             them gives its parameters their names, and adds those that the graph does not reach.
         names: Names that take precedence over variables, for example ``{"w": w}``. These tensors
             are part of the result even if they are not in the graph.
+        values: Whether to read the values of ``.grad`` and of tensors of up to 8 elements. With
+            ``True`` all are read, with ``False`` none, and a GPU is never waited for. By default
+            65,536 elements, leaves first, in the order of nodes; a ``.grad`` counts as at least
+            4,096. What was not read then has ``is_unread``.
 
     Returns:
         Nodes in breadth-first order; ``n0`` is the first output's ``grad_fn``. The same program
@@ -64,7 +70,7 @@ def snapshot(*outputs: Any, names: Mapping[str, Tensor] | None = None) -> Graph:
         >>> graph.leaves[0].name, graph.leaves[0].shape
         ('w', (3,))
     """
-    return snapshot_of(outputs, names, naming.caller())
+    return snapshot_of(outputs, names, naming.caller(), values=values)
 
 
 def record(

@@ -52,7 +52,10 @@ def test_the_same_program_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"colour": "red"}, r"no option 'colour'; its options are names, direction, engine_arrows"),
+        (
+            {"colour": "red"},
+            r"no option 'colour'; its options are names, values, direction, engine_arrows",
+        ),
         ({"direction": "down"}, "TB"),
         ({"density": "dense"}, r"density='dense' must be 'auto', 'compact', 'normal' or 'full'"),
         ({"hide": ["colours"]}, "saved"),

@@ -44,15 +44,15 @@ def sources(nodes: list[Any]) -> list[SourceLine | None]:
     is_small = len(nodes) <= _ALL_READ_UP_TO
     if not is_small and not autograd.anomaly_mode_is_on() and _frames(nodes[0]) is None:
         return [None] * len(nodes)
-    return [_line(_frames(node)) for node in nodes]
+    return [_line(frames) if frames else None for frames in autograd.forward_tracebacks(nodes)]
 
 
 _frames = autograd.forward_traceback
 
 
-def _line(frames: list[str] | None) -> SourceLine | None:
+def _line(frames: list[str]) -> SourceLine | None:
     """The last frame that is the user's, as ``"line 3: y = x * 2"`` or ``"model.py:12: …"``."""
-    for frame in reversed(frames or []):
+    for frame in reversed(frames):
         found = _FRAME.match(frame)
         if found is None:
             continue

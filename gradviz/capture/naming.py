@@ -167,10 +167,16 @@ def _quoted(key: str | int) -> str:
 def module_tensors(name: str, module: torch.nn.Module) -> Iterator[Named]:
     """Parameters and buffers of a module under ``name``; an empty name gives bare paths."""
     prefix = f"{name}." if name else ""
-    for path, parameter in torch.nn.Module.named_parameters(module, remove_duplicate=False):
-        yield prefix + path, parameter
-    for path, buffer in torch.nn.Module.named_buffers(module, remove_duplicate=False):
-        yield prefix + path, buffer
+    # As named_parameters() and named_buffers() do, which would go through all modules twice.
+    inside = [
+        (f"{prefix}{path}." if path else prefix, one)
+        for path, one in module.named_modules(remove_duplicate=False)
+    ]
+    for tensors in ("_parameters", "_buffers"):
+        for path, one in inside:
+            for key, tensor in getattr(one, tensors).items():
+                if tensor is not None:
+                    yield path + key, tensor
 
 
 def given_names(names: Mapping[str, torch.Tensor] | None) -> list[Named]:

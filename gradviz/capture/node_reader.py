@@ -9,9 +9,9 @@ from typing import Any, Final, overload
 from gradviz.capture import autograd
 from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
-from gradviz.capture.values import MOST_VALUES
+from gradviz.capture.values import MOST_VALUES, NO_VALUES, FewValues
 from gradviz.model import SavedTensor
-from gradviz.model.records import Attribute, NodeState, Number
+from gradviz.model.records import Attribute, NodeState
 
 Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool, "int | None"]
 """Facts of a tensor, number of its storage, places among the candidates of the tensor itself and
@@ -52,7 +52,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
         rows: list[Rows],
         slots: list[tuple[Slot, ...] | None],
         tensor_ids: tuple[str, ...],
-        values: list[tuple[Number, ...] | None],
+        values: list[FewValues],
     ) -> None:
         self._rows = rows
         self._slots = slots
@@ -95,6 +95,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             return SavedTensor(name, state, packed_by=about)
         facts, storage, known, base, is_parameter, unknown = about
         shape, dtype, device, nbytes, _, storage_nbytes, current = facts
+        values, is_unread = NO_VALUES if unknown is None else self._values[unknown]
         return SavedTensor(
             name,
             state,
@@ -109,7 +110,8 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             None if known is None else self._tensor_ids[known],
             None if base is None else self._tensor_ids[base],
             is_parameter=is_parameter,
-            values=None if unknown is None else self._values[unknown],
+            values=values,
+            is_unread=is_unread,
         )
 
 
@@ -152,11 +154,8 @@ class NodeReader:
         self._read_facts(places)
 
     def _read_facts(self, places: range) -> None:
-        plan_of, shapes_of, untouched = (
-            autograd.plan_of,
-            autograd.output_shapes,
-            autograd.untouched,
-        )
+        plan_of, shapes_of = autograd.plan_of, autograd.output_shapes
+        attributes_of, untouched = autograd.attributes_of, autograd.untouched
         nodes, shapes, attributes = self._nodes, self._shapes, self._attributes
         saved, all_slots, states = self._saved, self._slots, self._state
         known, describe = self._about, self._describe
@@ -165,7 +164,12 @@ class NodeReader:
             plan = plan_of(type(node))
             slots = plan.slots
             shapes.append(shapes_of(node))
-            attributes.append(autograd.attributes_of(node, plan) if plan.has_attributes else ())
+            attributes.append(attributes_of(node, plan) if plan.has_attributes else ())
+            if plan.saves_nothing:
+                saved.append(())
+                all_slots.append(slots)
+                states.append("saves nothing")
+                continue
             values = None if plan.is_function else untouched(node, plan)
             if values is None:
                 rows = tuple([self._row(slot, at) for slot in autograd.saved_of(node, plan)])
@@ -209,7 +213,7 @@ class NodeReader:
         about = self._about[id(tensor)] = facts, number, known, base, is_parameter, unknown
         return about
 
-    def columns(self, values: list[tuple[Number, ...] | None]) -> FactColumns:
+    def columns(self, values: list[FewValues]) -> FactColumns:
         """Everything read, as data; to be called once the tensors have been numbered.
 
         Args:

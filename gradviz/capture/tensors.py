@@ -9,9 +9,8 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
-from gradviz.capture.values import few_values, summarise
+from gradviz.capture.values import NO_VALUES, Budget, FewValues, few_values, summarise_within
 from gradviz.model import Hook, TensorInfo
-from gradviz.model.records import Number
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class Tensors:
     Args:
         known: Candidates, in the order in which their names were found.
         index: Place of each node of the graph.
-        values: Whether numbers are read; on a GPU that waits for it.
+        values: Whether numbers are read, ``None`` for a budget; on a GPU that waits for it.
         storages: Gives storages their numbers.
     """
 
@@ -67,11 +66,11 @@ class Tensors:
         self,
         known: list[Known],
         index: dict[Any, int],
-        values: bool = True,
+        values: bool | None = True,
         storages: Storages | None = None,
     ) -> None:
         self._candidates = known
-        self._values = values
+        self._budget = Budget(values)
         self.shown: list[Known] = []
         self._index = index
         self.storages = storages or Storages()
@@ -99,6 +98,7 @@ class Tensors:
             one.is_leaf = True
             return
         if autograd.place_may_be_stale(tensor) and not one.is_root:
+            one.is_leaf = False if autograd.is_surely_no_leaf(tensor) else None
             return
         try:
             node = tensor.grad_fn
@@ -183,16 +183,17 @@ class Tensors:
 
     def read(
         self, others: Sequence[torch.Tensor]
-    ) -> tuple[tuple[TensorInfo, ...], list[tuple[Number, ...] | None]]:
+    ) -> tuple[tuple[TensorInfo, ...], list[FewValues]]:
         """The chosen tensors as data, and the values of other tensors, where values are read."""
         with autograd.arithmetic():  # once for all: it costs as much as a tensor
             infos = tuple([self._info(one) for one in self.shown])
-            if not self._values:
-                return infos, [None] * len(others)
-            return infos, list(map(few_values, others))
+            if self._budget.is_none:
+                return infos, [NO_VALUES] * len(others)
+            return infos, [few_values(tensor, self._budget) for tensor in others]
 
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
+        few = few_values(tensor, self._budget)
         return TensorInfo(
             id=one.id,
             name=one.name,
@@ -203,7 +204,7 @@ class Tensors:
             is_leaf=one.is_leaf,
             retains_grad=tensor.retains_grad,
             version=autograd.version_of(tensor),
-            grad=None if one.grad is None else summarise(one.grad, self._values),
+            grad=None if one.grad is None else summarise_within(one.grad, self._budget),
             hooks=one.hooks,
             node=None if one.node is None else f"n{one.node}",
             output_nr=one.output_nr,
@@ -212,7 +213,8 @@ class Tensors:
             ),
             is_view=autograd.is_view(tensor),
             is_inference=tensor.is_inference(),
-            values=few_values(tensor) if self._values else None,
+            values=few.values,
+            is_unread=few.is_unread,
         )
 
     def hooks_by_node(self, count: int) -> list[tuple[Hook, ...]]:

@@ -33,6 +33,7 @@ def snapshot_of(
     names: Mapping[str, torch.Tensor] | None,
     frame: FrameType | None,
     storages: Storages | None = None,
+    values: bool | None = None,
 ) -> Graph:
     """Read the graph behind ``outputs``; :func:`gradviz.snapshot` is the public door.
 
@@ -41,6 +42,7 @@ def snapshot_of(
         names: Names that come before those found.
         frame: Frame whose variables give names.
         storages: Gives storages their numbers; afterwards it knows those of this graph.
+        values: Whether numbers are read; ``None``: up to a budget.
     """
     tensors, modules = split(outputs)
     given = naming.given_names(names)
@@ -48,7 +50,7 @@ def snapshot_of(
         roots = [place(text, tensor) for text, tensor in tensors]
         nodes, entries, index = walk([root.node for root in roots])
         try:
-            shown = Tensors(_known(roots, modules, given, frame), index, storages=storages)
+            shown = Tensors(_known(roots, modules, given, frame), index, values, storages)
             return _read(roots, nodes, entries, index, shown)
         finally:
             make_safe_to_free(nodes, entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -19,17 +19,83 @@ from gradviz.model import ValueSummary
 from gradviz.model.records import Number
 
 MOST_VALUES: Final = 8
+BUDGET: Final = 1 << 16
+"""How many elements one look reads where nothing else is asked for."""
+LEAST: Final = 1 << 12
+"""How many elements a tensor counts as at least whose statistics are computed: the calls take as
+long as the numbers of a small one."""
 
 
-@unless_out_of_memory
-def few_values(tensor: torch.Tensor) -> tuple[Number, ...] | None:
-    """All values when there are at most 8 and reading them is harmless, else ``None``.
+class Budget:
+    """How many numbers may still be read, in the order in which tensors are visited.
+
+    It counts elements and not seconds, so that the same program reads the same numbers anywhere.
+
+    Args:
+        values: ``True``: all; ``False``: none; ``None``: up to 65,536.
+
+    Examples:
+        >>> budget = Budget(None)
+        >>> budget.allows(60_000), budget.allows(60_000), budget.allows(5)
+        (True, False, True)
+    """
+
+    __slots__ = ("_left", "is_none")
+
+    def __init__(self, values: bool | None) -> None:
+        self.is_none = values is False
+        """Whether nothing is read, because that was asked for."""
+        self._left = float("inf") if values else BUDGET
+
+    def allows(self, elements: int) -> bool:
+        """Whether a tensor may be read; then its elements are counted."""
+        if elements > self._left:
+            return False
+        self._left -= elements
+        return True
+
+
+class FewValues(NamedTuple):
+    """The values of a tensor with few."""
+
+    values: tuple[Number, ...] | None
+    is_unread: bool = False
+    """Whether there are few, and the budget did not allow to read them."""
+
+
+NO_VALUES: Final = FewValues(None)
+_UNREAD: Final = FewValues(None, True)
+
+
+def few_values(tensor: torch.Tensor, budget: Budget) -> FewValues:
+    """All values when there are at most 8 and reading them is harmless.
 
     To be called within ``autograd.arithmetic()``.
     """
-    if tensor.numel() > MOST_VALUES or not is_readable(tensor):
+    return _few_values(tensor, budget) or NO_VALUES
+
+
+@unless_out_of_memory
+def _few_values(tensor: torch.Tensor, budget: Budget) -> FewValues | None:
+    count = tensor.numel()
+    if budget.is_none or count > MOST_VALUES or not is_readable(tensor):
         return None
-    return _values(tensor)
+    return FewValues(_values(tensor)) if budget.allows(count) else _UNREAD
+
+
+def summarise_within(tensor: torch.Tensor, budget: Budget) -> ValueSummary:
+    """The same as :func:`summarise`, as far as the budget allows."""
+    if budget.is_none:
+        return summarise(tensor, False)
+    if not budget.allows(max(LEAST, _count(tensor) or 0)):
+        shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
+        return ValueSummary(shape, dtype, is_unread=True)
+    return summarise(tensor)
+
+
+@unless_out_of_memory
+def _count(tensor: torch.Tensor) -> int:
+    return tensor.numel()
 
 
 def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:

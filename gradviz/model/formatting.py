@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from gradviz.model.records import Attribute, Number, ValueSummary
 
@@ -80,6 +81,10 @@ def shape(sizes: Sequence[int] | None) -> str:
     return "?" if sizes is None else str(tuple(sizes))
 
 
+UNREAD: Final = "not read: values=True reads it"
+"""Of numbers that the budget of a look did not allow to read."""
+
+
 def summary(found: ValueSummary | None, digits: int = 4, whole: bool = False) -> str:
     """``.grad`` in a few words: values, or minimum, mean and maximum.
 
@@ -90,6 +95,8 @@ def summary(found: ValueSummary | None, digits: int = 4, whole: bool = False) ->
     """
     if found is None:
         return "None"
+    if found.is_unread:
+        return f"{UNREAD}, {shape(found.shape)}" if whole else UNREAD
     if found.values is not None:
         words = [numbers(found.values, found.shape, digits=digits)]
     else:

@@ -39,6 +39,9 @@ class ValueSummary:
     """Whether any value is nan; ``None`` means not known."""
     has_inf: bool | None = None
     """Whether any value is infinite; ``None`` means not known."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,9 @@ class SavedTensor:
     values: tuple[Number, ...] | None = None
     """All its values now, in row-major order, when there are at most 8 and it is no known tensor,
     which has them itself: the 2 of ``2 * w``."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,8 @@ class TensorInfo:
     """``Tensor.requires_grad``."""
     is_leaf: bool | None
     """``Tensor.is_leaf``; ``None`` when reading it could have changed the graph (a view whose
-    base was written in place may be stale; see autograd's lazy regeneration of views)."""
+    base was written in place may be stale; see autograd's lazy regeneration of views), and its
+    base has no graph from which it would follow."""
     retains_grad: bool
     """``Tensor.retains_grad``."""
     version: int | None
@@ -130,6 +137,16 @@ class TensorInfo:
     """Whether it was made in inference mode."""
     values: tuple[Number, ...] | None = None
     """All values when there are at most 8."""
+    is_unread: bool = False
+    """Whether the numbers were not read since the budget of the look was used up; ``values=True``
+    reads them."""
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """Whether ``node`` is ``None`` because reading it could have changed the graph: a view that
+        was written, or whose base was. It may be the output of any node then."""
+        is_written_view = self.is_view and bool(self.version)
+        return self.node is None and self.requires_grad and is_written_view
 
 
 @dataclass(frozen=True, slots=True)

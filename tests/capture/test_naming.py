@@ -123,8 +123,9 @@ def test_naming_a_stale_view_makes_no_node() -> None:
     assert before is not None
     assert after is not None
     assert after._sequence_nr() - before._sequence_nr() == 1
-    assert shown.is_leaf is None
+    assert shown.is_leaf is False
     assert shown.node is None
+    assert shown.may_be_elsewhere
 
 
 def test_finding_names_keeps_no_local_value_alive() -> None:

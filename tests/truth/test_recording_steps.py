@@ -254,10 +254,11 @@ class Canonical:
         )
 
 
-def without_places(graph: Graph, names: set[str | None]) -> Graph:
-    """The graph as if these tensors had not been asked for their nodes."""
+def without_places(graph: Graph, leaves: dict[str | None, bool | None]) -> Graph:
+    """The graph as if these tensors had not been asked for their nodes, and as little known of
+    whether they are leaves."""
     tensors = [
-        replace(t, node=None, is_leaf=None, output_nr=0) if t.name in names else t
+        replace(t, node=None, is_leaf=leaves[t.name], output_nr=0) if t.name in leaves else t
         for t in graph.tensors
     ]
     return Graph.of(list(graph.nodes), graph.roots, tensors)
@@ -267,7 +268,7 @@ def same_graphs(ours: Graph, theirs: Graph) -> None:
     """Assert that two graphs are the same up to ids, and that ours has no more nodes."""
     # A snapshot does not ask a view that may be stale for its place; a recording knows the place of
     # one that an operation has just returned.
-    unasked = {t.name for t in theirs.tensors if t.is_leaf is None}
+    unasked = {t.name: t.is_leaf for t in theirs.tensors if t.may_be_elsewhere}
     mine, other = Canonical(without_places(ours, unasked)), Canonical(theirs)
     assert mine.tensor_rows() == other.tensor_rows()
     assert mine.node_rows() == other.node_rows()

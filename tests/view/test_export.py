@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.model import GradvizError, Graph, GraphvizNotFoundError, OptionError
+from gradviz.view.export import files
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.files import WRITERS, save
 from gradviz.view.export.page import to_page
@@ -162,3 +163,11 @@ def test_page_follows_the_theme() -> None:
     page = to_page(product_and_sum())
     assert "prefers-color-scheme: dark" in page
     assert LIGHT["card"] in page
+
+
+@pytest.mark.parametrize(
+    ("area", "scale"),
+    [(1e6, 2.0), (2.5e6, 2.0), (5e6, 2**0.5), (10e6, 1.0), (60e6, 1.0), (240e6, 0.5)],
+)
+def test_a_large_png_is_first_less_sharp_and_then_smaller(area: float, scale: float) -> None:
+    assert files._scale(area) == pytest.approx(scale)

@@ -109,7 +109,7 @@ class _Auditor:
     def _gradient(self, place: int, row: ParameterAudit, info: TensorInfo) -> ParameterAudit:
         """The row, completed by whether the parameter gets a gradient."""
         facts = self._facts.parameters[place]
-        if info.is_leaf is None:
+        if info.may_be_elsewhere:
             why = "it is a view whose base was modified; reading its grad_fn could change it"
             return replace(row, why=why)
         arrival = None

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gradviz.analysis.diff.facts import LabelledFacts, facts_of_node, facts_of_tensor
 from gradviz.analysis.diff.pairing import NodePairs
-from gradviz.analysis.diff.saved import SlotStorages, slot_differences, value_differences
+from gradviz.analysis.diff.saved import slot_differences, value_differences
+from gradviz.analysis.diff.sharing import SlotStorages
 from gradviz.analysis.diff.unmatched import IN_GRAPH, one_sided
 from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference, DifferenceSubject

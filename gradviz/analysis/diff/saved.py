@@ -1,90 +1,19 @@
-"""Differences in the saved tensors of a node, and in which tensors share a storage."""
+"""Differences in the saved tensors of a node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
 from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
+from gradviz.analysis.diff.sharing import SlotStorages
 from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference
-from gradviz.model.facts import FactValue, SlotFacts, SlotKey, slot_facts
+from gradviz.model.facts import SlotFacts, SlotKey, slot_facts
 from gradviz.model.formatting import size
 from gradviz.model.records import Node, SavedTensor
 
 SIZES: Final[tuple[SlotKey, ...]] = ("shape", "dtype", "device")
-SlotHolder: TypeAlias = tuple[str, str]
-"""A tensor ``("t0", "")`` or a saved one ``("n0", "self")``, with ids after."""
-
-
-class SlotStorages:
-    """Which tensors share a storage, among those of both graphs.
-
-    Args:
-        pairs: The two graphs.
-    """
-
-    def __init__(self, pairs: NodePairs) -> None:
-        self._pairs = pairs
-        self._told: set[SlotHolder] = set()
-        """Saved tensors of which it was told that their values are others."""
-        self._before = self._groups(pairs.old, pairs.after)
-        self._after = self._groups(pairs.new, {i: i for i in (*pairs.nodes, *pairs.tensors)})
-        # A tensor that only one graph has shares no storage in the other.
-        common = set(self._before) & set(self._after)
-        for groups in (self._before, self._after):
-            for holder, others in groups.items():
-                groups[holder] = others & common
-
-    @staticmethod
-    def _groups(
-        reading: GraphLookup, after: dict[str, str]
-    ) -> dict[SlotHolder, frozenset[SlotHolder]]:
-        """The other holders on the storage of each holder."""
-        found: dict[SlotHolder, frozenset[SlotHolder]] = {}
-        for on_it in reading.on_storage().values():
-            group = frozenset((after[key], slot) for key, slot in on_it if key in after)
-            found.update((holder, group - {holder}) for holder in group)
-        return found
-
-    def of_tensor(self, tensor_id: str) -> tuple[FactValue, FactValue]:
-        """Names of the tensors that share the storage of a tensor, before and after."""
-        holder = tensor_id, ""
-        if holder not in self._before or holder not in self._after:
-            return None, None
-        before, after = self._before[holder], self._after[holder]
-        return self._tensors(before), self._tensors(after)
-
-    def of_slot(self, node_id: str, slot: str) -> tuple[str, str]:
-        """The tensors that share the storage of a saved tensor, if they differ."""
-        holder = node_id, slot
-        before, after = self._before.get(holder), self._after.get(holder)
-        if before is None or after is None or before == after:
-            return "", ""
-        return self._words(before), self._words(after)
-
-    def tells_values(self, holder: SlotHolder) -> bool:
-        """Whether another holder of the same storage tells that its values are others.
-
-        That is a known tensor with values, or a saved one that was asked about before.
-        """
-        others = self._after.get(holder, frozenset())
-        infos = (self._pairs.new.tensors[key] for key, slot in others if not slot)
-        is_told = bool(others & self._told) or any(info.values is not None for info in infos)
-        self._told.add(holder)
-        return is_told
-
-    def _tensors(self, others: frozenset[SlotHolder]) -> FactValue:
-        names = [self._pairs.new.name(key) for key, slot in sorted(others) if not slot]
-        return ", ".join(names) or "none"
-
-    def _words(self, others: frozenset[SlotHolder]) -> str:
-        reading = self._pairs.new
-        names = [
-            f"saved {slot} of {key} {reading.node_name(key)}" if slot else reading.name(key)
-            for key, slot in sorted(others)
-        ]
-        return f"sharing the storage of {', '.join(names)}" if names else "in its own storage"
 
 
 def slot_differences(

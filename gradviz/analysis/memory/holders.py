@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
-from gradviz.model.memory import KINDS, HeldStorage, Holder, UnknownSave
+from gradviz.model.memory import KINDS, HeldStorage, Holder, StorageKind, UnknownSave
 from gradviz.model.records import Node
 
 Holders = tuple[Holder, ...]
@@ -47,30 +48,36 @@ def _grouped(
     for node in nodes:
         groups.setdefault(group_of(node), []).append(node)
     group = {node.id: key for key, members in groups.items() for node in members}
-    kept: dict[str, list[HeldStorage]] = {key: [] for key in groups}
+    kept: dict[str, list[_Kept]] = {key: [] for key in groups}
     saves = dict.fromkeys(groups, 0)
     for one in storages:
-        for key in dict.fromkeys(group[node] for node in one.nodes):
-            kept[key].append(one)
+        keys = dict.fromkeys(group[node] for node, _ in one.saves)
+        owner = group[one.owner]
+        for key in keys:
+            kept[key].append(_Kept(one.nbytes, one.kind, key == owner, len(keys) > 1))
         for saver, _ in one.saves:
             saves[group[saver]] += 1
     not_known = dict.fromkeys(groups, 0)
     for save in unknown:
         not_known[group[save.node]] += 1
     found = [
-        _holder(key, members, kept[key], group, saves[key], not_known[key])
+        _holder(key, members, kept[key], saves[key], not_known[key])
         for key, members in groups.items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.nbytes, -one.unknown)))
 
 
+class _Kept(NamedTuple):
+    """A storage as one group keeps it."""
+
+    nbytes: int
+    kind: StorageKind
+    is_owner: bool
+    is_shared: bool
+
+
 def _holder(
-    key: str,
-    members: Sequence[Node],
-    kept: Sequence[HeldStorage],
-    group: Mapping[str, str],
-    saves: int,
-    unknown: int,
+    key: str, members: Sequence[Node], kept: Sequence[_Kept], saves: int, unknown: int
 ) -> Holder:
     words = {OUTSIDE: "no module", UNKNOWN: "unknown", members[0].id: members[0].name}
     by_kind = [sum(one.nbytes for one in kept if one.kind == kind) for kind in KINDS]
@@ -78,8 +85,8 @@ def _holder(
         id=key,
         name=words.get(key, key),
         nbytes=sum(one.nbytes for one in kept),
-        counted=sum(one.nbytes for one in kept if group[one.owner] == key),
-        shared=sum(one.nbytes for one in kept if len({group[n] for n in one.nodes}) > 1),
+        counted=sum(one.nbytes for one in kept if one.is_owner),
+        shared=sum(one.nbytes for one in kept if one.is_shared),
         by_kind=(by_kind[0], by_kind[1], by_kind[2], by_kind[3]),
         saves=saves + unknown,
         nodes=tuple(node.id for node in members),

@@ -22,7 +22,25 @@ def attributes_of(node: Any, plan: Plan) -> tuple[tuple[str, Attribute], ...]:
     if plan.is_function:
         kept = sorted((k, v) for k, v in vars(node).items() if isinstance(k, str))
         return tuple((name, _as_data(value)) for name, value in kept if not name.startswith("_"))
-    return tuple([(name, _as_data(_signed(getattr(node, full)))) for name, full in plan.scalars])
+    return tuple([(name, _scalar(getattr(node, full))) for name, full in plan.scalars])
+
+
+_INTS: Final = frozenset((int,))
+
+
+def _is_signed(value: tuple[int, ...]) -> bool:
+    return min(value) >= -(2**63) and max(value) < 2**63
+
+
+def _scalar(value: Any) -> Attribute:
+    """The same as ``_as_data(_signed(value))``; most values are sizes or flags."""
+    kind = type(value)
+    if kind is bool or value is None:
+        data: Attribute = value
+        return data
+    if kind is tuple and _INTS.issuperset(map(type, value)) and (not value or _is_signed(value)):
+        return value[:64]  # type: ignore[no-any-return]
+    return _as_data(_signed(value))
 
 
 def _signed(value: Any) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -37,6 +37,8 @@ class Plan:
     is_opaque: bool
     is_function: bool
     is_accumulator: bool
+    saves_nothing: bool
+    """Whether no node of the class has a slot."""
 
 
 class _Plans(dict[type, Plan]):
@@ -52,6 +54,9 @@ class _Plans(dict[type, Plan]):
 
 plan_of: Callable[[type], Plan] = _Plans().__getitem__
 """The reading plan for a class of nodes."""
+
+
+_OPAQUE: Final = ("CppFunction", "CopySlices")
 
 
 def _make_plan(kind: type) -> Plan:
@@ -75,9 +80,10 @@ def _make_plan(kind: type) -> Plan:
         saved=_getter([slot.value for slot in slots if slot.value] if is_quick else []),
         scalars=() if is_function else scalars,
         has_attributes=is_function or bool(scalars),
-        is_opaque=kind.__name__ in ("CppFunction", "CopySlices"),
+        is_opaque=kind.__name__ in _OPAQUE,
         is_function=is_function,
         is_accumulator=kind.__name__ == "AccumulateGrad",
+        saves_nothing=not slots and not is_function and kind.__name__ not in _OPAQUE,
     )
 
 
@@ -157,6 +163,20 @@ def forward_traceback(node: Any) -> list[str] | None:
     """Formatted frames of the forward, if anomaly mode was on then (F6.01)."""
     frames = node.metadata.get("traceback_")
     return frames if isinstance(frames, list) else None
+
+
+_metadata = attrgetter("metadata")
+
+
+def forward_tracebacks(nodes: Sequence[Any]) -> list[list[str] | None]:
+    """The same of many nodes."""
+    # Nearly all of these dictionaries are empty, so no function is called for each of them.
+    found = [metadata.get("traceback_") if metadata else None for metadata in map(_metadata, nodes)]
+    return (
+        [frames if isinstance(frames, list) else None for frames in found]
+        if any(found)
+        else [None] * len(nodes)
+    )
 
 
 def anomaly_mode_is_on() -> bool:

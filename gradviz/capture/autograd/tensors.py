@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,10 +78,28 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
 
 
 def nbytes_of(tensor: torch.Tensor) -> int | None:
-    """``Tensor.nbytes`` where torch has it without running an operation."""
+    """``Tensor.nbytes``; of sparse COO tensors the bytes of indices and values.
+
+    ``None`` where torch does not have it without running an operation.
+    """
+    if tensor.layout is torch.sparse_coo:
+        return _bytes_of_coo(tensor)
     if tensor.layout is not torch.strided or tensor.is_nested:
         return None
     return tensor.numel() * tensor.element_size()
+
+
+_INDEX: Final = 8
+"""Bytes of one index of a sparse COO tensor, always an int64."""
+
+
+def _bytes_of_coo(tensor: torch.Tensor) -> int | None:
+    try:
+        places, sparse = tensor._nnz(), tensor.sparse_dim()
+        numbers = math.prod(tuple(tensor.shape)[sparse:])
+    except (RuntimeError, NotImplementedError):
+        return None
+    return places * (sparse * _INDEX + numbers * tensor.element_size())
 
 
 TensorFacts = tuple[
@@ -161,6 +180,23 @@ def place_may_be_stale(tensor: torch.Tensor) -> bool:
     does not show whether that happened; a counter that never moved shows that it is not.
     """
     return tensor.requires_grad and bool(tensor._is_view()) and bool(tensor._version)
+
+
+def is_surely_no_leaf(tensor: torch.Tensor) -> bool:
+    """Whether a view has a ``grad_fn``, or would get one, without reading it (F1.14).
+
+    Its base, which is no view, has one. So the view was made from a base with a ``grad_fn``, or the
+    base got it by a later write; and then the view gets one when it is read. Views that were not
+    made in grad mode are an exception, and their reading may fail.
+    """
+    base = tensor._base
+    if base is None or base.grad_fn is None:
+        return False
+    return bool(_creation_meta(tensor) == _DEFAULT)
+
+
+_creation_meta: Callable[[torch.Tensor], Any] = torch._C._autograd._get_creation_meta
+_DEFAULT: Final = torch._C._autograd.CreationMeta.DEFAULT
 
 
 def tensor_hooks(tensor: torch.Tensor) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from gradviz.model.facts.common import device_fact, dtype_fact, shape_fact, storage_fact
 from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings, Values
-from gradviz.model.formatting import numbers, size
+from gradviz.model.formatting import UNREAD, numbers, size
 from gradviz.model.records import (
     SavedTensor,
 )
@@ -54,6 +54,8 @@ def _saved_tensor(slot: SavedTensor, around: Surroundings) -> str:
 def _values(slot: SavedTensor, around: Surroundings) -> Fact:
     """The values of a small tensor that is no known one; the short form also leaves them out where
     the name says what it is a view of."""
+    if slot.is_unread:
+        return Fact("values", None, UNREAD, UNREAD, f"values {UNREAD}")
     if slot.values is None or slot.shape is None:
         return Fact("values")
     words = numbers(slot.values, slot.shape)

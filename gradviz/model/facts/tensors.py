@@ -13,7 +13,7 @@ from gradviz.model.facts.common import (
     storage_fact,
 )
 from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings, Values
-from gradviz.model.formatting import number, numbers, shape, summary
+from gradviz.model.formatting import UNREAD, number, numbers, shape, summary
 from gradviz.model.records import (
     TensorInfo,
 )
@@ -123,6 +123,8 @@ def _version(info: TensorInfo, around: Surroundings) -> Fact:
 
 
 def _values(info: TensorInfo, around: Surroundings) -> Fact:
+    if info.is_unread:
+        return Fact("values", None, UNREAD, UNREAD, f"values {UNREAD}")
     if info.values is None:
         return Fact("values")
     words = numbers(info.values, info.shape)

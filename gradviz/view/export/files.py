@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,10 @@ SCALE: Final = 2.0
 """Pixels of a PNG per pixel of the SVG."""
 PLAYED: Final = (".gif", ".apng")
 """Endings of files that always play steps."""
+SHARP: Final = 10_000_000
+"""Pixels above which the scale falls, down to 1: the time of a PNG is that of its pixels."""
 PIXELS: Final = 60_000_000
-"""Larger PNGs are made at a smaller scale."""
+"""Pixels above which it falls further."""
 
 
 def save(
@@ -119,7 +122,7 @@ def svg_to_png(svg: str) -> bytes:
         svg_to_bytes(
             svg_string=svg,
             background="#ffffff",
-            zoom=min(SCALE, (PIXELS / (width * height)) ** 0.5),
+            zoom=_scale(width * height),
             # Other scripts need the fonts of the machine, which take a while to find.
             skip_system_fonts=all(ord(sign) < 0x180 or sign in "…·×→≠Σ∂∅⚠" for sign in svg),
             font_files=[str(font) for font in sorted(FONTS.glob("*.ttf"))],
@@ -127,6 +130,12 @@ def svg_to_png(svg: str) -> bytes:
             monospace_family=PNG_FONT,
         )
     )
+
+
+def _scale(area: float) -> float:
+    """Pixels of a PNG per pixel of an SVG of this area."""
+    sharp, readable = (math.sqrt(most / area) for most in (SHARP, PIXELS))
+    return min(SCALE, max(sharp, min(1.0, readable)))
 
 
 def to_pdf(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:

@@ -20,7 +20,7 @@ STATIC: Final = Path(__file__).parents[1] / "static"
 
 def widgets_in(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
     """The widgets that a widget consists of, each after its own: children, layouts and styles."""
-    for name in widget.keys:
+    for name in filter(widget.trait_has_value, widget.keys):
         value = getattr(widget, name)
         for one in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(one, ipywidgets.Widget):
@@ -31,7 +31,9 @@ def widgets_in(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
 class GraphWidget(anywidget.AnyWidget):
     """An interactive picture of a graph, as :func:`gradviz.show` returns it.
 
-    Everything the browser needs is in ``wire``, so the picture works without a kernel.
+    Everything the browser needs is in ``wire``, so the picture works without a kernel. A class may
+    give ``wire`` a default that is made when somebody looks: when it is read, or when the widget is
+    displayed, put into another widget or saved with the notebook.
 
     Args:
         **traits: Initial values of the traits below.
@@ -48,6 +50,8 @@ class GraphWidget(anywidget.AnyWidget):
     _css = (STATIC / "widget.css").read_text("utf-8")
     _holds: ClassVar[tuple[str, ...]] = ()
     """Attributes with what is shown, which a closed widget has no longer."""
+    _is_sent = True
+    """Whether the browser has ``wire``, or must not get it any more."""
 
     wire = traitlets.Dict().tag(
         sync=True,
@@ -102,6 +106,27 @@ class GraphWidget(anywidget.AnyWidget):
         rows = self.wire.get("outline", {}).get("rows", ())
         return list(dict.fromkeys(entry["id"] for entry in (*self.wire.get("items", ()), *rows)))
 
+    def open(self) -> None:
+        """Make it known to the browser, at first without a ``wire`` that is not made yet."""
+        super().open()
+        self._is_sent = self.trait_has_value("wire")
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """What the browser gets."""
+        if key is None and self.comm is None and not self.trait_has_value("wire"):
+            key = [name for name in self.keys if name != "wire"]
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state
+
+    @property
+    def model_id(self) -> str:
+        """Its id in the browser; who asks for it is about to show it."""
+        if not self._is_sent:
+            self._is_sent = True
+            self.send_state("wire")
+        own_id: str = super().model_id
+        return own_id
+
     def close(self) -> None:
         """Remove it from the page and free its memory.
 
@@ -111,6 +136,7 @@ class GraphWidget(anywidget.AnyWidget):
         files and the stored outputs of cells stay. Closing twice does nothing.
         """
         inside = list(widgets_in(self))
+        self._is_sent = True
         super().close()
         for widget in inside:
             widget.close()

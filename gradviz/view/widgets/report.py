@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import traitlets
+
 from gradviz.model.errors import OptionError
 from gradviz.model.graph import Graph
 from gradviz.model.report import Cell, Report, Table
@@ -20,6 +22,7 @@ from gradviz.view.export.report_png import report_png
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.report import report_html
+from gradviz.view.outlines.report import report_text
 from gradviz.view.widgets.base import GraphWidget
 
 
@@ -35,10 +38,9 @@ class ReportWidget(GraphWidget):
         findings: What is shown.
         options: How its graph is drawn.
         height: Height of the picture in CSS pixels, 0 for automatic.
-        figures: More pictures, each with its caption.
+        figures: More pictures, each with its caption, or what makes them when they are looked at.
 
-    Raises:
-        GraphvizNotFoundError: If no layout engine is installed.
+    Nothing is drawn before somebody looks: before it is displayed or saved, or ``wire`` is read.
 
     Examples:
         >>> from types import SimpleNamespace
@@ -57,18 +59,24 @@ class ReportWidget(GraphWidget):
         findings: Report | Any,
         options: DrawOptions = DEFAULT,
         height: int = 0,
-        figures: Figures = (),
+        figures: Figures | Callable[[], Figures] = (),
     ) -> None:
         self._findings = findings
         self._options = options
-        self._figures = tuple(figures)
-        wire = report_document(findings, options, self._figures)
+        self._figures = figures
         super().__init__(
-            wire=wire,
             engine_arrows=options.engine_arrows,
             density=options.density,
             height=height,
         )
+
+    @traitlets.default("wire")
+    def _document(self) -> dict[str, Any]:
+        return report_document(self._findings, self._options, self._drawn_figures)
+
+    @property
+    def _drawn_figures(self) -> Figures:
+        return tuple(self._figures() if callable(self._figures) else self._figures)
 
     @property
     def findings(self) -> Any:
@@ -96,6 +104,9 @@ class ReportWidget(GraphWidget):
     def __bool__(self) -> bool:
         """True for every report, also without rows."""
         return True
+
+    def __str__(self) -> str:
+        return report_text(self._findings) if "_findings" in self.__dict__ else super().__str__()
 
     def __getitem__(self, name: Any) -> Any:
         """What the findings have under a name.
@@ -175,7 +186,7 @@ class ReportWidget(GraphWidget):
         options = replace(
             self._options, engine_arrows=self.engine_arrows, density=self.shown_density
         )
-        return report_png(self._findings, self._figures, options)
+        return report_png(self._findings, self._drawn_figures, options)
 
     def _csv(self) -> str:
         if not self.tables:

@@ -136,7 +136,7 @@ def test_a_step_can_be_chosen_and_the_peak_is_still_told() -> None:
     )
     assert found.sentences[0].startswith("The peak is ")
     assert gradviz.memory(recording, step=-1).findings.total == 0
-    assert [caption for caption, _ in report._figures] == [
+    assert [caption for caption, _ in report._drawn_figures] == [
         "Bytes kept for backward after every step",
         "Nodes that keep the 4000 B at step 1",
     ]

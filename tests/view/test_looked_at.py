@@ -1,0 +1,101 @@
+"""Findings are drawn when somebody looks at them, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pytest
+import torch
+from ipywidgets.embed import dependency_state, embed_data
+
+import gradviz
+from gradviz.view.graph import drawing, layout
+from gradviz.view.widgets.report import ReportWidget
+
+
+class Layouts:
+    """How often cards were placed."""
+
+    count = 0
+
+
+@pytest.fixture
+def layouts(monkeypatch: pytest.MonkeyPatch) -> Layouts:
+    found = Layouts()
+
+    def lay_out(*args: Any, **options: Any) -> layout.Layout:
+        found.count += 1
+        return layout.lay_out(*args, **options)
+
+    monkeypatch.setattr(drawing, "lay_out", lay_out)
+    return found
+
+
+def loss() -> tuple[torch.Tensor, torch.nn.Module]:
+    model = torch.nn.Linear(2, 1)
+    return model(torch.ones(2)).sum(), model
+
+
+REPORTS: dict[str, Callable[[], ReportWidget]] = {
+    "audit": lambda: gradviz.audit(*loss()),
+    "memory": lambda: gradviz.memory(*loss()),
+    "compare": lambda: gradviz.compare(loss()[0], loss()[0] * 2),
+}
+LOOKS: dict[str, Callable[[ReportWidget, Path], object]] = {
+    "displayed": lambda report, _: report._repr_mimebundle_(),
+    "in another widget": lambda report, _: ipywidgets.VBox([report]),
+    "its document": lambda report, _: report.wire["pictures"],
+    "a file": lambda report, folder: report.save(folder / "report.html"),
+    "its state": lambda report, _: report.get_state(),
+    "embedded": lambda report, _: embed_data([report], state=dependency_state([report])),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_what_is_read_of_a_report_draws_nothing(
+    name: str, layouts: Layouts, tmp_path: Path
+) -> None:
+    report = REPORTS[name]()
+    assert str(report) == str(report.findings)
+    assert list(report) == report.tables[0].dicts()
+    assert report.graph is not None
+    report.save(tmp_path / "report.json")
+    report.save(tmp_path / "report.csv")
+    report.close()
+    assert str(report).endswith("(closed)")
+    assert layouts.count == 0
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_drawn_once_when_it_is_looked_at(
+    name: str, look: str, layouts: Layouts, tmp_path: Path
+) -> None:
+    report = REPORTS[name]()
+    LOOKS[look](report, tmp_path)
+    count = layouts.count
+    assert count > 0
+    for again in LOOKS.values():
+        again(report, tmp_path)
+    assert layouts.count == count
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_browser_gets_the_document_before_the_view(
+    look: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sent: list[str] = []
+
+    def send_state(report: ReportWidget, key: Any = None) -> None:
+        sent.extend([key] if isinstance(key, str) else key or ())
+
+    monkeypatch.setattr(ReportWidget, "send_state", send_state)
+    report = REPORTS["audit"]()
+    assert "wire" not in sent
+    LOOKS[look](report, tmp_path)
+    report._repr_mimebundle_()
+    report._repr_mimebundle_()
+    assert sent.count("wire") == 1
