@@ -64,7 +64,8 @@ class Block(nn.Module):
         x = x + self.c_proj(mixed)
         h = self.c_fc(self.ln_2(x))
         inner = 0.7978845608 * (h + 0.044715 * h.pow(3))
-        return x + self.mlp_proj(0.5 * h * (1 + torch.tanh(inner)))
+        made: Tensor = x + self.mlp_proj(0.5 * h * (1 + torch.tanh(inner)))
+        return made
 
 
 class GPT(nn.Module):

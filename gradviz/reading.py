@@ -46,7 +46,7 @@ def snapshot(
             are part of the result even if they are not in the graph.
         values: Whether to read the values of ``.grad`` and of tensors of up to 8 elements. With
             ``True`` all are read, with ``False`` none, and a GPU is never waited for. By default
-            65,536 elements, leaves first, in the order of nodes; a ``.grad`` counts as at least
+            262,144 elements, leaves first, in the order of nodes; a ``.grad`` counts as at least
             4,096. What was not read then has ``is_unread``.
 
     Returns:

@@ -19,7 +19,7 @@ from gradviz.model import ValueSummary
 from gradviz.model.records import Number
 
 MOST_VALUES: Final = 8
-BUDGET: Final = 1 << 16
+BUDGET: Final = 1 << 18
 """How many elements one look reads where nothing else is asked for."""
 LEAST: Final = 1 << 12
 """How many elements a tensor counts as at least whose statistics are computed: the calls take as
@@ -32,11 +32,11 @@ class Budget:
     It counts elements and not seconds, so that the same program reads the same numbers anywhere.
 
     Args:
-        values: ``True``: all; ``False``: none; ``None``: up to 65,536.
+        values: ``True``: all; ``False``: none; ``None``: up to 262,144.
 
     Examples:
         >>> budget = Budget(None)
-        >>> budget.allows(60_000), budget.allows(60_000), budget.allows(5)
+        >>> budget.allows(200_000), budget.allows(200_000), budget.allows(5)
         (True, False, True)
     """
 
