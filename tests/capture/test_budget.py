@@ -10,6 +10,9 @@ import gradviz
 from gradviz.capture import statistics, values
 from gradviz.capture.values import BUDGET, LEAST
 
+MANY = 80
+"""More gradients than one look reads, however small they are."""
+
 
 def with_gradients(count: int, size: int) -> tuple[Tensor, list[Tensor]]:
     leaves = [torch.ones(size, requires_grad=True) for _ in range(count)]
@@ -28,9 +31,9 @@ def read(graph: gradviz.Graph) -> list[bool]:
     [(10, (BUDGET - 1) // LEAST), (2 * LEAST, (BUDGET - 1) // (2 * LEAST)), (BUDGET + 1, 0)],
 )
 def test_gradients_are_read_up_to_a_number_of_elements(size: int, most: int) -> None:
-    loss, _leaves = with_gradients(20, size)  # whose value is one element
-    assert read(gradviz.snapshot(loss)) == [True] * most + [False] * (20 - most)
-    assert read(gradviz.snapshot(loss, values=True)) == [True] * 20
+    loss, _leaves = with_gradients(MANY, size)  # whose value is one element
+    assert read(gradviz.snapshot(loss)) == [True] * most + [False] * (MANY - most)
+    assert read(gradviz.snapshot(loss, values=True)) == [True] * MANY
 
 
 def test_without_values_nothing_is_read_and_nothing_says_unread() -> None:
@@ -42,7 +45,7 @@ def test_without_values_nothing_is_read_and_nothing_says_unread() -> None:
 
 
 def test_what_is_not_read_costs_no_reduction(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss, _leaves = with_gradients(40, 10)
+    loss, _leaves = with_gradients(MANY, 10)
     calls: list[int] = []
 
     def statistics_of(own: Tensor) -> statistics.Statistics | None:
@@ -74,12 +77,12 @@ def test_a_picture_says_what_was_not_read_and_how_to_read_it() -> None:
 
 
 def test_a_graph_with_unread_numbers_comes_back_from_json() -> None:
-    graph = gradviz.snapshot(with_gradients(20, 10)[0])
+    graph = gradviz.snapshot(with_gradients(MANY, 10)[0])
     assert gradviz.Graph.from_json(graph.to_json()) == graph
 
 
 def test_an_unread_gradient_is_no_difference() -> None:
-    loss, _leaves = with_gradients(20, 10)
+    loss, _leaves = with_gradients(MANY, 10)
     both = gradviz.snapshot(loss), gradviz.snapshot(loss, values=True)
     assert not gradviz.compare(*both).findings
 
