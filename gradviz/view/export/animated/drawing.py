@@ -25,8 +25,8 @@ from gradviz.view.style import DARK, LIGHT, SIZES, coloured
 
 WIDTH: Final = 830.0
 """Width of a frame: that of a page on GitHub."""
-READABLE: Final = 11.0
-"""Pixels of the smallest text of the graph."""
+READABLE: Final = 11.5
+"""Pixels of the smallest text of the graph: 11 in a column 800 pixels wide."""
 SCALES: Final = (READABLE / min(SIZES.values()), 1.5)
 """Enlargement of the graph: the least, at which all text is readable, and the most. Less only where
 a card that a step is about would be wider than the window."""
