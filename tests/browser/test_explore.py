@@ -57,6 +57,15 @@ def box(item: Locator) -> Any:
     return item.bounding_box()
 
 
+def at_rest(item: Locator) -> Any:
+    """Its box, once the notebook has not moved it for half a second."""
+    boxes: list[Any] = []
+    while len(boxes) < 5 or any(one != boxes[-1] for one in boxes[-5:]):
+        item.page.wait_for_timeout(100)
+        boxes.append(box(item))
+    return boxes[-1]
+
+
 def test_moving_a_slider_and_flipping_requires_grad_changes_the_graph(
     notebook: Open, page: Page, shoot: Shoot
 ) -> None:
@@ -130,7 +139,7 @@ def test_a_slider_acts_while_it_is_dragged_and_runs_never_queue_up(
     widget = opened.widget()
     slider = widget.get_by_role("slider", name="a, slider")
     expect(slider).to_be_enabled()
-    at, from_ = box(slider), time.monotonic()
+    at, from_ = at_rest(slider), time.monotonic()
     y = at["y"] + at["height"] / 2
     page.mouse.move(at["x"] + 0.7 * at["width"], y)
     page.mouse.down()
