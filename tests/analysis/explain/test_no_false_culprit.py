@@ -98,12 +98,22 @@ def table(matrix: Matrix) -> str:
 @pytest.mark.parametrize("count", [COUNT, pytest.param(MANY, marks=pytest.mark.exhaustive)])
 def test_the_culprit_is_the_line_that_was_planted_and_no_other(count: int) -> None:
     wrong: list[str] = []
-    matrix = matrix_of(count, wrong)
+    matrix, tried = matrix_of(count, wrong), count
+    # What is drawn depends on which modules other tests have imported; rarely it is one-sided.
+    while tried < 4 * count and not has_enough(matrix, count):
+        tried *= 2
+        matrix = matrix_of(tried, wrong)
     print("\n" + table(matrix))
     assert not wrong, "\n".join((table(matrix), *wrong[:3]))
     assert sum(matrix.values()) >= count
-    assert sum(n for (row, _), n in matrix.items() if "wrong" in row) > count // 10
-    assert sum(n for (row, _), n in matrix.items() if "raised" in row) > count // 20
+    assert has_enough(matrix, count)
+
+
+def has_enough(matrix: Matrix, count: int) -> bool:
+    """Whether a tenth of so many programs had a wrong gradient, and a twentieth raised."""
+    wrong = sum(n for (row, _), n in matrix.items() if "wrong" in row)
+    raised = sum(n for (row, _), n in matrix.items() if "raised" in row)
+    return wrong > count // 10 and raised > count // 20
 
 
 if __name__ == "__main__":
