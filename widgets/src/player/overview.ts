@@ -4,8 +4,8 @@ import { html } from "../lib/dom";
 import type { StepCursor } from "./step_cursor";
 import type { TickName } from "./ticks";
 
-/** More marks of a kind would be one line, which says nothing. */
-const CROWDED = 40;
+/** Places of the line; marks of a kind at the same place are one. */
+const PLACES = 200;
 
 export interface Overview {
   readonly element: HTMLElement;
@@ -25,10 +25,9 @@ export function makeOverview(cursor: StepCursor): Overview {
   });
   element.addEventListener("pointermove", lead);
   const draw = (marks: readonly (readonly [TickName, number])[]) => {
-    const counts = new Map<TickName, number>();
-    for (const [name] of marks) counts.set(name, (counts.get(name) ?? 0) + 1);
-    const few = marks.filter(([name]) => (counts.get(name) ?? 0) <= CROWDED);
-    const drawn = few.map(([name, at]) => {
+    const places = new Map<string, readonly [TickName, number]>();
+    for (const mark of marks) places.set(`${mark[0]} ${Math.round(mark[1] * PLACES)}`, mark);
+    const drawn = [...places.values()].map(([name, at]) => {
       const mark = html("span", { class: `gradviz-rare is-${name}` });
       mark.style.setProperty("--at", String(at));
       return mark;

@@ -264,14 +264,18 @@ describe("the slider", () => {
     ]);
   });
 
-  it("has the rare ticks in the line of all steps, as long as they are apart there", () => {
+  it("has the rare ticks in the line of all steps, those of a kind at one place once", () => {
     const marks = (times: number) => {
       const views = Array.from({ length: times }, () => VIEWS).flat();
       const { all } = mount({ wire: { ...recording, views }, step: 0 });
       return all(".gradviz-overview span").map((mark) => mark.className.split("is-")[1]);
     };
     expect(marks(2)).toEqual(["backward", "backward", "stop"]);
-    expect(marks(60)).toEqual(["stop"]);
+    expect(marks(60)).toEqual([...Array(60).fill("backward"), "stop"]);
+    const many = marks(400);
+    expect(new Set(many)).toEqual(new Set(["backward", "stop"]));
+    expect(many.length).toBeGreaterThan(190);
+    expect(many.length).toBeLessThan(210);
   });
 
   it("keeps the current step in the middle of what is seen of it, but not while it is dragged", () => {
