@@ -71,6 +71,13 @@ class Registry:
         self._storage_keys: dict[int, int] = {}
         self._live_bytes = 0
         self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
+        self._on_storage: dict[int, dict[int, RegistryEntry]] = {}
+        """Entries by the number of their storage."""
+        self._grad_storage: dict[int, int] = {}
+        """Number of the storage of the ``.grad`` of tensors, by their number."""
+        self._grads_on: dict[int, dict[int, None]] = {}
+        self.changed: dict[int, None] = {}
+        """Numbers of tensors of which the rows may have changed since they were read."""
 
     # ---------------------------------------------------------------- tensors
 
@@ -78,8 +85,11 @@ class Registry:
     def entries(self) -> dict[int, RegistryEntry]:
         """Tensors that are alive, by ``id()``."""
         while self._gone_tensors:
-            number = self._gone_tensors.pop(0).number
-            del self._entries[self._places.pop(number)]
+            number = self._gone_tensors.pop().number
+            entry = self._entries.pop(self._places.pop(number))
+            self._move(entry, None)
+            self._move_grad(number, None)
+            self.changed.pop(number, None)
             self._dead_tensors.append(number)
         return self._entries
 
@@ -111,8 +121,10 @@ class Registry:
         number = self._tensors
         self._tensors += 1
         ref = autograd.TensorRef(tensor, number, self._gone_tensors.append)
-        entry = RegistryEntry(number, ref, name or before, before is not None, self.storage(tensor))
+        entry = RegistryEntry(number, ref, name or before, before is not None, None)
         self._entries[id(tensor)], self._places[number] = entry, id(tensor)
+        self._move(entry, self.storage(tensor))
+        self.changed[number] = None
         return entry
 
     def find(self, tensor: torch.Tensor) -> RegistryEntry | None:
@@ -129,12 +141,59 @@ class Registry:
             if tensor is not None:
                 yield entry, tensor
 
+    def entry(self, number: int) -> RegistryEntry | None:
+        """The tensor with a number, ``None`` if it no longer exists."""
+        entries = self.entries
+        place = self._places.get(number)
+        return None if place is None else entries[place]
+
+    def has_changed(self, tensors: Iterable[torch.Tensor]) -> None:
+        """What is read of these tensors may have changed; those that are not known do not count."""
+        entries = self.entries
+        for tensor in tensors:
+            entry = entries.get(id(tensor))
+            if entry is not None:
+                self.changed[entry.number] = None
+
+    def was_written(self, storage: int) -> None:
+        """Tensors on a storage have changed, and those with a ``.grad`` on it."""
+        self.changed.update(dict.fromkeys(self._on_storage.get(storage, ())))
+        self.changed.update(self._grads_on.get(storage, {}))
+
+    def moved(self, entry: RegistryEntry, tensor: torch.Tensor) -> None:
+        """A tensor may have another storage by now."""
+        self._move(entry, self.storage(tensor))
+
+    def _move(self, entry: RegistryEntry, storage: int | None) -> None:
+        if entry.storage is not None:
+            self._on_storage.get(entry.storage, {}).pop(entry.number, None)
+            if not self._on_storage.get(entry.storage):
+                self._on_storage.pop(entry.storage, None)
+        entry.storage = storage
+        if storage is not None:
+            self._on_storage.setdefault(storage, {})[entry.number] = entry
+
+    def has_grad(self, entry: RegistryEntry, grad: torch.Tensor | None) -> None:
+        """What ``.grad`` of a tensor is by now."""
+        self._move_grad(entry.number, None if grad is None else self.storage(grad))
+
+    def _move_grad(self, number: int, storage: int | None) -> None:
+        before = self._grad_storage.pop(number, None)
+        if before is not None:
+            self._grads_on[before].pop(number, None)
+            if not self._grads_on[before]:
+                del self._grads_on[before]
+        if storage is not None:
+            self._grad_storage[number] = storage
+            self._grads_on.setdefault(storage, {})[number] = None
+
     def on_storage(self, number: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
         """Tensors of the recording that share a storage, by number."""
         if number is None:
             return []
-        found = [e for e in self.entries.values() if e.storage == number]
-        alive = [(e, e.ref()) for e in sorted(found, key=lambda e: e.number)]
+        self.entries  # noqa: B018  which takes out what no longer exists
+        found = sorted(self._on_storage.get(number, {}).items())
+        alive = [(entry, entry.ref()) for _, entry in found]
         return [(entry, tensor) for entry, tensor in alive if tensor is not None]
 
     def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
@@ -159,7 +218,10 @@ class Registry:
         taken = {e.name for e in self.entries.values() if e.is_named}
         for entry in self.entries.values():
             entry.is_renamed = not entry.is_named and entry.name in taken
-        return before != {e.number: e.name_now for e in self.entries.values()}
+        after = {e.number: e.name_now for e in self.entries.values()}
+        renamed = [number for number, name in after.items() if before.get(number) != name]
+        self.changed.update(dict.fromkeys(renamed))
+        return before != after
 
     # ------------------------------------------------------------------ views
 
@@ -278,6 +340,10 @@ class Registry:
         self._fresh.clear()
         self._storages.clear()
         self._storage_keys.clear()
+        self._on_storage.clear()
+        self._grads_on.clear()
+        self._grad_storage.clear()
+        self.changed.clear()
 
 
 def _is_path(name: str | None) -> bool:

@@ -77,6 +77,7 @@ class OptimizerEvents(Observer):
 
     def _before(self, parameters: list[torch.Tensor]) -> _Before:
         self._graph_reading.touch(parameters)
+        self._graph_reading.about_to_change(parameters)
         before: _Before = []
         for tensor in parameters:
             version = autograd.version_of(tensor)
@@ -87,7 +88,8 @@ class OptimizerEvents(Observer):
     def _end(self, frame: FrameType) -> _Running | None:
         while self._running:
             running = self._running.pop()
-            self._graph_reading.changed()
+            refs = [ref for _, ref, _, _ in running[2]]
+            self._graph_reading.about_to_change(t for ref in refs if (t := ref()) is not None)
             if running[0] is frame:
                 return running
         return None

@@ -55,7 +55,7 @@ class UntrackedWrites(Observer):
         """Record writes since the last step that no version counter shows."""
         for write in self.compare():
             self._writer.add(write)
-            self._graph_reading.changed()
+            self._graph_reading.written([write])
 
     def compare(self) -> list[Write]:
         """Compare with the values at the last call."""
@@ -113,7 +113,8 @@ class UntrackedWrites(Observer):
         for entry, tensor in self._registry.alive():
             if not (autograd.is_plain(tensor) and autograd.wait_until_written(tensor)):
                 continue
-            number = entry.storage = self._registry.storage(tensor)
+            self._registry.moved(entry, tensor)
+            number = entry.storage
             if number is not None:
                 groups.setdefault(number, []).append((entry, tensor))
                 sizes[number] = tensor.untyped_storage().nbytes()
