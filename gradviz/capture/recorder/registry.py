@@ -6,7 +6,7 @@ referred to weakly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,10 @@ class Registry:
         self._grad_storage: dict[int, int] = {}
         """Number of the storage of the ``.grad`` of tensors, by their number."""
         self._grads_on: dict[int, dict[int, None]] = {}
+        self._called: dict[str, dict[int, RegistryEntry]] = {}
+        """Entries by their name, whether they have it now or had it last."""
+        self.unnamed: dict[int, None] = {}
+        """By ``id()``: tensors that have become known, or have gone, since names were given."""
         self.changed: dict[int, None] = {}
         """Numbers of tensors of which the rows may have changed since they were read."""
 
@@ -86,7 +90,11 @@ class Registry:
         """Tensors that are alive, by ``id()``."""
         while self._gone_tensors:
             number = self._gone_tensors.pop().number
-            entry = self._entries.pop(self._places.pop(number))
+            place = self._places.pop(number)
+            entry = self._entries.pop(place)
+            self.unnamed[place] = None
+            self._is_called(entry, False)
+            self.changed.update(dict.fromkeys(self._called_again(entry.name)))
             self._move(entry, None)
             self._move_grad(number, None)
             self.changed.pop(number, None)
@@ -123,6 +131,9 @@ class Registry:
         ref = autograd.TensorRef(tensor, number, self._gone_tensors.append)
         entry = RegistryEntry(number, ref, name or before, before is not None, None)
         self._entries[id(tensor)], self._places[number] = entry, id(tensor)
+        self._is_called(entry, True)
+        self._called_again(entry.name)
+        self.unnamed[id(tensor)] = None
         self._move(entry, self.storage(tensor))
         self.changed[number] = None
         return entry
@@ -196,32 +207,63 @@ class Registry:
         alive = [(entry, entry.ref()) for _, entry in found]
         return [(entry, tensor) for entry, tensor in alive if tensor is not None]
 
-    def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
-        """Give tensors the names they have now; new ones become part of the recording.
+    # ------------------------------------------------------------------ names
+
+    def is_new(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is no part of the recording and was not there before it."""
+        return id(tensor) not in self.entries and self.existed(tensor) is None
+
+    def name(self, place: int, names: Sequence[str]) -> bool:
+        """Give a tensor the names that it has now; of one that is not known nothing is noted.
+
+        Args:
+            place: ``id()`` of the tensor, which exists.
+            names: All its names, the best one first.
 
         Returns:
-            Whether any name is another one than before.
+            Whether the name of any tensor is another one than before.
         """
-        before = {e.number: e.name_now for e in self.entries.values()}
-        last = {e.number: e.name for e in self.entries.values() if _is_path(e.name)}
-        for entry in self.entries.values():
-            entry.is_named = False
-        for name, tensor in named:
-            found = self.entries.get(id(tensor))
-            if found is None:
-                if self.existed(tensor) is not None:
-                    continue
-                found = self.know(tensor, name)
-            # The first name counts, but one that it still has stays.
-            if not found.is_named or name == last.get(found.number):
-                found.name, found.is_named = name, True
-        taken = {e.name for e in self.entries.values() if e.is_named}
-        for entry in self.entries.values():
-            entry.is_renamed = not entry.is_named and entry.name in taken
-        after = {e.number: e.name_now for e in self.entries.values()}
-        renamed = [number for number, name in after.items() if before.get(number) != name]
-        self.changed.update(dict.fromkeys(renamed))
-        return before != after
+        entry = self.entries.get(place)
+        if entry is None:
+            return False
+        before, is_named = entry.name, bool(names)
+        name = before
+        if names:  # the first name counts, but one that it still has stays
+            name = before if _is_path(before) and before in names else names[0]
+        if (name, is_named) == (before, entry.is_named):
+            return False
+        was = entry.name_now
+        self._is_called(entry, False)
+        entry.name, entry.is_named = name, is_named
+        self._is_called(entry, True)
+        others = self._called_again(before) | self._called_again(name)
+        if was != entry.name_now:
+            others.add(entry.number)
+        self.changed.update(dict.fromkeys(others))
+        return bool(others)
+
+    def _is_called(self, entry: RegistryEntry, so: bool) -> None:
+        """A tensor begins, or stops, to have the name of its entry."""
+        if entry.name is None:
+            return
+        if so:
+            self._called.setdefault(entry.name, {})[entry.number] = entry
+        else:
+            self._called.get(entry.name, {}).pop(entry.number, None)
+            if not self._called.get(entry.name):
+                self._called.pop(entry.name, None)
+
+    def _called_again(self, name: str | None) -> set[int]:
+        """Of the tensors that had a name last, those that another one has taken it from, or not."""
+        called = self._called.get(name or "", {}).values()
+        is_taken = any(entry.is_named for entry in called)
+        found = set()
+        for entry in called:
+            was = entry.name_now
+            entry.is_renamed = is_taken and not entry.is_named
+            if was != entry.name_now:
+                found.add(entry.number)
+        return found
 
     # ------------------------------------------------------------------ views
 
@@ -344,6 +386,8 @@ class Registry:
         self._grads_on.clear()
         self._grad_storage.clear()
         self.changed.clear()
+        self._called.clear()
+        self.unnamed.clear()
 
 
 def _is_path(name: str | None) -> bool:

@@ -49,6 +49,8 @@ from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
 from gradviz.model.records import NodeState
 
+_MOST_SUMMARIES: Final = 1_000
+"""How many gradients are remembered while a backward runs."""
 MOST_NODES: Final = 20_000
 """Nodes of a backward above which they are not followed one by one."""
 
@@ -119,6 +121,8 @@ class BackwardEvents(Observer):
         self._observer = observer
         self._values = values
         self._count = 0
+        self._summaries: dict[int, tuple[autograd.TensorRef, int | None, ValueSummary]] = {}
+        """By ``id()``: gradients are handed on from node to node, and are read once."""
         self._running: dict[int, _Backward] = {}
         """Backwards that run, by number; several where one runs inside another."""
         self._open: dict[int, list[_Open]] = {}
@@ -293,6 +297,7 @@ class BackwardEvents(Observer):
         if raised:
             self._live_graph.have_run(backward.nodes)
         self._graph_reading.changed()
+        self._summaries.clear()
         backward.nodes.clear()
 
     # ------------------------------------------------------------- inside it
@@ -445,6 +450,7 @@ class BackwardEvents(Observer):
 
     def hook_left(self, hook: Hook, tensor: str | None, value: Any, is_known: bool) -> None:
         """A hook of the user's has returned."""
+        self._summaries.clear()  # it may have written, and not so that versions show it
         node = autograd.current_node()
         key = None if node is None else self._live_graph.registry.known_node(node)
         number = self._number_of(key)
@@ -468,8 +474,17 @@ class BackwardEvents(Observer):
             return None
         if not self._values:
             return summarise(value, False)
+        version = autograd.version_of(value)
+        known = self._summaries.get(id(value))
+        if known is not None and known[0]() is value and known[1] == version:
+            return known[2]
         with autograd.arithmetic():
-            return summarise(value)
+            found = summarise(value)
+        if autograd.backward_is_running() and version is not None:
+            if len(self._summaries) > _MOST_SUMMARIES:
+                self._summaries.clear()
+            self._summaries[id(value)] = autograd.TensorRef(value), version, found
+        return found
 
     def _step(
         self,

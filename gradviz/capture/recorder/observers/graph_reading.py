@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import torch
 
+from gradviz.capture import naming
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import Namespaces, variable_of
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
@@ -101,7 +102,7 @@ class GraphReading(Observer):
 
     def read_first(self, namespaces: Namespaces, used: dict[str, int]) -> None:
         """Read the tensors that the code is going to use as they are before it runs."""
-        named = dict(namespaces.names())
+        named = dict(naming.named_tensors([v for s in namespaces.mentioned() for v in s]))
         found = [name for name in named if variable_of(name) in used]
         found.sort(key=lambda name: used[variable_of(name)])
         tensors = [named[name] for name in found[:MOST_READ_FIRST]]
