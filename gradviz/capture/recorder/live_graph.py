@@ -51,6 +51,7 @@ class LiveGraph:
         self._with_hooks_left: set[str] = set()
         """Nodes with hooks of a tensor that has another node now."""
         self._index = RowIndex()
+        registry.is_saved = lambda storage: bool(self._index.holders(f"s{storage}"))
         self._unused: dict[str, None] = {}
         """Nodes that none points to."""
         self._unused_leaves: dict[str, None] = {}
@@ -97,6 +98,9 @@ class LiveGraph:
     def _put(self, key: str, before: Node | None, row: Node | None) -> None:
         self._held.replace(before, row)
         unused = self._index.node_replaced(key, before, row)
+        for slot in () if before is None else before.saved:
+            if slot.storage is not None:
+                self.registry.released(number_of(slot.storage))
         if row is None:
             del self.nodes[key]
             self._set_used(key)

@@ -6,7 +6,7 @@ referred to weakly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,12 @@ class Registry:
         self._storage_count = 0
         self._storage_keys: dict[int, int] = {}
         self._live_bytes = 0
+        self._perhaps_gone: dict[int, None] = {}
+        """Numbers of storages that nothing known holds, or held when it was last looked."""
+        self.is_saved: Callable[[int], bool] = _never
+        """Whether a node holds a storage."""
+        self.newly_known: list[int] = []
+        """``id()`` of tensors that have become known since :class:`TensorKeys` asked."""
         self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
         self._on_storage: dict[int, dict[int, RegistryEntry]] = {}
         """Entries by the number of their storage."""
@@ -136,6 +142,7 @@ class Registry:
         self.unnamed[id(tensor)] = None
         self._move(entry, self.storage(tensor))
         self.changed[number] = None
+        self.newly_known.append(id(tensor))
         return entry
 
     def find(self, tensor: torch.Tensor) -> RegistryEntry | None:
@@ -176,7 +183,10 @@ class Registry:
         self._move(entry, self.storage(tensor))
 
     def _move(self, entry: RegistryEntry, storage: int | None) -> None:
+        if entry.storage == storage:
+            return
         if entry.storage is not None:
+            self._perhaps_gone[entry.storage] = None
             self._on_storage.get(entry.storage, {}).pop(entry.number, None)
             if not self._on_storage.get(entry.storage):
                 self._on_storage.pop(entry.storage, None)
@@ -191,6 +201,7 @@ class Registry:
     def _move_grad(self, number: int, storage: int | None) -> None:
         before = self._grad_storage.pop(number, None)
         if before is not None:
+            self._perhaps_gone[before] = None
             self._grads_on[before].pop(number, None)
             if not self._grads_on[before]:
                 del self._grads_on[before]
@@ -341,6 +352,7 @@ class Registry:
         if known is None:
             known = self._storages[found[0]] = (self._storage_count, autograd.StorageRef(tensor))
             self._storage_keys[self._storage_count] = found[0]
+            self._perhaps_gone[self._storage_count] = None
             self._storage_count += 1
             self._live_bytes += known[1].nbytes
         return known[0]
@@ -348,6 +360,7 @@ class Registry:
     def _drop(self, key: int) -> None:
         number, ref = self._storages.pop(key)
         del self._storage_keys[number]
+        self._perhaps_gone.pop(number, None)
         self._live_bytes -= ref.nbytes
 
     def storage_number(self, key: int) -> int | None:
@@ -360,15 +373,23 @@ class Registry:
 
         Args:
             perhaps_gone: Numbers of the only storages that can have been given back since this
-                was asked last; not given, all are looked at.
+                was asked last; not given, all are looked at that nothing known holds.
         """
-        keys: Iterable[int | None] = list(self._storages)
-        if perhaps_gone is not None:
-            keys = {self._storage_keys.get(number) for number in perhaps_gone}
-        for key in keys:
+        for number in list(self._perhaps_gone) if perhaps_gone is None else perhaps_gone:
+            key = self._storage_keys.get(number)
             if key is not None and self._storages[key][1].is_gone:
                 self._drop(key)
+            elif perhaps_gone is None and self._is_held(number):
+                del self._perhaps_gone[number]
         return self._live_bytes
+
+    def released(self, storage: int) -> None:
+        """A node holds a storage no longer."""
+        self._perhaps_gone[storage] = None
+
+    def _is_held(self, storage: int) -> bool:
+        """Whether something known holds a storage, which is not gone then."""
+        return storage in self._on_storage or storage in self._grads_on or self.is_saved(storage)
 
     def forget(self) -> None:
         """Drop all references, and take the numbers out of nodes that still have one."""
@@ -387,7 +408,14 @@ class Registry:
         self._grad_storage.clear()
         self.changed.clear()
         self._called.clear()
+        self._perhaps_gone.clear()
+        self.newly_known.clear()
+        self.is_saved = _never
         self.unnamed.clear()
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 def _is_path(name: str | None) -> bool:

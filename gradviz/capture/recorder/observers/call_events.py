@@ -49,14 +49,13 @@ class CallEvents(Observer):
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     @property
-    def _is_quiet(self) -> bool:
+    def is_quiet(self) -> bool:
+        """Whether an optimizer runs, whose calls are one event, or the recording is full."""
         return self._writer.is_full or self._optimizers.is_running
 
     def before(self, call: TorchCall) -> bool:
         """Whether a call is examined."""
         self._graph_reading.changed()
-        if self._is_quiet:
-            return False
         if self._in_step > MOST_EVENTS:  # counted, but not examined
             self._in_step += 1
             self._graph_reading.changed(unlisted=True)
@@ -89,7 +88,7 @@ class CallEvents(Observer):
 
     def raised(self, call: TorchCall, error: BaseException) -> None:
         """Write down which call was refused."""
-        if not self._is_quiet:
+        if not self.is_quiet:
             self._lines.has_called(call.position)
             self._writer.add(self._operations.refused(call, error, self._modules.current))
 
