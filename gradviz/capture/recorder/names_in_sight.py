@@ -6,12 +6,15 @@ does if it is bound to another object, or if the containers that it leads to hol
 of these only the ``id()`` is noted. An ``id()`` may be given again once its object is gone: so
 what a tensor was named by that no longer exists is searched again. Of an ``nn.Module`` it is
 enough that no module has got another parameter, buffer or module since (``modules_changed``);
-after lines of the block itself, modules are looked at as other containers are.
+after lines of the block itself, modules are looked at as other containers are. What a module leads
+to is kept: ``self`` of one function after the other is the same few modules, mostly with tensors
+that variables of the block lead to as well, which give them their names.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -40,10 +43,21 @@ class _Variable:
     """``id()`` of its value, and of the type of that."""
     contents: list[int] | None = None
     """``id()`` of what it contains; ``None`` if its value contains nothing."""
-    modules: int = 0
-    """How often modules had changed by then."""
     names: list[tuple[int, str, int]] = field(default_factory=list)
     """Depth, name and ``id()`` of the tensors that it leads to."""
+
+
+class _Module:
+    """The tensors of a module."""
+
+    def __init__(self, module: torch.nn.Module, changes: int) -> None:
+        self.ref = weakref.ref(module)
+        self.changes = changes
+        """How often modules had changed when it was searched."""
+        self.contents = _contents(module)
+        self.paths: dict[int, list[tuple[int, str]]] = {}
+        """By ``id()`` of a tensor: its paths, and their places among all."""
+        self.ids: set[int] = set()
 
 
 class NamesInSight:
@@ -59,6 +73,9 @@ class NamesInSight:
         self._order: dict[Place, int] = {}
         self._named: dict[int, dict[Place, list[tuple[int, str]]]] = {}
         """By ``id()`` of a tensor: the variables that lead to it, with depths and names."""
+        self._known_modules: dict[int, _Module] = {}
+        self._in_sight: dict[Place, _Module] = {}
+        """Variables that are modules."""
         self._modules = 0
         """How often modules have got other parameters, buffers or modules."""
 
@@ -101,20 +118,35 @@ class NamesInSight:
     def _is_same(self, known: _Variable, value: Any, is_exact: bool) -> bool:
         if known.holds != (id(value), id(type(value))):
             return False
-        if known.contents is None:
-            return True
-        is_module = issubclass(type(value), torch.nn.Module)
-        if is_module and known.modules == self._modules and not is_exact:
-            return True
-        return known.contents == _contents(value)
+        if issubclass(type(value), torch.nn.Module):
+            module = self._known_modules.get(id(value))
+            return module is not None and self._is_up_to_date(module, value, is_exact)
+        return known.contents is None or known.contents == _contents(value)
+
+    def _is_up_to_date(self, known: _Module, module: Any, is_exact: bool) -> bool:
+        if known.ref() is not module:
+            return False
+        if is_exact or known.changes != self._modules:
+            if known.contents != _contents(module):
+                return False
+            known.changes = self._modules
+        return True
 
     def _search(
         self, place: Place, value: Any, changed: dict[int, None], order: int
     ) -> Iterator[tuple[tuple[int, int, int, int], str, torch.Tensor]]:
         """Note what a variable leads to; gives the tensors that are new, and their order."""
         self._forget(place, changed)
-        found = _Variable((id(value), id(type(value))), modules=self._modules)
+        found = _Variable((id(value), id(type(value))))
         self._variables[place] = found
+        if issubclass(type(value), torch.nn.Module):
+            module = self._known_modules.get(id(value))
+            if module is None or not self._is_up_to_date(module, value, False):
+                module = self._known_modules[id(value)] = _Module(value, self._modules)
+                yield from self._search_module(module, place, value, order)
+            self._in_sight[place] = module
+            changed.update(dict.fromkeys(self._named_by(place, module)))
+            return
         variable = [(place[1], value)]
         for depth, name, tensor in naming.tensors_by_depth(variable, _OBJECTS_PER_LINE, _WIDEST):
             if self._registry.is_new(tensor):
@@ -125,8 +157,30 @@ class NamesInSight:
         if type(value) not in _PLAIN:
             found.contents = _contents(value) if _is_container(place[1], value) else None
 
+    def _search_module(
+        self, module: _Module, place: Place, value: Any, order: int
+    ) -> Iterator[tuple[tuple[int, int, int, int], str, torch.Tensor]]:
+        searched = naming.tensors_by_depth([("m", value)], _OBJECTS_PER_LINE, _WIDEST)
+        for at, (_, name, tensor) in enumerate(searched):
+            path = name.removeprefix("m")
+            if self._registry.is_new(tensor):
+                yield (place[0], 1, order, at), place[1] + path, tensor
+            module.paths.setdefault(id(tensor), []).append((at, path))
+        module.ids.update(module.paths)
+
+    def _named_by(self, place: Place, module: _Module) -> set[int]:
+        """Tensors of a module whose names can depend on this variable: not on those before it."""
+        found = module.ids
+        for other, before in self._in_sight.items():
+            if other[0] < place[0]:
+                found = found - before.ids
+        return found
+
     def _forget(self, place: Place, changed: dict[int, None]) -> None:
         known = self._variables.pop(place, None)
+        module = self._in_sight.pop(place, None)
+        if module is not None:
+            changed.update(dict.fromkeys(self._named_by(place, module)))
         for _, _, key in () if known is None else known.names:
             changed[key] = None
             places = self._named.get(key)
@@ -142,6 +196,9 @@ class NamesInSight:
             for place, names in self._named.get(key, {}).items()
             for at, (depth, name) in enumerate(names)
         ]
+        for place, module in self._in_sight.items():
+            for at, path in module.paths.get(key, ()):
+                found.append((place[0], 1, self._order[place], at, place[1] + path))
         return [one[-1] for one in sorted(found)]
 
 
