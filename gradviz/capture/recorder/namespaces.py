@@ -58,9 +58,9 @@ class Namespaces:
         elif self._frame is not None:
             local = naming.local_variables(self._frame)
             space = [(n, v) for n, v in local if n in words and naming.may_name(n)]
-            if self._frame.f_globals is not self._frame.f_locals or naming.is_function_frame(
-                self._frame
-            ):
+            # NOTE [Frame locals]: of a function they are not looked at in any other way.
+            is_function = naming.is_function_frame(self._frame)
+            if is_function or self._frame.f_locals is not self._frame.f_globals:
                 taken = {n for n, _ in local}
                 others = self._mentioned_in(self._frame.f_globals, words)
                 space += [(n, v) for n, v in others if n not in taken]
