@@ -74,6 +74,8 @@ class Registry:
         """Numbers of storages that nothing known holds, or held when it was last looked."""
         self.is_saved: Callable[[int], bool] = _never
         """Whether a node holds a storage."""
+        self.newly_stored: dict[int, None] = {}
+        """Numbers of tensors that have another storage since somebody asked."""
         self.newly_known: list[int] = []
         """``id()`` of tensors that have become known since :class:`TensorKeys` asked."""
         self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
@@ -191,6 +193,7 @@ class Registry:
             if not self._on_storage.get(entry.storage):
                 self._on_storage.pop(entry.storage, None)
         entry.storage = storage
+        self.newly_stored[entry.number] = None
         if storage is not None:
             self._on_storage.setdefault(storage, {})[entry.number] = entry
 
@@ -410,6 +413,7 @@ class Registry:
         self._called.clear()
         self._perhaps_gone.clear()
         self.newly_known.clear()
+        self.newly_stored.clear()
         self.is_saved = _never
         self.unnamed.clear()
 

@@ -15,7 +15,9 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.capture import autograd, naming, node_reader
 from gradviz.capture.recorder import live_graph
+from gradviz.capture.recorder.observers import untracked_writes
 from gradviz.capture.tensors import Tensors
+from gradviz.model.events import Write
 
 Counted: TypeAlias = "Counter[str]"
 Counting: TypeAlias = "Callable[[], AbstractContextManager[Counted]]"
@@ -155,3 +157,30 @@ def test_what_is_not_known_to_have_changed_is_read_as_a_whole() -> None:
     node = recording[2].graph[recording.graph.nodes[0].id]
     assert y.grad_fn is not None
     assert [(s.name, s.state) for s in node.saved if s.state != "none"] == [("other", "modified")]
+
+
+def test_memory_is_compared_only_where_a_write_could_go_unseen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+    checksum = untracked_writes._checksum
+
+    def compares(tensor: Tensor) -> int:
+        compared.append(tensor.numel())
+        return checksum(tensor)
+
+    monkeypatch.setattr(untracked_writes, "_checksum", compares)
+    many = [torch.ones(5) for _ in range(50)]
+    norm, shared = nn.BatchNorm1d(3), torch.ones(7)
+    with gradviz.record() as recording:
+        total = torch.stack(many).sum(0)
+        array = shared.numpy()
+        array[0] = 2.0
+        norm(torch.ones(4, 3))
+        last = total + 1
+    assert set(compared) == {3, 7}
+    writes = [e for s in recording for e in s.events if isinstance(e, Write)]
+    unseen = [(w.name, w.agent) for w in writes if w.agent == "unseen"]
+    names = {"shared", "norm.running_mean", "norm.running_var"}
+    assert {name for name, _ in unseen} == names
+    assert last.shape == (5,)

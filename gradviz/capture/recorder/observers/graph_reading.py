@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ class GraphReading(Observer):
         self._told_of_strangers = False
         self._rows_read = 0
         self._is_coarse = False
+        self.unseen_writes: Callable[[Iterable[torch.Tensor] | None], object] = _nothing
+        """Is called before tensors, or any, may be written in a way that versions do not show."""
 
     @property
     def is_coarse(self) -> bool:
@@ -64,7 +66,9 @@ class GraphReading(Observer):
             unlisted: Whether by what is not written down: anything may have changed then.
         """
         self._is_dirty = True
-        self._is_unknown = self._is_unknown or unlisted
+        if unlisted and not self._is_unknown:
+            self._is_unknown = True
+            self.unseen_writes(None)
 
     def about_to_change(self, tensors: Iterable[torch.Tensor]) -> None:
         """What a call that is no operation may change of tensors is read when the line ends."""
@@ -187,6 +191,10 @@ class GraphReading(Observer):
             self._live_graph.unmark()
         finally:
             self._world.forget()
+
+
+def _nothing(_: Iterable[torch.Tensor] | None) -> None:
+    pass
 
 
 def _may_write(call: TorchCall) -> bool:
