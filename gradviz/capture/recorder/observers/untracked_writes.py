@@ -80,13 +80,12 @@ class UntrackedWrites(Observer):
 
     def before(self, call: TorchCall) -> bool:
         """A call may be about to write unseen, or to give the memory of a tensor away."""
-        if self._values and "_norm" in call.name:
-            tensors = [*tensors_in(call.args), *tensors_in(call.kwargs)]
-            self.remember([t for t in tensors if t.is_leaf and not t.requires_grad])
-        if self._values and call.name in _GIVES_AWAY:
-            tensors = list(tensors_in(call.args))
-            self._give_away(tensors)
-            self.remember(tensors)
+        if self._values and ("_norm" in call.name or call.name in _GIVES_AWAY):
+            with autograd.unseen():
+                tensors = [*tensors_in(call.args), *tensors_in(call.kwargs)]
+                if call.name in _GIVES_AWAY:
+                    self._give_away(tensors)
+                self.remember(t for t in tensors if call.name in _GIVES_AWAY or not t.requires_grad)
         return True
 
     def step_ends(self, unnamed: Any = None) -> None:
@@ -103,7 +102,8 @@ class UntrackedWrites(Observer):
         found = [self._registry.entry(number) for number in self._registry.newly_stored]
         tensors = [e.ref() for e in found if e is not None]
         self._registry.newly_stored.clear()
-        self._give_away([t for t in tensors if t is not None and autograd.is_shared(t)])
+        with autograd.unseen():
+            self._give_away([t for t in tensors if t is not None and autograd.is_shared(t)])
         if threading.active_count() != self._threads:
             self._compared = None
         if not self._given_away and self._compared is not None and not self._compared:
@@ -118,10 +118,10 @@ class UntrackedWrites(Observer):
         if not self._values:
             return
         numbers = None
-        if tensors is not None:
-            found = set(map(self._registry.storage, tensors))
-            numbers = {number for number in found if number is not None}
         with autograd.arithmetic():
+            if tensors is not None:
+                found = set(map(self._registry.storage, tensors))
+                numbers = {number for number in found if number is not None}
             for number, on_it in self._small(numbers):
                 if number not in self._before:
                     version = autograd.version_of(on_it[0][1])
