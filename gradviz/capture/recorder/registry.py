@@ -6,6 +6,7 @@ referred to weakly.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +85,10 @@ class Registry:
         self._grad_storage: dict[int, int] = {}
         """Number of the storage of the ``.grad`` of tensors, by their number."""
         self._grads_on: dict[int, dict[int, None]] = {}
+        self._bearers: Counter[str] = Counter()
+        """How many tensors have a name now."""
         self._called: dict[str, dict[int, RegistryEntry]] = {}
-        """Entries by their name, whether they have it now or had it last."""
+        """Tensors from before the recording by their name, or the last one they had."""
         self.unnamed: dict[int, None] = {}
         """By ``id()``: tensors that have become known, or have gone, since names were given."""
         self.changed: dict[int, None] = {}
@@ -260,19 +263,22 @@ class Registry:
         """A tensor begins, or stops, to have the name of its entry."""
         if entry.name is None:
             return
-        if so:
-            self._called.setdefault(entry.name, {})[entry.number] = entry
-        else:
-            self._called.get(entry.name, {}).pop(entry.number, None)
-            if not self._called.get(entry.name):
-                self._called.pop(entry.name, None)
+        if entry.is_named:
+            self._bearers[entry.name] += 1 if so else -1
+            if not self._bearers[entry.name]:
+                del self._bearers[entry.name]
+        if entry.was_there:
+            called = self._called.setdefault(entry.name, {})
+            if so:
+                called[entry.number] = entry
+            else:
+                called.pop(entry.number, None)
 
     def _called_again(self, name: str | None) -> set[int]:
-        """Of the tensors that had a name last, those that another one has taken it from, or not."""
-        called = self._called.get(name or "", {}).values()
-        is_taken = any(entry.is_named for entry in called)
+        """Tensors from before the recording that lose a name to another one, or get it back."""
+        is_taken = name in self._bearers
         found = set()
-        for entry in called:
+        for entry in self._called.get(name or "", {}).values():
             was = entry.name_now
             entry.is_renamed = is_taken and not entry.is_named
             if was != entry.name_now:
@@ -411,6 +417,7 @@ class Registry:
         self._grad_storage.clear()
         self.changed.clear()
         self._called.clear()
+        self._bearers.clear()
         self._perhaps_gone.clear()
         self.newly_known.clear()
         self.newly_stored.clear()

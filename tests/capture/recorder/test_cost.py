@@ -16,6 +16,7 @@ import gradviz
 from gradviz.capture import autograd, naming, node_reader
 from gradviz.capture.recorder import live_graph
 from gradviz.capture.recorder.observers import untracked_writes
+from gradviz.capture.recorder.registry import RegistryEntry
 from gradviz.capture.tensors import Tensors
 from gradviz.model.events import Write
 
@@ -54,6 +55,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
         found["storages asked"] += 1
         return bool(gone.fget(self))
 
+    name_now: Any = vars(RegistryEntry)["name_now"]
+
+    def names(self: Any) -> Any:
+        found["names asked"] += 1
+        return name_now.fget(self)
+
+    monkeypatch.setattr(RegistryEntry, "name_now", property(names))
     monkeypatch.setattr(live_graph, "walk", walks)
     monkeypatch.setattr(node_reader.NodeReader, "read", reads)
     monkeypatch.setattr(Tensors, "_info", infos)
