@@ -215,6 +215,12 @@ class Registry:
             self._grad_storage[number] = storage
             self._grads_on.setdefault(storage, {})[number] = None
 
+    def with_grad_on(self, storage: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
+        """Tensors whose ``.grad`` is, or since it was read may be, on a storage, by number."""
+        numbers = {*self._grads_on.get(-1 if storage is None else storage, ()), *self.changed}
+        found = [self.entry(number) for number in sorted(numbers)]
+        return [(e, tensor) for e in found if e is not None and (tensor := e.ref()) is not None]
+
     def on_storage(self, number: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
         """Tensors of the recording that share a storage, by number."""
         if number is None:

@@ -179,9 +179,7 @@ class UntrackedWrites(Observer):
             buffer_of=None if buffer is None else buffer.module,
         )
 
-    def _small(
-        self, chosen: Iterable[int] | None
-    ) -> list[tuple[int, _Named]]:
+    def _small(self, chosen: Iterable[int] | None) -> list[tuple[int, _Named]]:
         """Known tensors by storage, smallest first, as many as are compared.
 
         Args:
