@@ -71,10 +71,16 @@ class RunTensors(Tensors):
 
     def _place(self, one: Known, at: int) -> None:
         super()._place(one, at)
-        has_place = one.is_leaf is False and one.node is None and one.storage is not None
-        # Its node was read before, and is not read now.
-        if has_place and self._registry.known_node(one.tensor.grad_fn) is not None:
-            self._by_storage.setdefault(one.storage, []).append(at)
+        if one.is_leaf or one.node is not None or one.storage is None:
+            return
+        if one.tensor.requires_grad and not self._registry.may_be_stale(one.tensor):
+            try:
+                node = one.tensor.grad_fn
+            except RuntimeError:  # F1.14: a view that autograd can no longer follow
+                return
+            if node is not None and self._registry.known_node(node) is not None:
+                # Its node was read before, and is not read now.
+                self._by_storage.setdefault(one.storage, []).append(at)
 
     def _outputs_on(self, storage: int | None) -> Sequence[int]:
         if storage is not None and storage not in self._joined:
