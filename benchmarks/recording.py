@@ -1,45 +1,56 @@
-"""Time of a recorded training step beside the same step plain, and of a lesson's cell."""
+"""Time of recorded training steps beside the same steps plain, and of a cell in a long file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
+from unittest import mock
 
 import torch
-from torch import Tensor, nn
 
 import gradviz
+from benchmarks import training
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table, ratio
 from benchmarks.timing import Times, no_collector, seconds
+from benchmarks.training import Program, Step
+from gradviz.capture.recorder import step_writer
 
-Step = Callable[[], object]
-CASES: Sequence[tuple[str, int]] = (("transformer, 6 layers of 256, 8 x 128 tokens", 7),)
-QUICK: Sequence[tuple[str, int]] = (("cell of ten lines", 2),)
-BOTH: Sequence[tuple[str, int]] = (*CASES, ("cell of ten lines", 15))
+Case = tuple[str, Sequence[int], int]
+"""Name of a function of ``training``, its arguments, and how many rounds are measured."""
+SIZES = tuple((layers, width) for width in (64, 256) for layers in (2, 6, 12, 24))
+CASES: Sequence[Case] = (
+    *(("gpt", size, 3 if size[0] < 12 else 1) for size in SIZES),
+    *(("mlp", (iterations,), 3 if iterations < 1000 else 1) for iterations in (1, 10, 100, 1000)),
+    *(("rnn", (steps,), 1) for steps in (500, 5000)),
+    *(("cell", (lines,), 9) for lines in (20, 10_000)),
+)
+QUICK: Sequence[Case] = (("mlp", (1,), 1), ("cell", (20,), 1))
+WAYS = ("without values", "with values", "into, without values", "into, with values")
+NO_LIMIT = 10**9
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
     """Measure every program in a process of its own."""
     results = []
-    for name, rounds in QUICK if quick else BOTH:
-        found = in_process("recording", "measure", name, rounds)
-        results.append(
-            {"program": name, **({"failed": found.text} if isinstance(found, Crash) else found)}
-        )
+    for name, arguments, rounds in QUICK if quick else CASES:
+        found = in_process("recording", "measure", name, arguments, rounds)
+        answer = {"failed": found.text} if isinstance(found, Crash) else found
+        results.append({"program": " ".join([name, *map(str, arguments)]), **answer})
     return results
 
 
-def measure(name: str, rounds: int) -> dict[str, Any]:
-    """Plain, recorded without values, recorded with values, and shown, in turns."""
+def measure(name: str, arguments: Sequence[int], rounds: int) -> dict[str, Any]:
+    """Plain, and recorded in every way, in turns; every step of the recording is kept."""
     torch.set_num_threads(1)
-    step, into = _programs()[name]()
-    ways: dict[str, Step] = {
-        "plain": step,
-        "without values": lambda: _recorded(step, into, values=False),
-        "with values": lambda: _recorded(step, into, values=True),
-        "with values, and shown": lambda: gradviz.show(_recorded(step, into, values=True)),
-    }
+    with mock.patch.object(step_writer, "MOST_STEPS", NO_LIMIT):
+        if name == "cell":
+            return _measured(_cell(*arguments), rounds)
+        return _measured(_steps(getattr(training, name)(*arguments)), rounds)
+
+
+def _measured(ways: dict[str, Step], rounds: int) -> dict[str, Any]:
     times = Times()
     for way in ways.values():
         way()
@@ -47,70 +58,66 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
         for label, way in ways.items():
             with no_collector():
                 times.add(label, seconds(way))
-    recording = _recorded(step, into, values=True)
+    recordings: dict[str, Any] = {n: way() for n, way in ways.items() if n != "plain"}
+    more = {n: times.best(n) - times.best("plain") for n in recordings}
     return {
-        "steps": len(recording.records),
         "plain ms": round(1000 * times.best("plain"), 3),
-        "shown ms": round(1000 * times.best("with values, and shown"), 1),
-        "ratios": {label: times.ratio(label, "plain") for label in ways if label != "plain"},
+        "steps": {n: len(r.records) for n, r in recordings.items()},
+        "ratios": {n: times.ratio(n, "plain") for n in recordings},
+        "ms per node": {n: 1000 * more[n] / max(1, _nodes(r)) for n, r in recordings.items()},
     }
 
 
-def _recorded(step: Step, into: Any, values: bool) -> gradviz.Recording:
-    with gradviz.record(into=into, values=values) as recording:
-        step()
-    return recording
+def _nodes(recording: gradviz.Recording) -> int:
+    return len({key for step in recording.records for key, _ in step.changes.nodes})
 
 
-def _programs() -> dict[str, Callable[[], tuple[Step, list[Any]]]]:
-    return {CASES[0][0]: _transformer, QUICK[0][0]: _cell}
+def _steps(program: Program) -> dict[str, Step]:
+    def recorded(into: Sequence[Any], values: bool) -> Callable[[], gradviz.Recording]:
+        def step() -> gradviz.Recording:
+            with gradviz.record(into=into, values=values) as recording:
+                program.step()
+            return recording
+
+        return step
+
+    followed = (*program.lines, *program.classes)
+    return {
+        "plain": program.step,
+        "without values": recorded(program.lines, False),
+        "with values": recorded(program.lines, True),
+        "into, without values": recorded(followed, False),
+        "into, with values": recorded(followed, True),
+    }
 
 
-def _transformer() -> tuple[Step, list[Any]]:
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
-    model = nn.TransformerEncoder(layer, 6)
-    optimizer = torch.optim.Adam(model.parameters())
-    x = torch.randn(8, 128, 256)
-
-    def step() -> None:
-        loss = model(x).sum()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step, [step]
-
-
-def _cell() -> tuple[Step, list[Any]]:
-    def cell() -> Tensor:
-        a = torch.tensor(2.0, requires_grad=True)
-        b = torch.tensor(3.0, requires_grad=True)
-        c = torch.tensor(5.0, requires_grad=True)
-        out1 = a * b
-        out1.retain_grad()
-        out2 = out1 + c
-        out2.backward()
-        d = a.detach() * 2
-        a.grad = None
-        return d
-
-    return cell, [cell]
+def _cell(lines: int) -> dict[str, Step]:
+    cell = training.cell(lines)
+    return {
+        "plain": lambda: cell(nullcontext),
+        "without values": lambda: cell(lambda: gradviz.record(values=False)),
+        "with values": lambda: cell(gradviz.record),
+    }
 
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:
-    """Ratios to the plain run; the aim is 1.5 for the transformer without values."""
-    columns = ["program", "steps", "without values", "with values", "with values, and shown"]
+    """Ratios to the plain run, and what a node costs more than in it."""
+    measured = [r for r in results if "failed" not in r]
+    remarks = tuple(f"{r['program']}: {r['failed']}" for r in results if "failed" in r)
     rows = [
-        [r["program"], str(r["steps"]), *(ratio(r["ratios"][name]) for name in columns[2:])]
-        for r in results
-        if "failed" not in r
+        [r["program"], str(r["plain ms"]), *(_of(r["ratios"], way, ratio) for way in WAYS)]
+        for r in measured
     ]
-    remarks = [f"{r['program']}: {r['failed']}" for r in results if "failed" in r]
-    remarks += [
-        f"{r['program']}: plain {r['plain ms']} ms, recorded and shown {r['shown ms']} ms"
-        for r in results
-        if "failed" not in r
+    nodes = [
+        [r["program"], *(_of(r["ms per node"], way, "{:.3f}".format) for way in WAYS)]
+        for r in measured
     ]
     title = "Time of a recorded run, beside the plain one (fastest / median of rounds)"
-    return [Table(title, columns, rows, tuple(remarks))]
+    return [
+        Table(title, ["program", "plain ms", *WAYS], rows, remarks),
+        Table("Milliseconds that a recording takes more, per node", ["program", *WAYS], nodes),
+    ]
+
+
+def _of(found: dict[str, Any], way: str, text: Callable[[Any], str]) -> str:
+    return text(found[way]) if way in found else "-"

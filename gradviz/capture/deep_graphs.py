@@ -72,7 +72,7 @@ class _Break:
 
 
 def make_safe_to_free(
-    nodes: Sequence[Any], entries: Sequence[Sequence[tuple[int, int] | None]]
+    nodes: Sequence[Any], entries: Sequence[Sequence[tuple[int, int] | None]], more: int = 0
 ) -> None:
     """Leave breaks in a graph whose nodes have been touched; see NOTE [Deep graphs].
 
@@ -81,10 +81,11 @@ def make_safe_to_free(
         entries: ``(place in nodes, output number)`` or ``None`` per entry of
             ``next_functions`` of each node; nodes that an interrupted walk has not expanded
             are missing at the end.
+        more: How many nodes that are behind these were touched by earlier walks.
 
     Nothing is done for torch 2.12 and older, or up to ``SMALL`` nodes.
     """
-    if not autograd.WRAPPERS_LIVE_AS_LONG_AS_NODES or len(nodes) <= SMALL:
+    if not autograd.WRAPPERS_LIVE_AS_LONG_AS_NODES or len(nodes) + more <= SMALL:
         return
     number = list(map(autograd.sequence_nr, nodes))
     no_number = autograd.NO_SEQUENCE_NR

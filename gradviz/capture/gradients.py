@@ -21,7 +21,7 @@ def gradient_of(grad: torch.Tensor) -> Gradient:
     if own is not None and not own.numel():
         return Gradient(shape, dtype, layout, numbers, numbers, 0, 0, 0.0)
     found = None if own is None else statistics_of(own)
-    if own is None or found is None:
+    if own is None or found is None or found.zeros is None:
         return Gradient(shape, dtype, layout, numbers)
     return Gradient(
         shape,

@@ -101,24 +101,35 @@ def named_tensors(
         most: How many objects are searched.
         widest: Containers with more entries than this are passed over.
     """
-    level = [
-        (name, value)
-        for name, value in variables
-        if name.isidentifier() and not name.startswith("_") and name not in ("In", "Out")
-    ]
+    for _, name, tensor in tensors_by_depth(variables, most, widest):
+        yield name, tensor
+
+
+def may_name(variable: str) -> bool:
+    """Whether a variable gives names to tensors."""
+    return (
+        variable.isidentifier() and not variable.startswith("_") and variable not in ("In", "Out")
+    )
+
+
+def tensors_by_depth(
+    variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
+) -> Iterator[tuple[int, str, torch.Tensor]]:
+    """As :func:`named_tensors`, each with the number of containers that it is in."""
+    level = [(name, value) for name, value in variables if may_name(name)]
     left = most
     seen: set[int] = set()
-    for _ in range(DEEPEST + 1):
+    for depth in range(DEEPEST + 1):
         inner: list[tuple[str, Any]] = []
         for name, value in level:
             left -= 1
             if left < 0:
                 return
             if is_tensor(value):
-                yield name, value
+                yield depth, name, value
             elif id(value) not in seen:
                 seen.add(id(value))
-                if _width(value) > widest:
+                if width_of(value) > widest:
                     continue
                 try:
                     inner.extend(_contents(name, value))
@@ -127,7 +138,7 @@ def named_tensors(
         level = inner
 
 
-def _width(value: Any) -> int:
+def width_of(value: Any) -> int:
     """Number of entries of a container whose length is Python's own."""
     kind = type(value)
     for builtin in (dict, list, tuple):

@@ -13,6 +13,7 @@ from gradviz.capture import autograd
 
 CHUNK: Final = 1 << 16
 """How many numbers are in memory in double precision at a time."""
+_COMPARABLE: Final = (torch.float32, torch.float64)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -20,7 +21,7 @@ _T = TypeVar("_T")
 class Statistics(NamedTuple):
     """What is known of the numbers of a tensor; for complex ones, of their magnitudes."""
 
-    zeros: int
+    zeros: int | None
     nan: int
     inf: int
     minimum: float
@@ -69,25 +70,29 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 @unless_out_of_memory
-def statistics_of(own: torch.Tensor) -> Statistics:
+def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
     """Reduce a :func:`readable` tensor that has at least one number.
 
     NOTE [Numbers in chunks]: A whole copy in double precision takes up to eight times the memory
     of the tensor, which the recorded code may need. Chunks are taken in the order of rows,
     whatever the order in memory is, and each is reduced as a contiguous tensor, so that the digits
     are the same for all memory orders. The host waits for a GPU once, when the results are copied,
-    and once more to count nan and inf if there are any.
+    and once more to count nan and inf if there are any. Zeros are counted if somebody asks.
 
     To be called within ``autograd.arithmetic()``.
+
+    Args:
+        own: The tensor.
+        zeros: Whether zeros are counted, which takes as long as all the rest.
     """
-    rows = torch.stack([_reduced(chunk) for chunk in _chunks(own)]).tolist()
-    filled, low, high, total, norms = zip(*rows)
+    rows = torch.stack([_reduced(*chunk, zeros) for chunk in _chunks(own)]).tolist()
+    low, high, total, norms, *filled = zip(*rows)
     nan = inf = 0
     if not all(map(math.isfinite, (*low, *high))):
-        odd = torch.stack([_not_finite(chunk) for chunk in _chunks(own)]).tolist()
+        odd = torch.stack([_not_finite(chunk) for chunk, _ in _chunks(own)]).tolist()
         nan, inf = map(sum, zip(*odd))
     return Statistics(
-        own.numel() - int(sum(filled)),
+        own.numel() - int(sum(filled[0])) if filled else None,
         nan,
         inf,
         _unless_nan(min, low),
@@ -101,12 +106,21 @@ def _unless_nan(reduce: Callable[[tuple[float, ...]], float], column: tuple[floa
     return math.nan if any(map(math.isnan, column)) else reduce(column)
 
 
-def _reduced(numbers: torch.Tensor) -> torch.Tensor:
-    """How many numbers are not 0, minimum, maximum, sum and norm; nothing waits for them."""
+def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> torch.Tensor:
+    """Minimum, maximum, sum, norm and how many are not 0; nothing waits for them.
+
+    Args:
+        numbers: A chunk in double precision.
+        given: The same as it was given; minimum and maximum need no other precision.
+        zeros: Whether those that are not 0 are counted.
+    """
     magnitudes = numbers.abs() if numbers.is_complex() else numbers
-    filled = numbers.count_nonzero().to(magnitudes.dtype)
-    low, high = torch.aminmax(magnitudes)
-    return torch.stack([filled, low, high, magnitudes.sum(), torch.linalg.vector_norm(magnitudes)])
+    low, high = torch.aminmax(given if given.dtype in _COMPARABLE else magnitudes)
+    norm = torch.linalg.vector_norm(magnitudes)
+    found = [low.to(norm.dtype), high.to(norm.dtype), magnitudes.sum(), norm]
+    if zeros:
+        found.append(numbers.count_nonzero().to(norm.dtype))
+    return torch.stack(found)
 
 
 def _not_finite(numbers: torch.Tensor) -> torch.Tensor:
@@ -114,8 +128,11 @@ def _not_finite(numbers: torch.Tensor) -> torch.Tensor:
     return torch.stack([numbers.isnan().count_nonzero(), numbers.isinf().count_nonzero()])
 
 
-def _chunks(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The numbers in the order of rows, at most ``CHUNK`` at a time, contiguous in memory."""
+def _chunks(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The numbers in the order of rows, at most ``CHUNK`` at a time, contiguous in memory.
+
+    In double precision, and as they are where that is as easily compared.
+    """
     # In double precision, so that a sum or a norm of large numbers does not overflow.
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64
     dtype = wide.to_complex() if tensor.is_complex() else wide
@@ -123,8 +140,11 @@ def _chunks(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     whole = tensor.view(-1) if tensor.is_contiguous() else tensor
     for start in range(0, count, CHUNK):
         parts = _pieces(whole, start, min(CHUNK, count - start))
-        first, *more = [part.reshape(-1).to(dtype) for part in parts]
-        yield torch.cat([first, *more]) if more else first.contiguous()
+        first, *more = [part.reshape(-1) for part in parts]
+        if more or first.dtype not in _COMPARABLE:
+            first = torch.cat([part.to(dtype) for part in (first, *more)])
+        given = first.contiguous()
+        yield given.to(dtype), given
 
 
 def _pieces(tensor: torch.Tensor, start: int, count: int) -> Iterator[torch.Tensor]:

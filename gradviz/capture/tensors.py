@@ -113,13 +113,25 @@ class Tensors:
                 if one.storage is not None:
                     self._by_storage.setdefault(one.storage, []).append(at)
 
+    def _add(self, one: Known) -> int:
+        at = len(self._candidates)
+        self._candidates.append(one)
+        self._place(one, at)
+        return at
+
+    def _find(self, tensor: torch.Tensor) -> int | None:
+        """Place of a tensor among the candidates."""
+        return self._place_of.get(id(tensor))
+
+    def _outputs_on(self, storage: int | None) -> Sequence[int]:
+        """Places of the candidates in a storage that are outputs of nodes."""
+        return self._by_storage.get(storage, ())
+
     def leaf(self, tensor: torch.Tensor, node: int) -> Known:
         """The leaf of the AccumulateGrad at place ``node``; unnamed ones are added."""
-        at = self._place_of.get(id(tensor))
+        at = self._find(tensor)
         if at is None:
-            at = len(self._candidates)
-            self._candidates.append(Known(tensor, None, False))
-            self._place(self._candidates[at], at)
+            at = self._add(Known(tensor, None, False))
         one = self._candidates[at]
         one.node, one.output_nr, one.is_leaf, one.belongs = node, 0, True, True
         return one
@@ -135,15 +147,15 @@ class Tensors:
         a tensor another node, of any node where the slot is one for results. An alias that was
         cut off, such as ``y.detach()``, looks the same in other slots, and is not named.
         """
-        at = self._place_of.get(id(tensor))
+        at = self._find(tensor)
         if at is not None:
             self._candidates[at].belongs = True
             return at, None
         base = autograd.base_of(tensor)
-        if base is not None and (at := self._place_of.get(id(base))) is not None:
+        if base is not None and (at := self._find(base)) is not None:
             self._candidates[at].belongs = True
             return None, at
-        for at in self._by_storage.get(storage, ()):
+        for at in self._outputs_on(storage):
             one = self._candidates[at]
             if (
                 (one.node == node or slot.startswith("result"))
@@ -206,7 +218,7 @@ class Tensors:
             version=autograd.version_of(tensor),
             grad=None if one.grad is None else summarise_within(one.grad, self._budget),
             hooks=one.hooks,
-            node=None if one.node is None else f"n{one.node}",
+            node=None if one.node is None else self.node_id(one.node),
             output_nr=one.output_nr,
             storage=(
                 None if one.storage is None else f"s{self.storages.number_of(one.storage, tensor)}"
@@ -217,10 +229,14 @@ class Tensors:
             is_unread=few.is_unread,
         )
 
+    def node_id(self, place: int) -> str:
+        """Id of the node at a place."""
+        return f"n{place}"
+
     def hooks_by_node(self, count: int) -> list[tuple[Hook, ...]]:
         """Per node, the hooks of the live tensors that are its outputs."""
         hooks: list[tuple[Hook, ...]] = [()] * count
         for one in self.shown:
-            if one.node is not None and one.hooks:
+            if one.node is not None and one.hooks and one.node < count:
                 hooks[one.node] += one.hooks
         return hooks

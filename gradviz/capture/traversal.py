@@ -22,7 +22,7 @@ from gradviz.capture.derivatives import Derivative, lookup
 from gradviz.capture.node_reader import FactColumns, NodeReader
 from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
-from gradviz.model import Graph
+from gradviz.model import Graph, TensorInfo
 from gradviz.model.columns import Columns
 
 Entries = list[tuple[tuple[int, int] | None, ...]]
@@ -177,14 +177,22 @@ def read_walked(
         tensors: The live tensors; afterwards they have their ids.
         index: As ``walk`` returned it.
     """
+    columns, infos = read_columns(nodes, entries, tensors, index)
+    return Graph(columns, roots, infos)
+
+
+def read_columns(
+    nodes: list[Any], entries: Entries, tensors: Tensors, index: dict[Any, int]
+) -> tuple[Columns, tuple[TensorInfo, ...]]:
+    """Facts of the nodes that have entries, which come first, and the tensors."""
     reader = NodeReader(nodes, tensors)
     with threads.undisturbed(index):
-        reader.read(range(len(nodes)))
+        reader.read(range(len(entries)))
         tensors.read_grads()
     tensors.choose()
     infos, values = tensors.read(reader.unknown)
     columns = reader.columns(values)
-    return Graph(_columns(nodes, entries, columns, tensors), roots, infos)
+    return _columns(nodes[: len(entries)], entries, columns, tensors), infos
 
 
 def _columns(nodes: list[Any], entries: Entries, read: FactColumns, tensors: Tensors) -> Columns:

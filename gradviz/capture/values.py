@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from math import isfinite
+from math import floor, inf, isfinite, log10
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -101,12 +101,13 @@ def _count(tensor: torch.Tensor) -> int:
 def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
     """Summary of a tensor; what cannot be read safely, or was not requested, is ``None``.
 
-    Statistics are rounded to six significant digits, so that they agree between devices. To be
-    called within ``autograd.arithmetic()``.
+    Statistics are rounded to six significant digits, so that they agree between devices; the mean
+    to those that six digits of the largest number leave, so that what cancels gives 0. To be called
+    within ``autograd.arithmetic()``.
     """
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
     own = readable(tensor) if values else None
-    found = statistics_of(own) if own is not None and own.numel() else None
+    found = statistics_of(own, zeros=False) if own is not None and own.numel() else None
     if own is None or found is None:
         return ValueSummary(shape, dtype)
     return ValueSummary(
@@ -114,7 +115,7 @@ def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
         dtype,
         _values(own) if own.numel() <= MOST_VALUES else None,
         _rounded(found.minimum),
-        _rounded(found.mean),
+        _rounded_mean(found.mean, max(abs(found.minimum), abs(found.maximum))),
         _rounded(found.maximum),
         _rounded(found.norm),
         found.nan > 0,
@@ -136,6 +137,12 @@ def _values(tensor: torch.Tensor) -> tuple[Number, ...]:
     if not tensor.is_complex() and all(map(isfinite, numbers)):
         return numbers
     return tuple([autograd.as_number(value) for value in numbers])
+
+
+def _rounded_mean(mean: float, largest: float) -> Number:
+    if isfinite(mean) and 0 < largest < inf:
+        mean = round(mean, 5 - floor(log10(largest))) + 0.0  # not -0.0
+    return _rounded(mean)
 
 
 def _rounded(value: float) -> Number:

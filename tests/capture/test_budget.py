@@ -48,9 +48,9 @@ def test_what_is_not_read_costs_no_reduction(monkeypatch: pytest.MonkeyPatch) ->
     loss, _leaves = with_gradients(MANY, 10)
     calls: list[int] = []
 
-    def statistics_of(own: Tensor) -> statistics.Statistics | None:
+    def statistics_of(own: Tensor, zeros: bool) -> statistics.Statistics | None:
         calls.append(own.numel())
-        return statistics.statistics_of(own)
+        return statistics.statistics_of(own, zeros)
 
     monkeypatch.setattr(values, "statistics_of", statistics_of)
     gradviz.snapshot(loss)

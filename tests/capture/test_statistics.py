@@ -158,7 +158,7 @@ def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> lis
     """No chunk can be reduced; weak references to what the reads had in memory."""
     references: list[object] = []
 
-    def fail(chunk: Tensor) -> Tensor:
+    def fail(*_: object) -> Tensor:
         in_memory = Held()
         references.append(weakref.ref(in_memory))
         raise ERRORS[request.param]()
@@ -196,7 +196,7 @@ def test_a_recording_without_memory_for_numbers_is_whole(held: list[object]) -> 
 
 
 def test_a_stack_that_is_used_up_is_not_taken_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(chunk: Tensor) -> Tensor:
+    def fail(*_: object) -> Tensor:
         raise RecursionError
 
     monkeypatch.setattr(statistics, "_reduced", fail)

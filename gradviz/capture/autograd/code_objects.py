@@ -89,6 +89,20 @@ def code_of_function_apply() -> CodeType:
     return code
 
 
+def codes_of_module_changes() -> list[CodeType]:
+    """Code that gives modules other parameters, buffers or modules, or takes them away."""
+    module = torch.nn.Module
+    functions: tuple[Any, ...] = (
+        module.__setattr__,
+        module.__delattr__,
+        module.register_parameter,
+        module.register_buffer,
+        module.add_module,
+        module._apply,
+    )
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]

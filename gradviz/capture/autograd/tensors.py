@@ -223,6 +223,17 @@ def is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
+def is_shared(tensor: torch.Tensor) -> bool:
+    """Whether others than torch can write the memory, or no version shows who has.
+
+    What numpy shares, in whichever direction, is memory that torch does not resize (F3.19).
+    """
+    try:
+        return not tensor.untyped_storage().resizable() or version_of(tensor) is None
+    except (RuntimeError, NotImplementedError):
+        return False
+
+
 def _has_memory(tensor: torch.Tensor) -> bool:
     # Not by untyped_storage(): the engine adds to a gradient in place only while nothing else
     # refers to its storage, as the object that untyped_storage() makes does for good (F3.18).

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from types import FrameType
-from typing import Any
+from types import (
+    BuiltinFunctionType,
+    FrameType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -16,6 +22,8 @@ from gradviz.capture.recorder.signals import at_work, handle_signals
 from gradviz.capture.recorder.torch_call import TorchCall, is_operation, name_of, tensors_in
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.user_code import runs_user_code
+
+_IN_C: Final = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
 
 
 class CallMode(TorchFunctionMode):
@@ -41,8 +49,18 @@ class CallMode(TorchFunctionMode):
         try:
             kwargs = kwargs or {}
             frame = caller_of(func)
-            with at_work:
-                call = self._before(frame, func, args, kwargs)
+            if self._observer.is_quiet:
+                call = None
+                if frame is not None:
+                    tracer.called_from(frame)
+                if type(func) in _IN_C:  # nothing in it is a line or function of interest
+                    try:
+                        return self._borrowed_frame.call(frame, func, args, kwargs)
+                    finally:
+                        del frame
+            else:
+                with at_work:
+                    call = self._before(frame, func, args, kwargs)
         finally:
             tracer.resume()
         try:

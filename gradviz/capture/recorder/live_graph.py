@@ -15,9 +15,11 @@ import torch
 from gradviz.capture import autograd
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
-from gradviz.capture.tensors import Known, Storages, Tensors
-from gradviz.capture.traversal import no_collection, read_walked, walk
-from gradviz.model import Node, SavedTensor, TensorInfo
+from gradviz.capture.recorder.row_index import RowIndex
+from gradviz.capture.recorder.run_tensors import RunTensors
+from gradviz.capture.traversal import Entries, no_collection, read_columns, walk
+from gradviz.model import Node, TensorInfo
+from gradviz.model.columns import OTHER_COLUMNS, Columns
 from gradviz.model.devices import Place, devices_at, place_of
 from gradviz.model.events import Event, FlagChanged, HookChanged, Note
 from gradviz.model.ids import by_number, number_of
@@ -25,21 +27,6 @@ from gradviz.model.recording import RowChanges
 
 Origin = Callable[[Any], "tuple[str | None, str | None, bool]"]
 """Source line and module of a node, and whether the recording saw it being made."""
-
-
-class _WorldStorages(Storages):
-    """Numbers that storages have for the whole recording."""
-
-    def __init__(self, registry: Registry) -> None:
-        super().__init__()
-        self._registry = registry
-
-    def number_of(self, key: int, tensor: torch.Tensor) -> int:
-        number = self._registry.storage_number(key)
-        if number is None:
-            number = self._registry.storage(tensor)
-        assert number is not None
-        return number
 
 
 class LiveGraph:
@@ -63,10 +50,22 @@ class LiveGraph:
         """Whether every hook on nodes made in the recording is one of a live tensor."""
         self._with_hooks_left: set[str] = set()
         """Nodes with hooks of a tensor that has another node now."""
-        self._uses: Counter[str] = Counter()
-        """How many entries of ``next_functions`` point to each node."""
+        self._index = RowIndex()
+        registry.is_saved = lambda storage: bool(self._index.holders(f"s{storage}"))
         self._unused: dict[str, None] = {}
         """Nodes that none points to."""
+        self._unused_leaves: dict[str, None] = {}
+        """AccumulateGrads among them."""
+        self._heads_now: tuple[tuple[str, int], ...] | None = None
+        """What :meth:`_heads` has found, until something in it changes."""
+        self._stale: dict[str, None] = {}
+        """Nodes whose rows may have changed since they were read."""
+        self._written: dict[int, None] = {}
+        """Numbers of storages that were written since."""
+        self._hooked: dict[str, None] = {}
+        """Tensors with hooks."""
+        self._left_behind_rows: dict[str, None] = {}
+        """Rows of tensors that no longer exist, but for the AccumulateGrad they had."""
         self._changed_nodes: dict[str, None] = {}
         self._changed_tensors: dict[str, None] = {}
         self._told_roots: tuple[tuple[str, int], ...] | None = None
@@ -98,36 +97,60 @@ class LiveGraph:
 
     def _put(self, key: str, before: Node | None, row: Node | None) -> None:
         self._held.replace(before, row)
+        unused = self._index.node_replaced(key, before, row)
+        for slot in () if before is None else before.saved:
+            if slot.storage is not None:
+                self.registry.released(number_of(slot.storage))
         if row is None:
             del self.nodes[key]
-            self._unused.pop(key, None)
+            self._set_used(key)
         else:
             self.nodes[key] = row
             self._places_seen.update(map(place_of, row.saved))
-            if not self._uses[key]:
-                self._unused[key] = None
-        if before is not None and row is not None and before.next_functions == row.next_functions:
-            return
-        for entry in () if before is None else before.next_functions:
-            if entry is not None:
-                self._uses[entry[0]] -= 1
-                if not self._uses[entry[0]] and entry[0] in self.nodes:
-                    self._unused[entry[0]] = None
-        for entry in () if row is None else row.next_functions:
-            if entry is not None:
-                self._uses[entry[0]] += 1
-                self._unused.pop(entry[0], None)
+            if not self._index.is_used(key):
+                self._set_unused(key)
+            for entry in row.next_functions:
+                if entry is not None and entry[0] in self._unused:
+                    self._set_used(entry[0])
+        for one in unused:
+            if one in self.nodes:
+                self._set_unused(one)
+
+    def _set_used(self, key: str) -> None:
+        if key in self._unused:
+            del self._unused[key]
+            self._unused_leaves.pop(key, None)
+            self._heads_now = None
+
+    def _set_unused(self, key: str) -> None:
+        if key not in self._unused:
+            self._unused[key] = None
+            self._heads_now = None
+            if self.nodes[key].variable is not None:
+                self._unused_leaves[key] = None
 
     def set_tensor(self, key: str, row: TensorInfo | None) -> None:
         """Replace the row of a tensor, or take it away."""
-        if self.tensors.get(key) == row:
+        before = self.tensors.get(key)
+        if before == row:
             return
+        self._put_tensor(key, before, row)
+        self._changed_tensors[key] = None
+
+    def _put_tensor(self, key: str, before: TensorInfo | None, row: TensorInfo | None) -> None:
+        self._index.tensor_replaced(key, before, row)
+        if row is not None and row.hooks:
+            self._hooked[key] = None
+        else:
+            self._hooked.pop(key, None)
+        for one in (before, row):
+            if one is not None and one.node in self._unused:
+                self._heads_now = None
         if row is None:
             del self.tensors[key]
         else:
             self.tensors[key] = row
             self._places_seen.add(place_of(row))
-        self._changed_tensors[key] = None
 
     def changes(self) -> RowChanges:
         """What has changed since the last call."""
@@ -147,7 +170,7 @@ class LiveGraph:
     def read(
         self,
         extra_roots: Sequence[tuple[Any, int]] = (),
-        everything: bool = True,
+        everything: bool = False,
         keep_roots: bool = False,
         also: Iterable[torch.Tensor] = (),
     ) -> list[Event]:
@@ -155,8 +178,7 @@ class LiveGraph:
 
         Args:
             extra_roots: Nodes, with output numbers, that no known tensor leads to.
-            everything: Whether nodes that have been read before are read again. Their rows
-                change only by writes in place and by backward.
+            everything: Whether all is read again, not only what may have changed.
             keep_roots: Whether the roots stay those of the backward that runs.
             also: Tensors without a name whose graphs are read.
         """
@@ -176,7 +198,7 @@ class LiveGraph:
             alive = [(self.registry.know(tensor), tensor) for tensor in tensors]
             nodes, entries, index = walk([n for _, t in alive for n in self._nodes_behind(t)])
             try:
-                node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
+                node_rows, tensor_rows = self._rows(alive, nodes, entries, index, [])
             finally:
                 make_safe_to_free(nodes, entries)
         for row in node_rows:
@@ -185,8 +207,8 @@ class LiveGraph:
                 self.first_nodes[row.id] = row
         for info in tensor_rows:
             if info.id not in self.tensors:
-                self.tensors[info.id] = self.first_tensors[info.id] = info
-                self._places_seen.add(place_of(info))
+                self._put_tensor(info.id, None, info)
+                self.first_tensors[info.id] = info
 
     def _read(
         self,
@@ -194,26 +216,36 @@ class LiveGraph:
         everything: bool,
         also: Iterable[torch.Tensor],
     ) -> list[Event]:
-        alive = list(self.registry.alive())
+        stale: dict[str, None] = {}
+        if everything:
+            alive = list(self.registry.alive())
+        else:
+            alive, stale = self._changed()
         starts = [node for node, _ in extra_roots]
         starts += [node for tensor in also for node in self._nodes_behind(tensor)]
         starts += [node for _, tensor in alive for node in self._nodes_behind(tensor)]
-        if everything:
-            nodes, entries, index = walk(starts)
-        else:
-            nodes, entries, index = walk(starts, self._has_row)
+        if stale:
+            starts += self._living(stale, starts)
+        ends: list[bool] = []
+
+        def ends_at(node: Any) -> bool:
+            key = None if everything else self.registry.known_node(node)
+            ends.append(key in self.nodes and key not in stale)
+            return ends[-1]
+
+        nodes, entries, index = walk(starts, ends_at)
         try:
-            node_rows, tensor_rows = self._rows(alive, nodes, entries, index)
+            node_rows, tensor_rows = self._rows(alive, nodes, entries, index, ends)
             roots = [(f"n{self.registry.node_number(node)}", nr) for node, nr in extra_roots]
         finally:
-            make_safe_to_free(nodes, entries)
-        del nodes, index
-        if not everything:
-            node_rows = [row for row in node_rows if row.id not in self.nodes]
+            make_safe_to_free(nodes, entries, len(self.nodes))
+        del nodes, index, starts
         events: list[Event] = []
         for row in node_rows:
             self.set_node(row.id, row)
-        self._drop_unused_leaves({row.id for row in node_rows})
+        dropped = self._drop_unused_leaves({row.id for row in node_rows})
+        if not everything:
+            self._forget_places(dropped)
         for info in map(self._at_leaf, tensor_rows):
             before = self.tensors.get(info.id)
             events += _differences(before, info)
@@ -221,10 +253,115 @@ class LiveGraph:
             if before is not None and before.node != info.node:
                 events += self._left_behind(before, info)
         seen = {info.id for info in tensor_rows}
-        for key in [key for key in self.tensors if key not in seen]:
-            self.set_tensor(key, None)
+        for key in list(self.tensors if everything else self._left_behind_rows):
+            if key not in seen and key in self.tensors:
+                self.set_tensor(key, None)
+        self._left_behind_rows.clear()
+        self._stale.clear()
+        self._written.clear()
+        self.registry.changed.clear()
         self.roots = tuple(roots) or self._heads()
         return events
+
+    # ------------------------------------------- what has changed: NOTE [What a line costs]
+
+    def was_written(self, storage: str | None) -> None:
+        """A storage was written: what is on it, and what has saved something on it, is read."""
+        if storage is not None:
+            self._written[number_of(storage)] = None
+
+    def have_run(self, nodes: Iterable[str]) -> None:
+        """Nodes of which more than what they have saved may have changed."""
+        self._stale.update(dict.fromkeys(nodes))
+
+    def outputs(self, node: str) -> list[TensorInfo]:
+        """Rows of the tensors that are outputs of a node, by number."""
+        return [self.tensors[key] for key in by_number(self._index.outputs(node))]
+
+    def hooks_changed(self) -> None:
+        """A hook of a tensor may have been removed."""
+        self.registry.changed.update(dict.fromkeys(map(number_of, self._hooked)))
+
+    def _changed(self) -> tuple[list[tuple[RegistryEntry, torch.Tensor]], dict[str, None]]:
+        """Tensors, by number, and ids of nodes whose rows may have changed."""
+        registry, stale = self.registry, dict(self._stale)
+        asked: set[int] = set()
+        while self._written or not asked.issuperset(registry.changed):
+            for storage in self._written:
+                registry.was_written(storage)
+                stale.update(dict.fromkeys(self._index.holders(f"s{storage}")))
+            self._written.clear()
+            for number in [number for number in registry.changed if number not in asked]:
+                asked.add(number)
+                entry = registry.entry(number)
+                tensor = None if entry is None else entry.ref()
+                if entry is not None and tensor is not None:
+                    stale.update(dict.fromkeys(self._depends_on(entry, tensor)))
+        stale = {key: None for key in stale if key in self.nodes}
+        self._stale = dict(stale)
+        for key in stale:
+            outputs = map(number_of, self._index.outputs(key))
+            registry.changed.update(dict.fromkeys(outputs))
+        found = [registry.entry(number) for number in sorted(registry.changed)]
+        alive = [
+            (entry, tensor) for entry in found if entry and (tensor := entry.ref()) is not None
+        ]
+        return alive, stale
+
+    def _depends_on(self, entry: RegistryEntry, tensor: torch.Tensor) -> Iterator[str]:
+        """Nodes whose rows may have changed with a tensor."""
+        row, storage = self.tensors.get(entry.id), self.registry.storage(tensor)
+        if row is None:  # a node may have saved it when it had no name
+            for key in self._index.unknown(f"s{storage}"):
+                shape = autograd.shape_of(tensor)
+                slots = self.nodes[key].saved
+                if any(s.tensor is None and (s.shape == shape or not s.view_of) for s in slots):
+                    yield key
+            return
+        if row.version != autograd.version_of(tensor) and storage is not None:
+            self._written[storage] = None  # by what did not say so
+        if row.storage != (None if storage is None else f"s{storage}"):
+            yield from self._index.mentions(entry.id)
+        if row.node is not None and (row.hooks or autograd.tensor_hooks(tensor)):
+            yield row.node
+
+    def _living(self, keys: Iterable[str], starts: Sequence[Any]) -> list[Any]:
+        """Nodes by their ids; each is reached from a known tensor, on a way through the rows.
+
+        Args:
+            keys: Their ids.
+            starts: Nodes of which some may be new, and lead to them too.
+        """
+        known = self.registry.known_node
+        nodes, entries, _ = walk(starts, lambda node: known(node) in self.nodes)
+        make_safe_to_free(nodes, entries, len(self.nodes))
+        found = {known(node): node for node in nodes}
+        for key in keys:
+            way = [key]
+            node = found.get(key) or self._output_node(key)
+            while node is None:
+                above = next((k for k in self._index.readers(way[-1]) if k in self.nodes), None)
+                if above is None:
+                    break
+                way.append(above)
+                node = found.get(above) or self._output_node(above)
+            while node is not None:
+                found[way.pop()] = node
+                if not way:
+                    break
+                following = (one for one, _ in node.next_functions if one is not None)
+                node = next((n for n in following if known(n) == way[-1]), None)
+        return [found[key] for key in keys if key in found]
+
+    def _output_node(self, key: str) -> Any:
+        """A node that a known tensor is an output of."""
+        for tensor_id in self._index.outputs(key):
+            entry = self.registry.entry(number_of(tensor_id))
+            tensor = None if entry is None else entry.ref()
+            for node in () if tensor is None else self._nodes_behind(tensor):
+                if self.registry.known_node(node) == key:
+                    return node
+        return None
 
     def _left_behind(self, before: TensorInfo, after: TensorInfo) -> Iterator[Event]:
         """Hooks of a tensor that was written in place stay at the node of its old value.
@@ -241,15 +378,11 @@ class LiveGraph:
             made = f"which made the old value of {after.name or after.id}"
             yield Note("hook stays", f"hook {function} remains on {key}, {made}")
 
-    def _has_row(self, node: Any) -> bool:
-        """Whether a node was read before; an AccumulateGrad costs nothing to read again."""
-        return self.registry.known_node(node) in self.nodes
-
     def _at_leaf(self, info: TensorInfo) -> TensorInfo:
         """A leaf with its AccumulateGrad, where the walk did not come to that."""
         if info.node is None and info.requires_grad and info.is_leaf:
             key = self.registry.leaf_node_of(info.id)
-            if key is not None and self._uses[key]:
+            if key is not None and self._index.is_used(key):
                 return replace(info, node=key)
         return info
 
@@ -257,76 +390,56 @@ class LiveGraph:
         self,
         alive: Sequence[tuple[RegistryEntry, torch.Tensor]],
         nodes: list[Any],
-        entries: Any,
+        entries: Entries,
         index: dict[Any, int],
-    ) -> tuple[list[Node], list[TensorInfo]]:
-        known = [Known(t, e.name_now, True) for e, t in alive]
-        for one in known:
-            one.is_root = not self.registry.may_be_stale(one.tensor)
-        tensors = Tensors(known, index, self.values, _WorldStorages(self.registry))
-        graph = read_walked((), nodes, entries, tensors, index)
-        node_ids = [f"n{self.registry.node_number(node)}" for node in nodes]
-        tensor_ids = {one.id: self.registry.know(one.tensor).id for one in tensors.shown}
-        for one in tensors.shown:
-            self.registry.know(one.tensor).storage = self.registry.storage(one.tensor)
-            if one.grad is not None:
-                self.registry.storage(one.grad)
-        node_rows = [
-            self._renumbered(node, node_ids, tensor_ids, nodes[i])
-            for i, node in enumerate(graph.nodes)
-        ]
-        tensor_rows = []
-        for one, info in zip(tensors.shown, graph.tensors, strict=True):
-            entry = self.registry.know(one.tensor)
-            tensor_rows.append(
-                replace(
-                    info,
-                    id=entry.id,
-                    # A leaf that the walk has found has a name too if it is in sight.
-                    name=entry.name_now,
-                    node=None if info.node is None else node_ids[number_of(info.node)],
-                )
-            )
-        return node_rows, tensor_rows
+        ends: Sequence[bool],
+    ) -> tuple[list[Node], tuple[TensorInfo, ...]]:
+        """Rows of what was walked, but for the nodes at which the walk has ended."""
+        places = list(range(len(nodes)))
+        if any(ends):  # those come last
+            places.sort(key=ends.__getitem__)
+            index = {nodes[place]: at for at, place in enumerate(places)}
+        count = len(nodes) - sum(ends)
+        tensors = RunTensors(self.registry, alive, index, nodes, self.values, self.tensors.get)
+        ordered = [nodes[place] for place in places]
+        read = [entries[place] for place in places[:count]]
+        columns, infos = read_columns(ordered, read, tensors, index)
+        keys = [tensors.node_id(index[node]) for node in nodes]
+        rows = [self._row(columns, at, keys[places[at]], keys, ordered[at]) for at in range(count)]
+        return rows, infos
 
-    def _renumbered(
-        self,
-        node: Node,
-        node_ids: list[str],
-        tensor_ids: dict[str, str],
-        live: Any,
-    ) -> Node:
-        key = node_ids[number_of(node.id)]
+    def _row(self, columns: Columns, at: int, key: str, keys: Sequence[str], live: Any) -> Node:
         if key not in self._places:
             self._places[key] = self._place(live)
         source, module, is_new = self._places[key]
-        return replace(
-            node,
-            id=key,
-            next_functions=tuple(
-                None if e is None else (node_ids[number_of(e[0])], e[1])
-                for e in node.next_functions
-            ),
-            saved=tuple(_renumbered_slot(s, tensor_ids) for s in node.saved),
-            variable=None if node.variable is None else tensor_ids[node.variable],
-            hooks_unknown=not (is_new and self._sees_hooks) or key in self._with_hooks_left,
-            source=node.source or source,
-            module=module,
+        facts = {name: getattr(columns, name)[at] for name in OTHER_COLUMNS}
+        facts["hooks_unknown"] = not (is_new and self._sees_hooks) or key in self._with_hooks_left
+        facts["source"] = facts["source"] or source
+        facts["module"] = module
+        following = tuple(
+            [None if e is None else (keys[e[0]], e[1]) for e in columns.next_functions[at]]
         )
+        return Node(id=key, name=columns.name[at], next_functions=following, **facts)
 
-    def _drop_unused_leaves(self, seen: set[str]) -> None:
-        """Take away rows of AccumulateGrads that no row points to any more."""
-        for key in list(self._unused):
-            if self.nodes[key].variable is not None and key not in seen:
-                self.set_node(key, None)
+    def _drop_unused_leaves(self, seen: set[str]) -> list[str]:
+        """Take away rows of AccumulateGrads that no row points to any more; returns their ids."""
+        dropped = [key for key in self._unused_leaves if key not in seen]
+        for key in dropped:
+            self.set_node(key, None)
+        return dropped
 
     def _heads(self) -> tuple[tuple[str, int], ...]:
         """Nodes that no other points to."""
-        outputs: dict[str, int] = {}
-        for info in self.tensors.values():
-            if info.node is not None:
-                outputs.setdefault(info.node, info.output_nr)
-        return tuple((key, outputs.get(key, 0)) for key in by_number(self._unused))
+        if self._heads_now is None:
+            first = {
+                key: min(self._index.outputs(key), key=number_of, default="")
+                for key in self._unused
+            }
+            self._heads_now = tuple(
+                (key, self.tensors[first[key]].output_nr if first[key] else 0)
+                for key in by_number(self._unused)
+            )
+        return self._heads_now
 
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
@@ -355,7 +468,9 @@ class LiveGraph:
 
     def lose_sight_of_hooks(self) -> None:
         """From now on a node may have hooks that nothing lists."""
-        self._sees_hooks = False
+        if self._sees_hooks:
+            self._sees_hooks = False
+            self._stale.update(dict.fromkeys(self.nodes))
 
     # ----------------------------------------------------------------- deaths
 
@@ -367,25 +482,29 @@ class LiveGraph:
         gone_tensors = tuple(key for key in tensors if key in self.tensors)
         if any(self.tensors[key].hooks for key in gone_tensors):
             self.lose_sight_of_hooks()  # they stay with the node, and nothing lists them
+        for key in gone_tensors:
+            self._stale.update(dict.fromkeys(self._index.mentions(key)))
         gone_nodes = [key for key in nodes if key in self.nodes]
         for key in gone_nodes:
             self.set_node(key, None)
-        unused = [key for key in self._unused if self.nodes[key].variable is not None]
-        self._drop_unused_leaves(set())
+        unused = self._drop_unused_leaves(set())
         for key in gone_tensors:
             node = self.registry.leaf_node_of(key)
             if node is None or node not in self.nodes:
                 self.set_tensor(key, None)
+            else:
+                self._left_behind_rows[key] = None
         gone_nodes += by_number(unused)
         if gone_nodes:
-            self._forget_places(set(gone_nodes))
+            self._forget_places(gone_nodes)
         return gone_tensors, tuple(gone_nodes)
 
-    def _forget_places(self, gone: set[str]) -> None:
-        for key, info in list(self.tensors.items()):
-            if info.node in gone:
-                self.set_tensor(key, replace(info, node=None))
-        self.roots = tuple(root for root in self.roots if root[0] not in gone)
+    def _forget_places(self, gone: Iterable[str]) -> None:
+        for node in gone:
+            for key in list(self._index.outputs(node)):
+                self.set_tensor(key, replace(self.tensors[key], node=None))
+        if any(root[0] not in self.nodes for root in self.roots):
+            self.roots = tuple(root for root in self.roots if root[0] in self.nodes)
 
 
 class HeldBytes:
@@ -417,16 +536,6 @@ def _kept(row: Node | None) -> dict[str, int]:
         for slot in slots
         if slot.storage is not None and slot.storage_nbytes is not None
     }
-
-
-def _renumbered_slot(slot: SavedTensor, tensor_ids: dict[str, str]) -> SavedTensor:
-    if slot.tensor is None and slot.view_of is None:
-        return slot
-    return replace(
-        slot,
-        tensor=None if slot.tensor is None else tensor_ids[slot.tensor],
-        view_of=None if slot.view_of is None else tensor_ids[slot.view_of],
-    )
 
 
 def _differences(before: TensorInfo | None, after: TensorInfo) -> list[Event]:

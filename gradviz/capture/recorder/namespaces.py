@@ -10,11 +10,6 @@ from typing import Any, Final
 from gradviz.capture import naming
 from gradviz.capture.recorder.line_events import LineEvents
 
-_OBJECTS_PER_LINE: Final = 2_000
-"""How many objects are searched for names after each line."""
-_WIDEST: Final = 200
-"""How many entries of a container are searched after each line."""
-
 
 class Namespaces:
     """Variables of the recorded block or cell, and of a function that it runs.
@@ -29,25 +24,68 @@ class Namespaces:
         self._frame = frame
         self._cell = None if frame is not None else _globals_of(file)
         self._lines = lines
+        self._words: frozenset[str] | None = None
+        self._globals: tuple[int, list[str]] = (-1, [])
+        """How many global variables there were, and those among them that the code speaks of."""
 
     def forget(self) -> None:
         """Hold nothing any more."""
+        self._globals = (-1, [])
         self._frame = self._cell = None
 
     def all(self) -> list[tuple[str, Any]]:
         """Every variable in sight."""
         return [pair for space in self._spaces(self._lines.frame) for pair in space]
 
-    def names(self, mentioned: bool = True) -> list[naming.Named]:
-        """Tensors by name; ``mentioned``: only of variables that the code speaks of."""
+    @property
+    def is_inside(self) -> bool:
+        """Whether a function runs that the block or cell has called."""
+        return self._lines.depth > 0
+
+    def names(self) -> list[naming.Named]:
+        """Tensors by name."""
         spaces = self._spaces(self._lines.frame)
-        if mentioned:
-            words = self._lines.words
-            spaces = [[v for v in space if words is None or v[0] in words] for space in spaces]
-            most, widest = _OBJECTS_PER_LINE, _WIDEST
-        else:
-            most, widest = naming.MOST_OBJECTS, naming.MOST_OBJECTS
-        return [named for space in spaces for named in naming.named_tensors(space, most, widest)]
+        return [named for space in spaces for named in naming.named_tensors(space)]
+
+    def mentioned(self) -> list[list[tuple[str, Any]]]:
+        """Variables that the code speaks of: those of the block or cell, and of a function."""
+        words, inner = self._lines.words, self._lines.frame
+        if words is None:
+            return [self._naming(space) for space in self._spaces(inner)]
+        found = []
+        if self._cell is not None:
+            found.append(self._mentioned_in(self._cell, words))
+        elif self._frame is not None:
+            local = naming.local_variables(self._frame)
+            space = [(n, v) for n, v in local if n in words and naming.may_name(n)]
+            # NOTE [Frame locals]: of a function they are not looked at in any other way.
+            is_function = naming.is_function_frame(self._frame)
+            if is_function or self._frame.f_locals is not self._frame.f_globals:
+                taken = {n for n, _ in local}
+                others = self._mentioned_in(self._frame.f_globals, words)
+                space += [(n, v) for n, v in others if n not in taken]
+            found.append(space)
+        if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
+            local = naming.local_variables(inner)
+            found.append([(n, v) for n, v in local if n in words and naming.may_name(n)])
+        return found
+
+    def _mentioned_in(self, space: dict[str, Any], words: frozenset[str]) -> list[tuple[str, Any]]:
+        """Global variables that the code speaks of; the others are not gone through each time."""
+        count, names = self._globals
+        missing = _MISSING
+        values = [space.get(name, missing) for name in names]
+        is_known = (
+            words is self._words and count == len(space) and all(v is not missing for v in values)
+        )
+        if not is_known:
+            names = [n for n in list(space) if n in words and naming.may_name(n)]
+            self._words, self._globals = words, (len(space), names)
+            values = [space.get(name, missing) for name in names]
+        return [(n, v) for n, v in zip(names, values) if v is not missing]
+
+    def _naming(self, space: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in space if naming.may_name(name)]
 
     def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:
         """Variables of the block or cell itself, then those of a function that it runs."""
@@ -59,6 +97,9 @@ class Namespaces:
         if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
             found.append(naming.local_variables(inner))
         return found
+
+
+_MISSING: Final = object()
 
 
 def variable_of(name: str) -> str:

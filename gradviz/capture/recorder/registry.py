@@ -6,7 +6,8 @@ referred to weakly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,28 @@ class Registry:
         self._storage_count = 0
         self._storage_keys: dict[int, int] = {}
         self._live_bytes = 0
+        self._perhaps_gone: dict[int, None] = {}
+        """Numbers of storages that nothing known holds, or held when it was last looked."""
+        self.is_saved: Callable[[int], bool] = _never
+        """Whether a node holds a storage."""
+        self.newly_stored: dict[int, None] = {}
+        """Numbers of tensors that have another storage since somebody asked."""
+        self.newly_known: list[int] = []
+        """``id()`` of tensors that have become known since :class:`TensorKeys` asked."""
         self._fresh: dict[int, tuple[autograd.TensorRef, int | None]] = {}
+        self._on_storage: dict[int, dict[int, RegistryEntry]] = {}
+        """Entries by the number of their storage."""
+        self._grad_storage: dict[int, int] = {}
+        """Number of the storage of the ``.grad`` of tensors, by their number."""
+        self._grads_on: dict[int, dict[int, None]] = {}
+        self._bearers: Counter[str] = Counter()
+        """How many tensors have a name now."""
+        self._called: dict[str, dict[int, RegistryEntry]] = {}
+        """Tensors from before the recording by their name, or the last one they had."""
+        self.unnamed: dict[int, None] = {}
+        """By ``id()``: tensors that have become known, or have gone, since names were given."""
+        self.changed: dict[int, None] = {}
+        """Numbers of tensors of which the rows may have changed since they were read."""
 
     # ---------------------------------------------------------------- tensors
 
@@ -78,8 +100,15 @@ class Registry:
     def entries(self) -> dict[int, RegistryEntry]:
         """Tensors that are alive, by ``id()``."""
         while self._gone_tensors:
-            number = self._gone_tensors.pop(0).number
-            del self._entries[self._places.pop(number)]
+            number = self._gone_tensors.pop().number
+            place = self._places.pop(number)
+            entry = self._entries.pop(place)
+            self.unnamed[place] = None
+            self._is_called(entry, False)
+            self.changed.update(dict.fromkeys(self._called_again(entry.name)))
+            self._move(entry, None)
+            self._move_grad(number, None)
+            self.changed.pop(number, None)
             self._dead_tensors.append(number)
         return self._entries
 
@@ -111,8 +140,14 @@ class Registry:
         number = self._tensors
         self._tensors += 1
         ref = autograd.TensorRef(tensor, number, self._gone_tensors.append)
-        entry = RegistryEntry(number, ref, name or before, before is not None, self.storage(tensor))
+        entry = RegistryEntry(number, ref, name or before, before is not None, None)
         self._entries[id(tensor)], self._places[number] = entry, id(tensor)
+        self._is_called(entry, True)
+        self._called_again(entry.name)
+        self.unnamed[id(tensor)] = None
+        self._move(entry, self.storage(tensor))
+        self.changed[number] = None
+        self.newly_known.append(id(tensor))
         return entry
 
     def find(self, tensor: torch.Tensor) -> RegistryEntry | None:
@@ -129,37 +164,132 @@ class Registry:
             if tensor is not None:
                 yield entry, tensor
 
+    def entry(self, number: int) -> RegistryEntry | None:
+        """The tensor with a number, ``None`` if it no longer exists."""
+        entries = self.entries
+        place = self._places.get(number)
+        return None if place is None else entries[place]
+
+    def has_changed(self, tensors: Iterable[torch.Tensor]) -> None:
+        """What is read of these tensors may have changed; those that are not known do not count."""
+        entries = self.entries
+        for tensor in tensors:
+            entry = entries.get(id(tensor))
+            if entry is not None:
+                self.changed[entry.number] = None
+
+    def was_written(self, storage: int) -> None:
+        """Tensors on a storage have changed, and those with a ``.grad`` on it."""
+        self.changed.update(dict.fromkeys(self._on_storage.get(storage, ())))
+        self.changed.update(self._grads_on.get(storage, {}))
+
+    def moved(self, entry: RegistryEntry, tensor: torch.Tensor) -> None:
+        """A tensor may have another storage by now."""
+        self._move(entry, self.storage(tensor))
+
+    def _move(self, entry: RegistryEntry, storage: int | None) -> None:
+        if entry.storage == storage:
+            return
+        if entry.storage is not None:
+            self._perhaps_gone[entry.storage] = None
+            self._on_storage.get(entry.storage, {}).pop(entry.number, None)
+            if not self._on_storage.get(entry.storage):
+                self._on_storage.pop(entry.storage, None)
+        entry.storage = storage
+        self.newly_stored[entry.number] = None
+        if storage is not None:
+            self._on_storage.setdefault(storage, {})[entry.number] = entry
+
+    def has_grad(self, entry: RegistryEntry, grad: torch.Tensor | None) -> None:
+        """What ``.grad`` of a tensor is by now."""
+        self._move_grad(entry.number, None if grad is None else self.storage(grad))
+
+    def _move_grad(self, number: int, storage: int | None) -> None:
+        before = self._grad_storage.pop(number, None)
+        if before is not None:
+            self._perhaps_gone[before] = None
+            self._grads_on[before].pop(number, None)
+            if not self._grads_on[before]:
+                del self._grads_on[before]
+        if storage is not None:
+            self._grad_storage[number] = storage
+            self._grads_on.setdefault(storage, {})[number] = None
+
+    def with_grad_on(self, storage: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
+        """Tensors whose ``.grad`` is, or since it was read may be, on a storage, by number."""
+        numbers = {*self._grads_on.get(-1 if storage is None else storage, ()), *self.changed}
+        found = [self.entry(number) for number in sorted(numbers)]
+        return [(e, tensor) for e in found if e is not None and (tensor := e.ref()) is not None]
+
     def on_storage(self, number: int | None) -> list[tuple[RegistryEntry, torch.Tensor]]:
         """Tensors of the recording that share a storage, by number."""
         if number is None:
             return []
-        found = [e for e in self.entries.values() if e.storage == number]
-        alive = [(e, e.ref()) for e in sorted(found, key=lambda e: e.number)]
+        self.entries  # noqa: B018  which takes out what no longer exists
+        found = sorted(self._on_storage.get(number, {}).items())
+        alive = [(entry, entry.ref()) for _, entry in found]
         return [(entry, tensor) for entry, tensor in alive if tensor is not None]
 
-    def name(self, named: Iterable[tuple[str, torch.Tensor]]) -> bool:
-        """Give tensors the names they have now; new ones become part of the recording.
+    # ------------------------------------------------------------------ names
+
+    def is_new(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is no part of the recording and was not there before it."""
+        return id(tensor) not in self.entries and self.existed(tensor) is None
+
+    def name(self, place: int, names: Sequence[str]) -> bool:
+        """Give a tensor the names that it has now; of one that is not known nothing is noted.
+
+        Args:
+            place: ``id()`` of the tensor, which exists.
+            names: All its names, the best one first.
 
         Returns:
-            Whether any name is another one than before.
+            Whether the name of any tensor is another one than before.
         """
-        before = {e.number: e.name_now for e in self.entries.values()}
-        last = {e.number: e.name for e in self.entries.values() if _is_path(e.name)}
-        for entry in self.entries.values():
-            entry.is_named = False
-        for name, tensor in named:
-            found = self.entries.get(id(tensor))
-            if found is None:
-                if self.existed(tensor) is not None:
-                    continue
-                found = self.know(tensor, name)
-            # The first name counts, but one that it still has stays.
-            if not found.is_named or name == last.get(found.number):
-                found.name, found.is_named = name, True
-        taken = {e.name for e in self.entries.values() if e.is_named}
-        for entry in self.entries.values():
-            entry.is_renamed = not entry.is_named and entry.name in taken
-        return before != {e.number: e.name_now for e in self.entries.values()}
+        entry = self.entries.get(place)
+        if entry is None:
+            return False
+        before, is_named = entry.name, bool(names)
+        name = before
+        if names:  # the first name counts, but one that it still has stays
+            name = before if _is_path(before) and before in names else names[0]
+        if (name, is_named) == (before, entry.is_named):
+            return False
+        was = entry.name_now
+        self._is_called(entry, False)
+        entry.name, entry.is_named = name, is_named
+        self._is_called(entry, True)
+        others = self._called_again(before) | self._called_again(name)
+        if was != entry.name_now:
+            others.add(entry.number)
+        self.changed.update(dict.fromkeys(others))
+        return bool(others)
+
+    def _is_called(self, entry: RegistryEntry, so: bool) -> None:
+        """A tensor begins, or stops, to have the name of its entry."""
+        if entry.name is None:
+            return
+        if entry.is_named:
+            self._bearers[entry.name] += 1 if so else -1
+            if not self._bearers[entry.name]:
+                del self._bearers[entry.name]
+        if entry.was_there:
+            called = self._called.setdefault(entry.name, {})
+            if so:
+                called[entry.number] = entry
+            else:
+                called.pop(entry.number, None)
+
+    def _called_again(self, name: str | None) -> set[int]:
+        """Tensors from before the recording that lose a name to another one, or get it back."""
+        is_taken = name in self._bearers
+        found = set()
+        for entry in self._called.get(name or "", {}).values():
+            was = entry.name_now
+            entry.is_renamed = is_taken and not entry.is_named
+            if was != entry.name_now:
+                found.add(entry.number)
+        return found
 
     # ------------------------------------------------------------------ views
 
@@ -237,6 +367,7 @@ class Registry:
         if known is None:
             known = self._storages[found[0]] = (self._storage_count, autograd.StorageRef(tensor))
             self._storage_keys[self._storage_count] = found[0]
+            self._perhaps_gone[self._storage_count] = None
             self._storage_count += 1
             self._live_bytes += known[1].nbytes
         return known[0]
@@ -244,6 +375,7 @@ class Registry:
     def _drop(self, key: int) -> None:
         number, ref = self._storages.pop(key)
         del self._storage_keys[number]
+        self._perhaps_gone.pop(number, None)
         self._live_bytes -= ref.nbytes
 
     def storage_number(self, key: int) -> int | None:
@@ -256,15 +388,23 @@ class Registry:
 
         Args:
             perhaps_gone: Numbers of the only storages that can have been given back since this
-                was asked last; not given, all are looked at.
+                was asked last; not given, all are looked at that nothing known holds.
         """
-        keys: Iterable[int | None] = list(self._storages)
-        if perhaps_gone is not None:
-            keys = {self._storage_keys.get(number) for number in perhaps_gone}
-        for key in keys:
+        for number in list(self._perhaps_gone) if perhaps_gone is None else perhaps_gone:
+            key = self._storage_keys.get(number)
             if key is not None and self._storages[key][1].is_gone:
                 self._drop(key)
+            elif perhaps_gone is None and self._is_held(number):
+                del self._perhaps_gone[number]
         return self._live_bytes
+
+    def released(self, storage: int) -> None:
+        """A node holds a storage no longer."""
+        self._perhaps_gone[storage] = None
+
+    def _is_held(self, storage: int) -> bool:
+        """Whether something known holds a storage, which is not gone then."""
+        return storage in self._on_storage or storage in self._grads_on or self.is_saved(storage)
 
     def forget(self) -> None:
         """Drop all references, and take the numbers out of nodes that still have one."""
@@ -278,6 +418,21 @@ class Registry:
         self._fresh.clear()
         self._storages.clear()
         self._storage_keys.clear()
+        self._on_storage.clear()
+        self._grads_on.clear()
+        self._grad_storage.clear()
+        self.changed.clear()
+        self._called.clear()
+        self._bearers.clear()
+        self._perhaps_gone.clear()
+        self.newly_known.clear()
+        self.newly_stored.clear()
+        self.is_saved = _never
+        self.unnamed.clear()
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 def _is_path(name: str | None) -> bool:

@@ -82,7 +82,7 @@ class Run:
         positions = Positions(lines)
         self._mode = mode = CallMode(observers, positions, tracer)
         self._namespaces = namespaces = Namespaces(frame, file, lines)
-        registry = Registry(namespaces.names(mentioned=False))
+        registry = Registry(namespaces.names())
         compiled = CompiledCalls(mode, observers)
         modules = ModuleCalls(namespaces, compiled)
         self._live_graph = live_graph = LiveGraph(

@@ -7,7 +7,9 @@ import inspect
 import linecache
 import os
 import re
+import tokenize
 from bisect import bisect_right
+from functools import lru_cache
 from types import CodeType, FrameType
 
 from gradviz.model.events import Position
@@ -106,7 +108,7 @@ def of_block(frame: FrameType) -> Source:
     code = frame.f_code
     lines = linecache.getlines(code.co_filename, frame.f_globals)
     name = name_of(code)
-    found = _with_block("".join(lines), frame.f_lineno)
+    found = _block_at(lines, code, frame.f_lineno)
     if found is None:
         return Source(Code(name, frame.f_lineno, ""), frozenset({frame.f_lineno}))
     head, first, last = found
@@ -134,6 +136,22 @@ def name_of(code: CodeType) -> str:
     return ": ".join(filter(None, (where or "cell", function)))
 
 
+def _block_at(lines: list[str], code: CodeType, line: int) -> tuple[int, int, int] | None:
+    """As :func:`_with_block`, for a line of a file; of a function, only that is parsed."""
+    before = code.co_firstlineno - 1
+    if code.co_name != "<module>":
+        try:
+            text = "".join(inspect.getblock(lines[before:]))
+        except (SyntaxError, tokenize.TokenError, RecursionError):
+            text = ""
+        found = _with_block(text, line - before)
+        if found is not None:
+            head, first, last = found
+            return head + before, first + before, last + before
+    return _with_block("".join(lines), line)
+
+
+@lru_cache(maxsize=8)
 def _with_block(text: str, line: int) -> tuple[int, int, int] | None:
     """Line of the ``with``, and first and last line of its body."""
     tree = _parsed(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 import torch
 
@@ -11,6 +12,8 @@ from gradviz.capture import autograd
 from gradviz.capture.recorder.registry import Registry
 from gradviz.model.events import Event, Operation, Refused, Write
 from gradviz.model.recording import StepRecord
+
+_MANY: Final = 1_000
 
 
 class TensorKeys:
@@ -27,6 +30,8 @@ class TensorKeys:
         self._registry = registry
         self._unknown: dict[int, tuple[autograd.TensorRef, str]] = {}
         """By ``id()``, which is valid while the tensor exists; others stay until the step ends."""
+        self._many = _MANY
+        """How many there are when those that no longer exist are taken out."""
         self._count = 0
         self._became: dict[str, str] = {}
 
@@ -47,14 +52,18 @@ class TensorKeys:
 
     def learn(self) -> None:
         """Some tensors have become part of the recording: their keys are their ids from now."""
-        for place, (ref, key) in list(self._unknown.items()):
-            tensor = ref()
+        for place in self._registry.newly_known:
+            ref, key = self._unknown.get(place, (None, ""))
             entry = self._registry.entries.get(place)
-            if tensor is None:
-                del self._unknown[place]
-            elif entry is not None and entry.ref() is tensor:
+            if ref is not None and entry is not None and entry.ref() is ref():
                 self._became[key] = entry.id
                 del self._unknown[place]
+        self._registry.newly_known.clear()
+        if len(self._unknown) > self._many:
+            gone = [place for place, (ref, _) in self._unknown.items() if ref() is None]
+            for place in gone:
+                del self._unknown[place]
+            self._many = 2 * len(self._unknown) + _MANY
 
     def forget(self) -> None:
         """Drop all references."""

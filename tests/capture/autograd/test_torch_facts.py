@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.autograd.function import _HookMixin
@@ -1583,3 +1584,13 @@ def test_listing_the_attributes_of_a_class_costs_many_reads() -> None:
     listing = min(timeit.repeat(lambda: dir(kind), number=200, repeat=5))
     reading = min(timeit.repeat(lambda: node._raw_saved_result, number=200, repeat=5))
     assert listing > 3 * reading
+
+
+def test_memory_that_numpy_shares_is_not_resizable() -> None:
+    given, asked, plain = torch.ones(3), torch.ones(3), torch.ones(3)
+    array = given.detach().numpy()
+    other = np.asarray(asked)
+    made = torch.from_numpy(np.ones(3))
+    shared = [t.untyped_storage().resizable() for t in (given, asked, made, plain)]
+    assert shared == [False, False, False, True]
+    assert array is not other

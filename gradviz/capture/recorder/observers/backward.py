@@ -19,6 +19,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
+from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
@@ -48,6 +49,8 @@ from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
 from gradviz.model.records import NodeState
 
+_MOST_SUMMARIES: Final = 1_000
+"""How many gradients are remembered while a backward runs."""
 MOST_NODES: Final = 20_000
 """Nodes of a backward above which they are not followed one by one."""
 
@@ -118,6 +121,8 @@ class BackwardEvents(Observer):
         self._observer = observer
         self._values = values
         self._count = 0
+        self._summaries: dict[int, tuple[autograd.TensorRef, int | None, ValueSummary]] = {}
+        """By ``id()``: gradients are handed on from node to node, and are read once."""
         self._running: dict[int, _Backward] = {}
         """Backwards that run, by number; several where one runs inside another."""
         self._open: dict[int, list[_Open]] = {}
@@ -208,12 +213,13 @@ class BackwardEvents(Observer):
         dead = Died(*self._live_graph.bury())
         if dead != Died():
             self._writer.add(dead)
-        for event in self._live_graph.read(roots):
-            self._writer.add(event)
+        self._graph_reading.read(roots)
         registry = self._live_graph.registry
         with autograd.unseen():
-            nodes, _ = _reachable([node for node, _ in roots])
+            nodes, entries, _ = walk([node for node, _ in roots])
+            make_safe_to_free(nodes, entries)
             inputs = tuple(registry.know(t).id for t in call.inputs if is_tensor(t))
+            self._graph_reading.about_to_change(filter(is_tensor, call.inputs))
             self._writer.add(
                 BackwardStarted(
                     number,
@@ -232,6 +238,7 @@ class BackwardEvents(Observer):
             if len(nodes) > MOST_NODES:
                 text = f"this backward has {len(nodes)} nodes; its steps are not recorded"
                 self._writer.add(Note("backward not followed", text, (len(nodes),)))
+                self._graph_reading.changed(unlisted=True)
             elif self._writer.is_full:
                 backward.ran = 0 if call.inputs else len(nodes)
             else:
@@ -287,6 +294,10 @@ class BackwardEvents(Observer):
         self._open = {thread: stack for thread, stack in self._open.items() if stack}
         self.failure = (running, backward.number) if raised else (None, None)
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
+        if raised:
+            self._live_graph.have_run(backward.nodes)
+        self._graph_reading.changed()
+        self._summaries.clear()
         backward.nodes.clear()
 
     # ------------------------------------------------------------- inside it
@@ -330,6 +341,7 @@ class BackwardEvents(Observer):
         opened.has_accumulated = True
         after = self._summary(autograd.grad_of(leaf))
         entry = self._live_graph.registry.know(leaf)
+        self._graph_reading.about_to_change([leaf])
         row = self._live_graph.tensors.get(entry.id)
         if row is not None:
             self._live_graph.set_tensor(entry.id, replace(row, grad=after))
@@ -362,6 +374,8 @@ class BackwardEvents(Observer):
 
     def _finish(self, opened: _Open) -> None:
         number = opened.backward.number
+        if autograd.plan_of(type(opened.backward.nodes[opened.key])).is_function:
+            self._live_graph.have_run([opened.key])  # its context may have other attributes
         freed = self._freed(opened)
         if freed is not None:
             self._writer.add(freed)
@@ -399,14 +413,12 @@ class BackwardEvents(Observer):
 
     def _retained(self, key: str, number: int) -> None:
         """Gradients that ``retain_grad`` has kept just before this node runs."""
-        for info in list(self._live_graph.tensors.values()):
-            if info.node != key or not info.retains_grad:
-                continue
-            tensor = next(
-                (t for e, t in self._live_graph.registry.alive() if e.id == info.id), None
-            )
+        for info in self._live_graph.outputs(key):
+            entry = self._live_graph.registry.entry(number_of(info.id))
+            tensor = None if entry is None or not info.retains_grad else entry.ref()
             if tensor is None:
                 continue
+            self._graph_reading.about_to_change([tensor])
             after = self._summary(autograd.grad_of(tensor))
             if after != info.grad:
                 self._live_graph.set_tensor(info.id, replace(info, grad=after))
@@ -438,6 +450,7 @@ class BackwardEvents(Observer):
 
     def hook_left(self, hook: Hook, tensor: str | None, value: Any, is_known: bool) -> None:
         """A hook of the user's has returned."""
+        self._summaries.clear()  # it may have written, and not so that versions show it
         node = autograd.current_node()
         key = None if node is None else self._live_graph.registry.known_node(node)
         number = self._number_of(key)
@@ -461,8 +474,17 @@ class BackwardEvents(Observer):
             return None
         if not self._values:
             return summarise(value, False)
+        version = autograd.version_of(value)
+        known = self._summaries.get(id(value))
+        if known is not None and known[0]() is value and known[1] == version:
+            return known[2]
         with autograd.arithmetic():
-            return summarise(value)
+            found = summarise(value)
+        if autograd.backward_is_running() and version is not None:
+            if len(self._summaries) > _MOST_SUMMARIES:
+                self._summaries.clear()
+            self._summaries[id(value)] = autograd.TensorRef(value), version, found
+        return found
 
     def _step(
         self,
@@ -502,11 +524,6 @@ def _root(root: Any) -> tuple[Any, int] | None:
         return root.grad_fn, autograd.output_nr(root)
     except RuntimeError:  # backward is about to say so itself
         return None
-
-
-def _reachable(roots: list[Any]) -> tuple[list[Any], Any]:
-    nodes, entries, _ = walk(roots)
-    return nodes, entries
 
 
 def _slot(name: str, state: str, row: Node) -> SavedTensor:

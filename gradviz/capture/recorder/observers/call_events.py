@@ -49,26 +49,29 @@ class CallEvents(Observer):
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     @property
-    def _is_quiet(self) -> bool:
+    def is_quiet(self) -> bool:
+        """Whether an optimizer runs, whose calls are one event, or the recording is full."""
         return self._writer.is_full or self._optimizers.is_running
 
     def before(self, call: TorchCall) -> bool:
         """Whether a call is examined."""
         self._graph_reading.changed()
-        if self._is_quiet:
-            return False
         if self._in_step > MOST_EVENTS:  # counted, but not examined
             self._in_step += 1
             self._graph_reading.changed(unlisted=True)
             return False
         if is_operation(call) or not call.is_getter:
-            self._graph_reading.touch([*tensors_in(call.args), *tensors_in(call.kwargs)])
+            tensors = [*tensors_in(call.args), *tensors_in(call.kwargs)]
+            self._graph_reading.touch(tensors)
+            if call.is_setter or not is_operation(call):
+                self._graph_reading.about_to_change(tensors)
         return True
 
     def after(self, call: TorchCall) -> None:
         """Write down what a call did."""
-        self._graph_reading.changed()  # lines of the user's that ran inside may have read the state
+        self._graph_reading.used(call)  # lines of the user's that ran inside may have read before
         writes = self._operations.writes(call)
+        self._graph_reading.written(writes)
         for write in writes:
             self._writer.add(write)
         self._in_step += 1
@@ -85,7 +88,7 @@ class CallEvents(Observer):
 
     def raised(self, call: TorchCall, error: BaseException) -> None:
         """Write down which call was refused."""
-        if not self._is_quiet:
+        if not self.is_quiet:
             self._lines.has_called(call.position)
             self._writer.add(self._operations.refused(call, error, self._modules.current))
 
@@ -93,6 +96,7 @@ class CallEvents(Observer):
         """Say so once per step, unless it is a backward that hides them."""
         if not autograd.backward_is_running() and _HIDDEN not in self._writer.events:
             self._writer.add(_HIDDEN)
+        self._graph_reading.changed(unlisted=True)
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Give results of operations the names that the line has given them."""

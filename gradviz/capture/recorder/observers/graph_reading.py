@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import torch
 
+from gradviz.capture import naming
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import Namespaces, variable_of
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.step_writer import StepWriter
-from gradviz.capture.recorder.torch_call import tensors_in
+from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.model import GraphBusyError
-from gradviz.model.events import BackwardEnded, Died, Note, OptimizerStepped, Write
+from gradviz.model.events import Died, Note, Write
 
-_READ_ANYWAY: Final = 20_000
-"""Rows of nodes that are read again after lines that can have changed nothing in them."""
 _MOST_READ: Final = 300_000
-"""Rows of nodes that are read again at all before the recording becomes coarser."""
+"""Rows of nodes that are read again, because it is not known which have changed, before the
+recording becomes coarser."""
 _COARSE: Final = (
-    "the graph is too large to read after every line: from here on, the states of saved tensors "
-    "are read after each backward and when the code ends"
+    "lines changed what the recording did not see, and the graph is too large to read it all "
+    "after every such line: from here on, all of it is read when the code ends"
 )
 MOST_READ_FIRST: Final = 500
 """How many tensors are read before the code begins; the rest when first used."""
@@ -45,11 +45,14 @@ class GraphReading(Observer):
         self._writer = writer
         self._hooks = hooks
         self._is_dirty = False
-        self._writes_unlisted = False
+        self._is_unknown = False
+        """Whether anything may have changed, not only what the recording has seen."""
         self._threads = threading.active_count()
         self._told_of_strangers = False
         self._rows_read = 0
         self._is_coarse = False
+        self.unseen_writes: Callable[[Iterable[torch.Tensor] | None], object] = _nothing
+        """Is called before tensors, or any, may be written in a way that versions do not show."""
 
     @property
     def is_coarse(self) -> bool:
@@ -60,18 +63,50 @@ class GraphReading(Observer):
         """Something may have changed in the graph.
 
         Args:
-            unlisted: Whether by a call that is not written down, which may have been a write.
+            unlisted: Whether by what is not written down: anything may have changed then.
         """
         self._is_dirty = True
-        self._writes_unlisted = self._writes_unlisted or unlisted
+        if unlisted and not self._is_unknown:
+            self._is_unknown = True
+            self.unseen_writes(None)
+
+    def about_to_change(self, tensors: Iterable[torch.Tensor]) -> None:
+        """What a call that is no operation may change of tensors is read when the line ends."""
+        self._is_dirty = True
+        self._world.has_changed(tensors)
+
+    def used(self, call: TorchCall) -> None:
+        """A call has returned: its results are read, and what it may have changed is."""
+        self._is_dirty = True
+        self._world.has_changed(tensors_in(call.result))
+        if _may_write(call):
+            self._world.has_changed(call.tensors)
+
+    def written(self, writes: Iterable[Write]) -> None:
+        """Storages were written."""
+        for write in writes:
+            self._is_dirty = True
+            self._live_graph.was_written(write.storage)
 
     def read_all(self) -> None:
         """Read everything once more, however large it is: nothing comes after it."""
-        self._rows_read, self._is_dirty = 0, True
+        self._rows_read, self._is_dirty, self._is_unknown = 0, True, True
+
+    def read(
+        self,
+        extra_roots: Sequence[tuple[Any, int]] = (),
+        keep_roots: bool = False,
+        unnamed: Any = None,
+    ) -> None:
+        """Read what may have changed; see :meth:`LiveGraph.read`."""
+        everything = self._reads_everything()
+        also = tensors_in(unnamed)
+        for event in self._live_graph.read(extra_roots, everything, keep_roots, also):
+            self._writer.add(event)
 
     def read_first(self, namespaces: Namespaces, used: dict[str, int]) -> None:
         """Read the tensors that the code is going to use as they are before it runs."""
-        named = dict(namespaces.names())
+        named = dict(naming.named_tensors([v for s in namespaces.mentioned() for v in s]))
         found = [name for name in named if variable_of(name) in used]
         found.sort(key=lambda name: used[variable_of(name)])
         tensors = [named[name] for name in found[:MOST_READ_FIRST]]
@@ -97,22 +132,19 @@ class GraphReading(Observer):
         if self._is_dirty:
             self._is_dirty = False
             try:
-                for event in self._live_graph.read(keep_roots=True):
-                    self._writer.add(event)
+                self.read(keep_roots=True)
             except GraphBusyError:
                 self._wait_for_the_other_thread()
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Read what is alive, and what tensors without a name lead to."""
         if threading.active_count() != self._threads:
-            self._is_dirty = True
+            self.changed(unlisted=True)
         if self._is_dirty or self._world.has_dead:
             self._is_dirty = False
             tensors, nodes = self._live_graph.bury()
             try:
-                everything = self._reads_everything()
-                for event in self._live_graph.read(everything=everything, also=tensors_in(unnamed)):
-                    self._writer.add(event)
+                self.read(unnamed=unnamed)
             except GraphBusyError:
                 self._wait_for_the_other_thread()
             more_tensors, more_nodes = self._live_graph.bury()
@@ -121,25 +153,17 @@ class GraphReading(Observer):
         self._writer.measure()
 
     def _reads_everything(self) -> bool:
-        """Whether rows of nodes that were read before are read again after this line.
-
-        They can have changed by a write in place or by a backward; small graphs are read again
-        anyway, since names of saved tensors may be new.
-        """
-        count = len(self._live_graph.nodes)
-        changed = self._writes_unlisted or any(
-            isinstance(event, (Write, BackwardEnded, OptimizerStepped))
-            for event in self._writer.events
-        )
-        self._writes_unlisted = False
-        if not changed and self._rows_read + count > _READ_ANYWAY:
+        """Whether everything is read again, since it is not known what has changed."""
+        if not self._is_unknown:
             return False
+        count = len(self._live_graph.nodes)
         if self._rows_read + count > _MOST_READ:
             if not self._is_coarse:
                 self._is_coarse = True
                 self._writer.add(Note("states not read", _COARSE))
             return False
         self._rows_read += count
+        self._is_unknown = False
         return True
 
     def _wait_for_the_other_thread(self) -> None:
@@ -154,7 +178,7 @@ class GraphReading(Observer):
 
     def other_thread_ran(self) -> None:
         """Another thread has run a backward."""
-        self._is_dirty = True
+        self.changed(unlisted=True)
         if not self._told_of_strangers:
             self._told_of_strangers = True
             self._writer.add(
@@ -167,3 +191,13 @@ class GraphReading(Observer):
             self._live_graph.unmark()
         finally:
             self._world.forget()
+
+
+def _nothing(_: Iterable[torch.Tensor] | None) -> None:
+    pass
+
+
+def _may_write(call: TorchCall) -> bool:
+    """Whether a call may change a tensor that it is given, besides what its version shows."""
+    is_in_place = call.name.endswith("_") or call.name.startswith("__i") or "out" in call.kwargs
+    return call.is_setter or is_in_place or None in call.versions

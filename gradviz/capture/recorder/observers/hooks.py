@@ -71,6 +71,7 @@ class HookEvents(Observer):
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """A hook was removed, or has run."""
         if frame.f_code is self._removal:
+            self._live_graph.hooks_changed()
             self._graph_reading.changed()
             return
         known = self._running(frame)

@@ -24,6 +24,11 @@ class Observer:
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """A function that it watches has ended, with a value if that is known."""
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether calls of torch are part of something that is recorded as a whole."""
+        return False
+
     def before(self, call: TorchCall) -> bool:
         """torch is about to be called; returns whether the call is of interest.
 
@@ -70,14 +75,22 @@ class Observers(Observer):
 
     def __init__(self) -> None:
         self._all: tuple[Observer, ...] = ()
+        self._who_may_be_quiet: tuple[Observer, ...] = ()
 
     def add(self, *observers: Observer) -> None:
         """Call these too from now on, after the ones added earlier."""
         self._all += observers
+        may_be = [one for one in observers if type(one).is_quiet is not Observer.is_quiet]
+        self._who_may_be_quiet += tuple(may_be)
 
     def watcher(self, code: CodeType) -> Observer | None:
         """The first observer that watches a function."""
         return next((one for one in self._all if one.watches(code)), None)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether one of them says so."""
+        return any(one.is_quiet for one in self._who_may_be_quiet)
 
     def before(self, call: TorchCall) -> bool:
         """Whether all observers need the call; the first that does not ends the search."""

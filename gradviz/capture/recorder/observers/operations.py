@@ -216,7 +216,8 @@ class Operations:
         """The tensor whose ``.grad`` this is, or is a view of."""
         base = autograd.base_of(tensor)
         whole = tensor if base is None else base
-        known = [(entry, one) for entry, one in self._registry.alive() if self._may_have_grad(one)]
+        known = self._registry.with_grad_on(self._registry.storage(whole))
+        known = [(entry, one) for entry, one in known if self._may_have_grad(one)]
         grads = autograd.grads_of([one for _, one in known])
         return next((e for (e, _), grad in zip(known, grads) if grad is whole), None)
 

@@ -70,13 +70,17 @@ class OptimizerEvents(Observer):
         variables = frame.f_locals
         owner = variables.get("self") or next(iter(variables.get("args", ())), None)
         with autograd.unseen():
-            before = self._before(_parameters(owner))
+            parameters = _parameters(owner)
+            before = self._before(parameters)
+            if _may_write_unseen(owner):
+                self._graph_reading.unseen_writes(parameters)
         position = self._positions.of(frame, "step")
         self._running.append((frame, type(owner).__name__, before, position))
         self._graph_reading.changed()
 
     def _before(self, parameters: list[torch.Tensor]) -> _Before:
         self._graph_reading.touch(parameters)
+        self._graph_reading.about_to_change(parameters)
         before: _Before = []
         for tensor in parameters:
             version = autograd.version_of(tensor)
@@ -87,7 +91,8 @@ class OptimizerEvents(Observer):
     def _end(self, frame: FrameType) -> _Running | None:
         while self._running:
             running = self._running.pop()
-            self._graph_reading.changed()
+            refs = [ref for _, ref, _, _ in running[2]]
+            self._graph_reading.about_to_change(t for ref in refs if (t := ref()) is not None)
             if running[0] is frame:
                 return running
         return None
@@ -135,6 +140,17 @@ class OptimizerEvents(Observer):
         limit = variables.get("max_norm", variables.get("clip_value"))
         only_measures = type(limit) is float and math.isinf(limit)
         self._writer.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
+
+
+def _may_write_unseen(owner: Any) -> bool:
+    """Whether an optimizer may write parameters so that their versions do not show it.
+
+    Fused ones do, and those of others may write ``.data``.
+    """
+    if not isinstance(owner, torch.optim.Optimizer):
+        return False
+    is_of_torch = type(owner).__module__.startswith("torch.optim.")
+    return not is_of_torch or any(group.get("fused") for group in owner.param_groups)
 
 
 def _parameters(owner: Any) -> list[torch.Tensor]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import CodeType, FrameType
 from typing import Any
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.names_in_sight import NamesInSight
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
@@ -24,13 +26,27 @@ class TensorNames(Observer):
         self, namespaces: Namespaces, registry: Registry, graph_reading: GraphReading
     ) -> None:
         self._namespaces = namespaces
-        self._registry = registry
+        self._names = NamesInSight(registry)
+        self._codes = autograd.codes_of_module_changes()
         self._graph_reading = graph_reading
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether a function changes what a module has."""
+        return code in self._codes
+
+    def entered(self, frame: FrameType) -> None:
+        """A module is about to change."""
+        self._names.modules_changed()
+
+    def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
+        """A module has changed."""
+        self._names.modules_changed()
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Look at the variables."""
         with autograd.unseen():
-            if self._registry.name(self._namespaces.names()):
+            is_exact = not self._namespaces.is_inside
+            if self._names.look(self._namespaces.mentioned(), is_exact):
                 self._graph_reading.changed()
 
     def stopped(self) -> None:

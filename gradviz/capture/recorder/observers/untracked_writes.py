@@ -1,10 +1,20 @@
-"""Writes that leave no trace in the version counter: ``.data``, numpy, fused optimizers."""
+"""Writes that leave no trace in the version counter: ``.data``, numpy, fused optimizers.
+
+NOTE [Memory that others can write]
+Such a write can only be noticed by comparing memory. That of every tensor after every line would
+cost more than the lines, so memory is compared where something besides a call that the recording
+sees can write it: what numpy or another library shares, which torch marks as memory that it cannot
+resize, or has been given by a call in the recording; what has no version counter; what a kernel of
+torch writes without counting it, as the statistics of a BatchNorm; parameters, while an optimizer
+writes them in its own way; and everything, while calls are not seen or other threads run.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import torch
@@ -15,24 +25,35 @@ from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.model.events import Event, OptimizerStepped, Write, WriteAgent
 
 MOST_BYTES: Final = 4 << 20
 """Bytes of memory that are compared after each line; the smallest tensors come first."""
-
-
+_GIVES_AWAY: Final = frozenset(
+    {
+        "__array__",
+        "__dlpack__",
+        "_typed_storage",
+        "data_ptr",
+        "numpy",
+        "storage",
+        "untyped_storage",
+    }
+)
+"""Functions of a tensor after which others can write its memory."""
 _UNSEEN: Final = "a write that torch did not see (numpy, .data)"
 _Named: TypeAlias = "list[tuple[RegistryEntry, torch.Tensor]]"
 
 
 class UntrackedWrites(Observer):
-    """Compares the memory of known tensors from line to line.
+    """Compares memory from line to line: NOTE [Memory that others can write].
 
     Args:
         registry: The known tensors.
         values: Whether numbers are read at all; without, such writes cannot be seen.
         writer: Where events are written.
-        graph_reading: Notified of writes.
+        graph_reading: Notified of writes; notifies of what is about to be written unseen.
         modules: Tells of which module that has run a tensor is a buffer.
     """
 
@@ -50,26 +71,78 @@ class UntrackedWrites(Observer):
         self._writer = writer
         self._graph_reading = graph_reading
         self._before: dict[int, tuple[int | None, int]] = {}
+        self._given_away: dict[int, None] = {}
+        """Numbers of storages that others can write."""
+        self._compared: set[int] | None = set()
+        """Those that are compared once more, besides; ``None``: all."""
+        self._threads = threading.active_count()
+        graph_reading.unseen_writes = self.remember
+
+    def before(self, call: TorchCall) -> bool:
+        """A call may be about to write unseen, or to give the memory of a tensor away."""
+        if self._values and ("_norm" in call.name or call.name in _GIVES_AWAY):
+            with autograd.unseen():
+                tensors = [*tensors_in(call.args), *tensors_in(call.kwargs)]
+                if call.name in _GIVES_AWAY:
+                    self._give_away(tensors)
+                self.remember(t for t in tensors if call.name in _GIVES_AWAY or not t.requires_grad)
+        return True
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Record writes since the last step that no version counter shows."""
         for write in self.compare():
             self._writer.add(write)
-            self._graph_reading.changed()
+            self._graph_reading.written([write])
 
     def compare(self) -> list[Write]:
         """Compare with the values at the last call."""
         if not self._values:
+            self._registry.newly_stored.clear()
+            return []
+        found = [self._registry.entry(number) for number in self._registry.newly_stored]
+        tensors = [e.ref() for e in found if e is not None]
+        self._registry.newly_stored.clear()
+        with autograd.unseen():
+            self._give_away([t for t in tensors if t is not None and autograd.is_shared(t)])
+        if threading.active_count() != self._threads:
+            self._compared = None
+        if not self._given_away and self._compared is not None and not self._compared:
             return []
         with autograd.arithmetic():
-            return self._compare(self._writer.events)
+            writes = self._compare(self._writer.events)
+        self._compared = set()
+        return writes
+
+    def remember(self, tensors: Iterable[torch.Tensor] | None) -> None:
+        """These tensors, or all, may be written unseen from here to the end of the line."""
+        if not self._values:
+            return
+        numbers = None
+        with autograd.arithmetic():
+            if tensors is not None:
+                found = set(map(self._registry.storage, tensors))
+                numbers = {number for number in found if number is not None}
+            for number, on_it in self._small(numbers):
+                if number not in self._before:
+                    version = autograd.version_of(on_it[0][1])
+                    self._before[number] = version, _checksum(on_it[0][1])
+        if self._compared is not None:
+            self._compared = None if numbers is None else self._compared | numbers
+
+    def _give_away(self, tensors: Iterable[torch.Tensor]) -> None:
+        for tensor in tensors:
+            number = self._registry.storage(tensor)
+            if number is not None:
+                self._given_away[number] = None
 
     def _compare(self, events: Sequence[Event]) -> list[Write]:
         told = {e.storage for e in events if isinstance(e, Write)}
         stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
         now: dict[int, tuple[int | None, int]] = {}
         found: list[Write] = []
-        for number, tensors in self._small():
+        compared = self._compared
+        chosen = None if compared is None else compared.union(self._given_away)
+        for number, tensors in self._small(chosen):
             tensor = tensors[0][1]
             version = autograd.version_of(tensor)
             now[number] = version, _checksum(tensor)
@@ -79,7 +152,7 @@ class UntrackedWrites(Observer):
             if f"s{number}" in told:
                 continue
             found.append(self._write(number, version, tensors, stepped))
-        self._before = now
+        self._before = {number: now[number] for number in self._given_away if number in now}
         return found
 
     def _write(
@@ -106,25 +179,34 @@ class UntrackedWrites(Observer):
             buffer_of=None if buffer is None else buffer.module,
         )
 
-    def _small(self) -> list[tuple[int, _Named]]:
-        """Known tensors by storage, smallest first, as many as are compared."""
+    def _small(self, chosen: Iterable[int] | None) -> list[tuple[int, _Named]]:
+        """Known tensors by storage, smallest first, as many as are compared.
+
+        Args:
+            chosen: Numbers of the storages that are asked for; ``None``: all.
+        """
         groups: dict[int, _Named] = {}
         sizes: dict[int, int] = {}
-        for entry, tensor in self._registry.alive():
+        if chosen is None:
+            known = self._registry.alive()
+        else:
+            known = (pair for n in sorted(chosen) for pair in self._registry.on_storage(n))
+        for entry, tensor in known:
             if not (autograd.is_plain(tensor) and autograd.wait_until_written(tensor)):
                 continue
-            number = entry.storage = self._registry.storage(tensor)
+            self._registry.moved(entry, tensor)
+            number = entry.storage
             if number is not None:
                 groups.setdefault(number, []).append((entry, tensor))
                 sizes[number] = tensor.untyped_storage().nbytes()
         room = MOST_BYTES
-        chosen = []
+        found = []
         for number in sorted(groups, key=lambda n: (sizes[n], n)):
             room -= sizes[number]
             if room < 0:
                 break
-            chosen.append((number, groups[number]))
-        return sorted(chosen, key=lambda pair: pair[0])
+            found.append((number, groups[number]))
+        return sorted(found, key=lambda pair: pair[0])
 
 
 def _described(tensor: torch.Tensor) -> str:

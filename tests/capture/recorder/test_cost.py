@@ -1,0 +1,196 @@
+"""What a recorded line costs depends on what it changed, not on what is known: it is counted."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gradviz
+from gradviz.capture import autograd, naming, node_reader
+from gradviz.capture.recorder import live_graph
+from gradviz.capture.recorder.observers import untracked_writes
+from gradviz.capture.recorder.registry import RegistryEntry
+from gradviz.capture.tensors import Tensors
+from gradviz.model.events import Write
+
+Counted: TypeAlias = "Counter[str]"
+Counting: TypeAlias = "Callable[[], AbstractContextManager[Counted]]"
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    """Counts nodes that are walked or read, tensors that are read, objects searched for names,
+    storages that are asked whether they are gone."""
+    found: Counted = Counter()
+    walk, read = vars(live_graph)["walk"], node_reader.NodeReader.read
+    info, by_depth = Tensors._info, naming.tensors_by_depth
+    gone: Any = vars(autograd.StorageRef)["is_gone"]
+
+    def walks(*args: Any) -> Any:
+        nodes, entries, index = walk(*args)
+        found["nodes walked"] += len(nodes)
+        return nodes, entries, index
+
+    def reads(self: Any, places: range) -> None:
+        found["nodes read"] += len(places)
+        read(self, places)
+
+    def infos(self: Any, one: Any) -> Any:
+        found["tensors read"] += 1
+        return info(self, one)
+
+    def searches(*args: Any) -> Iterator[Any]:
+        for one in by_depth(*args):
+            found["tensors named"] += 1
+            yield one
+
+    def asks(self: Any) -> bool:
+        found["storages asked"] += 1
+        return bool(gone.fget(self))
+
+    name_now: Any = vars(RegistryEntry)["name_now"]
+
+    def names(self: Any) -> Any:
+        found["names asked"] += 1
+        return name_now.fget(self)
+
+    monkeypatch.setattr(RegistryEntry, "name_now", property(names))
+    monkeypatch.setattr(live_graph, "walk", walks)
+    monkeypatch.setattr(node_reader.NodeReader, "read", reads)
+    monkeypatch.setattr(Tensors, "_info", infos)
+    monkeypatch.setattr(naming, "tensors_by_depth", searches)
+    monkeypatch.setattr(autograd.StorageRef, "is_gone", property(asks))
+
+    @contextmanager
+    def counting() -> Iterator[Counted]:
+        found.clear()
+        yield found
+
+    return counting
+
+
+class Cell(nn.Module):
+    def __init__(self, others: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.others = nn.ParameterList(torch.ones(2) for _ in range(others))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = x * self.weight
+        b = a.tanh()
+        return b + 1
+
+
+def of_ten_lines(known: int, counted: Counting) -> Counted:
+    """Counts while ten followed lines run, with so many tensors, nodes and storages known."""
+    cell, x = Cell(known), torch.ones(3, requires_grad=True)
+    with gradviz.record(into=[Cell], values=False):
+        total = sum(p.sum() for p in cell.others)
+        kept = [(x * i).exp() for i in range(min(known, 150))]
+        more = {i: y * 2 for i, y in enumerate(kept)}
+        h = cell(x)
+        with counted() as found:
+            h = cell(h)
+            h = cell(h)
+            h = cell(h)
+            found = Counter(found)
+        del total, more
+    return found
+
+
+def test_a_followed_line_costs_what_it_changed_however_much_is_known(counted: Counting) -> None:
+    few, many = of_ten_lines(20, counted), of_ten_lines(140, counted)
+    assert few == many
+    assert few["nodes read"] == 3 * (3 + 1)  # three are new, and one has saved b, which has gone
+    assert few["tensors read"] < 40
+
+
+def test_a_line_that_writes_is_read_with_what_holds_the_storage_only(counted: Counting) -> None:
+    def of(known: int) -> Counted:
+        w = torch.ones(3, requires_grad=True)
+        with gradviz.record(values=False):
+            others = [(w * i).exp() for i in range(known)]
+            h = (w * 2).exp()
+            with counted() as found:
+                h.add_(1)
+                found = Counter(found)
+            del others
+        return found
+
+    assert of(20) == of(140)
+    assert of(20)["nodes read"] == 2  # the node that saved h, and the one that h has now
+
+
+def test_an_unrolled_loop_costs_the_same_per_step_however_long_it_is(counted: Counting) -> None:
+    def of(steps: int) -> Counted:
+        cell, h = Cell(0), torch.ones(3)
+        with counted() as found, gradviz.record(into=[Cell], values=False):
+            for _ in range(steps):
+                h = cell(h)
+        return Counter(found)
+
+    one, two, three = of(20), of(40), of(60)
+    assert two - one == three - two
+
+
+def test_only_the_function_with_the_block_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = ast.parse
+
+    def parses(text: str, *args: Any) -> Any:
+        parsed.append(text)
+        return parse(text, *args)
+
+    monkeypatch.setattr(ast, "parse", parses)
+    with gradviz.record() as recording:
+        torch.ones(3)
+    assert len(recording) == 1
+    assert any("torch.ones(3)" in text for text in parsed)
+    assert max(text.count("\n") for text in parsed) < 20
+
+
+def test_what_is_not_known_to_have_changed_is_read_as_a_whole() -> None:
+    w = torch.ones(3, requires_grad=True)
+    x = torch.ones(3)
+    with gradviz.record(values=False) as recording:
+        y = w * x
+        [x.add_(1) for _ in range(300)]
+    node = recording[2].graph[recording.graph.nodes[0].id]
+    assert y.grad_fn is not None
+    assert [(s.name, s.state) for s in node.saved if s.state != "none"] == [("other", "modified")]
+
+
+def test_memory_is_compared_only_where_a_write_could_go_unseen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+    checksum = untracked_writes._checksum
+
+    def compares(tensor: Tensor) -> int:
+        compared.append(tensor.numel())
+        return checksum(tensor)
+
+    monkeypatch.setattr(untracked_writes, "_checksum", compares)
+    many = [torch.ones(5) for _ in range(50)]
+    norm, shared = nn.BatchNorm1d(3), torch.ones(7)
+    with gradviz.record() as recording:
+        total = torch.stack(many).sum(0)
+        array = shared.numpy()
+        array[0] = 2.0
+        norm(torch.ones(4, 3))
+        last = total + 1
+    assert set(compared) == {3, 7}
+    writes = [e for s in recording for e in s.events if isinstance(e, Write)]
+    assert {(w.name, w.agent) for w in writes if w.before == w.after} == {
+        ("shared", "unseen"),
+        ("norm.running_mean", "module"),
+        ("norm.running_var", "module"),
+    }
+    assert last.shape == (5,)
