@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
-from unittest import mock
 
 import torch
 
@@ -15,7 +14,6 @@ from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table, ratio
 from benchmarks.timing import Times, no_collector, seconds
 from benchmarks.training import Program, Step
-from gradviz.capture.recorder import step_writer
 
 Case = tuple[str, Sequence[int], int]
 """Name of a function of ``training``, its arguments, and how many rounds are measured."""
@@ -28,7 +26,6 @@ CASES: Sequence[Case] = (
 )
 QUICK: Sequence[Case] = (("mlp", (1,), 1), ("cell", (20,), 1))
 WAYS = ("without values", "with values", "into, without values", "into, with values")
-NO_LIMIT = 10**9
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -42,12 +39,11 @@ def run(quick: bool) -> list[dict[str, Any]]:
 
 
 def measure(name: str, arguments: Sequence[int], rounds: int) -> dict[str, Any]:
-    """Plain, and recorded in every way, in turns; every step of the recording is kept."""
+    """Plain, and recorded in every way, in turns, with the budget that recordings have."""
     torch.set_num_threads(1)
-    with mock.patch.object(step_writer, "MOST_STEPS", NO_LIMIT):
-        if name == "cell":
-            return _measured(_cell(*arguments), rounds)
-        return _measured(_steps(getattr(training, name)(*arguments)), rounds)
+    if name == "cell":
+        return _measured(_cell(*arguments), rounds)
+    return _measured(_steps(getattr(training, name)(*arguments)), rounds)
 
 
 def _measured(ways: dict[str, Step], rounds: int) -> dict[str, Any]:

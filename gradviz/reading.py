@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from gradviz.capture import naming
-from gradviz.capture.recorder import Recorder, RecordingBlock
+from gradviz.capture.recorder import BUDGET, Recorder, RecordingBlock
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, Recording
 
@@ -80,6 +80,7 @@ def record(
     anomaly: bool = False,
     progress: Callable[[int], None] | None = None,
     label: str = "",
+    budget: int = BUDGET,
 ) -> AbstractContextManager[Recording]:
     """Record what torch does in a ``with`` block, forward and backward, step by step.
 
@@ -96,6 +97,10 @@ def record(
         anomaly: Whether torch's anomaly mode is on in the block; it changes torch's error texts.
         progress: Called every 100 steps with the number of steps so far.
         label: Title of the recording.
+        budget: How many steps, events and changed rows are kept. Of a recording that is longer, the
+            first and the last ones are kept as they were, and turns of a loop in which an error
+            was caught; of what lies between, each line is one step with how often it ran and what
+            it did in total. The order in which nodes ran is always whole.
 
     Returns:
         A context manager; ``with`` binds the :class:`Recording`, which is empty while the block
@@ -104,6 +109,7 @@ def record(
     Raises:
         RecordingError: If another recording is running, if the block is in a generator or
             coroutine, or if something in ``into`` has no lines.
+        OptionError: If ``budget`` is not a whole number from 100 on.
 
     Examples:
         >>> import torch, gradviz
@@ -114,4 +120,4 @@ def record(
         >>> [recording.graph[node].name for node in recording.backward_order]
         ['MulBackward0', 'AccumulateGrad']
     """
-    return RecordingBlock(Recorder(into, values, anomaly, label, progress))
+    return RecordingBlock(Recorder(into, values, anomaly, label, progress, budget))

@@ -30,8 +30,11 @@ class StandIn:
 
     made: list[StandIn]
 
-    def __init__(self, into: Any, values: bool, anomaly: bool, label: str, progress: Any) -> None:
+    def __init__(
+        self, into: Any, values: bool, anomaly: bool, label: str, progress: Any, budget: int = 0
+    ) -> None:
         self.into, self.values, self.anomaly, self.label = into, values, anomaly, label
+        self.budget = budget
         self.made.append(self)
 
     def __len__(self) -> int:
@@ -149,11 +152,12 @@ def test_options_reach_recorder_and_player(shell: Shell, monkeypatch: Any) -> No
     shell.run("def f(): pass\nclass m: step = f")
     shell.run(
         "%%gradviz --into f --into m.step --no-values --anomaly --step 2 --stops 1,4"
-        " --hide values --hide saved --height 300 --name recording\nx = 1"
+        " --hide values --hide saved --height 300 --name recording --budget 5_000\nx = 1"
     )
     recorder = shell.recorder
     function = shell.ip.user_ns["f"]
     assert (recorder.into, recorder.values, recorder.anomaly) == ([function] * 2, False, True)
+    assert recorder.budget == 5_000
     assert seen[0].look == {
         "step": 2,
         "stops": [1, 4],

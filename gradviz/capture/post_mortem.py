@@ -17,6 +17,7 @@ from gradviz.capture import autograd, naming
 from gradviz.capture.anomaly_source import is_users
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.expressions import Expressions
+from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import variable_of
 from gradviz.capture.recorder.observers.operations import Operations
@@ -61,7 +62,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
     live_graph = LiveGraph(registry, True, lambda _: (None, None, False))
-    writer = StepWriter(live_graph)
+    writer = StepWriter(live_graph, BUDGET)
     operations = Operations(registry)
     try:
         with autograd.unseen():
@@ -79,7 +80,9 @@ def post_mortem_of(error: BaseException) -> Recording:
         live_graph.unmark()
         registry.forget()
     codes = [] if piece is None else [piece.code]
-    return build_recording(writer, live_graph, codes, LABEL, "post-mortem")
+    return build_recording(
+        writer.made(operations.tensor_keys), live_graph, codes, LABEL, "post-mortem"
+    )
 
 
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:

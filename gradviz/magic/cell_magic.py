@@ -103,7 +103,7 @@ class CellMagic:
         into = [self._find(name) for name in options.into]
         # Without its number: nbval runs cells that are not counted, and compares what they show.
         progress = ProgressLine()
-        recorder = new_recorder(into, options.values, options.anomaly, "cell", progress)
+        recorder = new_recorder(into, options, "cell", progress)
         file = frame.f_code.co_filename
         recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
         self._running = _Running(recorder, options, cell, progress)
@@ -174,12 +174,20 @@ def _error_of(result: Any) -> BaseException | None:
 
 
 def new_recorder(
-    into: list[object], values: bool, anomaly: bool, label: str, progress: Callable[[int], None]
+    into: list[object], options: MagicOptions, label: str, progress: Callable[[int], None]
 ) -> Any:
     """A recorder; imported late, so that loading the extension does not import torch."""
     from gradviz.capture.recorder import Recorder
 
-    return Recorder(into=into, values=values, anomaly=anomaly, label=label, progress=progress)
+    budget = {} if options.budget is None else {"budget": options.budget}
+    return Recorder(
+        into=into,
+        values=options.values,
+        anomaly=options.anomaly,
+        label=label,
+        progress=progress,
+        **budget,
+    )
 
 
 def _show(recording: Any, look: dict[str, Any]) -> None:

@@ -15,6 +15,8 @@ from gradviz.view.graph.card_parts import DENSITIES, PARTS
 
 NAME: Final = "gradviz"
 MARK: Final = f"%%{NAME}"
+LEAST_BUDGET: Final = 100
+"""The smallest budget, as of :func:`gradviz.record`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class MagicOptions:
     """Options of the player that were given."""
     name: str | None = None
     help: bool = False
+    budget: int | None = None
+    """How many steps, events and rows are kept; ``None``: as many as usual."""
 
 
 def read_options(line: str) -> MagicOptions:
@@ -53,6 +57,7 @@ def read_options(line: str) -> MagicOptions:
         {key: value for key, value in look.items() if value is not None},
         found.name,
         found.help,
+        found.budget,
     )
 
 
@@ -88,6 +93,13 @@ def parser() -> _Parser:
     )
     parser.add_argument(
         "--anomaly", action="store_true", help="run the cell in torch's anomaly mode"
+    )
+    parser.add_argument(
+        "--budget",
+        type=_budget,
+        metavar="COUNT",
+        help="how many steps, events and changed rows are kept; of a longer recording the first "
+        "and the last ones are, and those between are counted",
     )
     parser.add_argument(
         "--step",
@@ -140,6 +152,15 @@ def _pixels(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} must be a number of pixels: 400")
     return int(text)
+
+
+def _budget(text: str) -> int:
+    digits = text.replace("_", "")
+    if not digits.isascii() or not digits.isdecimal() or int(digits) < LEAST_BUDGET:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be a whole number from {LEAST_BUDGET} on: 100_000"
+        )
+    return int(digits)
 
 
 def _name(text: str) -> str:

@@ -6,7 +6,8 @@ same from the first step to the last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from gradviz.model.records import Attribute, Hook, SavedTensor, ValueSummary
@@ -24,7 +25,7 @@ NotRecorded: TypeAlias = Literal[
     "unknown",
 ]
 NoteKind: TypeAlias = Literal[
-    "steps left out",
+    "steps counted",
     "operations left out",
     "calls hidden",
     "stack used up",
@@ -45,7 +46,7 @@ GradMode: TypeAlias = Literal["on", "off", "inference"]
 """Whether operations are recorded: grad mode is on, it is off, or inference mode is on."""
 HIDES_CALLS: Final[frozenset[NoteKind]] = frozenset(
     {
-        "steps left out",
+        "steps counted",
         "operations left out",
         "calls hidden",
         "stack used up",
@@ -79,6 +80,10 @@ class Event:
     """Something that happened during one step."""
 
     kind: ClassVar[str] = ""
+    times: int = field(default=1, kw_only=True)
+    """How often it happened. In a step that stands for many, what they did in the same way is one
+    event: it is as the last of them was; versions, ``.grad``, bytes and nodes that ran are over
+    all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +265,27 @@ class NodeRan(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class NodesRan(Event):
+    """The engine ran many nodes, of which only the order is recorded."""
+
+    kind: ClassVar[str] = "nodes"
+    nodes: tuple[int, ...]
+    """Their numbers, in the order in which they ran: 7 for the node ``"n7"``."""
+    backwards: tuple[tuple[int, int], ...]
+    """Number of a backward, and how many of the nodes it ran; one backward after another."""
+
+    def of_backwards(self) -> Iterator[tuple[int, str]]:
+        """The number of the backward, and the id of each node.
+
+        Examples:
+            >>> list(NodesRan((4, 2, 5), ((1, 2), (2, 1))).of_backwards())
+            [(1, 'n4'), (1, 'n2'), (2, 'n5')]
+        """
+        numbers = (number for number, count in self.backwards for _ in range(count))
+        return zip(numbers, (f"n{node}" for node in self.nodes), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
 class HookFired(Event):
     """A hook ran during backward."""
 
@@ -299,6 +325,8 @@ class Freed(Event):
     slots: tuple[str, ...]
     nbytes: int = 0
     """Bytes of storages that nothing saved keeps any longer."""
+    backward: int | None = None
+    """Number of the backward that freed them; ``None`` if it is that of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +450,7 @@ EVENTS: dict[str, type[Event]] = {
         BackwardStarted,
         NodeReady,
         NodeRan,
+        NodesRan,
         HookFired,
         Accumulated,
         Freed,

@@ -16,6 +16,7 @@ from gradviz.model.events import (
     Event,
     FlagChanged,
     NodeRan,
+    NodesRan,
     Note,
     NoteKind,
     Operation,
@@ -54,11 +55,13 @@ class WriteEvent:
     event: Write
     operation: Operation | None = None
     """The call that wrote, if the recording saw one."""
+    span: tuple[int, int] | None = None
+    """The first and the last step at which it may have happened; ``None``: that of its place."""
 
     @property
     def is_exact(self) -> bool:
         """Whether it is known where in its line it happened."""
-        return bool(self.event.reads) or self.is_assignment
+        return self.span is None and (bool(self.event.reads) or self.is_assignment)
 
     @property
     def is_assignment(self) -> bool:
@@ -77,13 +80,15 @@ class WriteEvent:
         """Whether it certainly happened after something else."""
         if self.is_exact and place[1] != UNKNOWN:
             return self.place > place
-        return self.place[0] > place[0]
+        first = self.place[0] if self.span is None else self.span[0]
+        return first > place[0]
 
     def is_before(self, place: EventPlace) -> bool:
         """Whether it certainly happened before something else."""
-        if place[0] == self.place[0] and (not self.is_exact or place[1] == UNKNOWN):
-            return False
-        return self.place < place
+        if self.is_exact and place[1] != UNKNOWN:
+            return self.place < place
+        last = self.place[0] if self.span is None else self.span[1]
+        return last < place[0]
 
 
 class History(Rows):
@@ -123,18 +128,40 @@ class History(Rows):
                 yield step, event
 
     def told(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
-        """Events of a kind with their places, up to where the recording is complete."""
+        """Events of a kind with their places, up to where the recording has every step."""
         for place, event in self._placed.get(kind, ()):
             if place[0] >= self._told_until:
                 return
             if isinstance(event, kind):
                 yield place, event
 
+    def placed(self, kind: type[Kind]) -> Iterator[tuple[EventPlace, Kind]]:
+        """All events of a kind with their places; some stand for many (:attr:`Event.times`)."""
+        for place, event in self._placed.get(kind, ()):
+            if isinstance(event, kind):
+                yield place, event
+
     @cached_property
     def _told_until(self) -> int:
-        """Step from which on only some events are recorded."""
-        left_out = (s for s in range(len(self.recording.records)) if self.is_summed_up(s))
-        return next(left_out, len(self.recording.records))
+        """The first step that stands for many."""
+        return next((first for first, _ in self.counted), len(self.recording.records))
+
+    @cached_property
+    def counted(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last of steps in a row that stand for many; in which order these did
+        what they did is not known."""
+        found: list[tuple[int, int]] = []
+        for step, facts in enumerate(self.recording.records):
+            if facts.times is not None:
+                goes_on = found and found[-1][1] == step - 1
+                found[-1:] = [(found[-1][0], step)] if goes_on else [*found[-1:], (step, step)]
+        return tuple(found)
+
+    def span(self, step: int) -> tuple[int, int] | None:
+        """Those in a row that a step is one of; ``None`` for a step that is one alone."""
+        if self.recording.records[step].times is None:
+            return None
+        return self.counted[bisect_right(self.counted, (step, len(self.recording.records))) - 1]
 
     def in_order(self, *kinds: type[Event]) -> list[tuple[int, Event]]:
         """All events of several kinds in the order in which they happened, with their steps."""
@@ -153,13 +180,10 @@ class History(Rows):
         events = self.recording.records[step].events
         return (event.about for event in events if isinstance(event, Note))
 
-    def is_summed_up(self, step: int) -> bool:
-        """Whether a step includes what later lines did, because their steps were left out."""
-        return "steps left out" in self.notes(step)
-
     def is_partial(self, step: int) -> bool:
-        """Whether not all calls of a step were noted."""
-        return not {"steps left out", "operations left out"}.isdisjoint(self.notes(step))
+        """Whether not all calls of a step were noted, one by one."""
+        is_counted = self.recording.records[step].times is not None
+        return is_counted or "operations left out" in self.notes(step)
 
     # ------------------------------------------------------------------ lines
 
@@ -232,9 +256,10 @@ class History(Rows):
     def acts(self) -> dict[str | None, list[WriteEvent]]:
         """Writes by storage, those that gave a tensor the memory it has left out."""
         found: dict[str | None, list[WriteEvent]] = defaultdict(list)
-        for place, event in self.told(Write):
+        for place, event in self.placed(Write):
             if not self._is_idle(event, place[0]):
-                found[event.storage].append(WriteEvent(place, event, self.call_of(place, event)))
+                call, span = self.call_of(place, event), self.span(place[0])
+                found[event.storage].append(WriteEvent(place, event, call, span))
         return found
 
     def call_of(self, place: EventPlace, write: Write) -> Operation | None:
@@ -283,7 +308,7 @@ class History(Rows):
         first = {key: history.rows[0] for key, history in self._nodes.items()}
         seen = {key: history.steps[0] for key, history in self._nodes.items()}
         found = {key: (0, 0) for key, step in seen.items() if step == 0}
-        for place, event in self.told(Operation):
+        for place, event in self.placed(Operation):
             todo = [event.node] if event.node is not None else []
             while todo:
                 key = todo.pop()
@@ -312,7 +337,7 @@ class History(Rows):
         found: dict[str, tuple[EventPlace, Operation]] = {}
         for call in self.calls:
             event = call.operation
-            if event is None or call.step >= self._told_until:
+            if event is None:
                 continue
             for key in call.made:
                 if key not in event.reads:
@@ -334,21 +359,38 @@ class History(Rows):
     @cached_property
     def _raised(self) -> frozenset[int]:
         """Numbers of the backwards that raised."""
-        steps = self.recording.records[: self._told_until + 1]
-        ended = (e for facts in steps for e in facts.events if isinstance(e, BackwardEnded))
-        return frozenset(event.number for event in ended if event.raised)
+        return frozenset(event.number for _, event in self.placed(BackwardEnded) if event.raised)
 
     @cached_property
     def node_runs(self) -> dict[tuple[int, str], tuple[EventPlace, NodeRan]]:
-        """When each backward, by its number, ran each node, by its id."""
-        placed = self._placed.get(NodeRan, ())
-        return {(e.backward, e.node): (p, e) for p, e in placed if isinstance(e, NodeRan)}
+        """When each backward, by its number, ran each node, by its id, with its gradients."""
+        return {(e.backward, e.node): (p, e) for p, e in self.placed(NodeRan)}
+
+    @cached_property
+    def node_order(self) -> list[tuple[int, NodeRan]]:
+        """All that backwards ran, in order, with the steps; without gradients where only the order
+        is recorded, and then without nodes that had ceased to exist by that step."""
+        found: list[tuple[int, NodeRan]] = []
+        for step, event in self.in_order(NodeRan, NodesRan):
+            if isinstance(event, NodeRan):
+                found.append((step, event))
+            elif isinstance(event, NodesRan):
+                nodes = event.of_backwards()
+                found += [(step, NodeRan(number, n)) for number, n in nodes if n in self._nodes]
+        return found
+
+    @cached_property
+    def ran_in(self) -> dict[str, list[tuple[int, int]]]:
+        """The backwards that ran each node, the first one first: number and step."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for step, event in self.node_order:
+            found[event.node].append((event.backward, step))
+        return found
 
     @cached_property
     def backward_starts(self) -> dict[int, BackwardStarted]:
         """How each backward began, by its number."""
-        placed = self._placed.get(BackwardStarted, ())
-        return {event.number: event for _, event in placed if isinstance(event, BackwardStarted)}
+        return {event.number: event for _, event in self.placed(BackwardStarted)}
 
     @cached_property
     def runs(self) -> list[tuple[EventPlace, NodeRan]]:
@@ -359,10 +401,9 @@ class History(Rows):
     def _ran(self) -> dict[int, tuple[list[int], list[NodeRan]]]:
         """Steps, and what ran at each, by backward."""
         found: dict[int, tuple[list[int], list[NodeRan]]] = defaultdict(lambda: ([], []))
-        for (step, _), event in self._placed.get(NodeRan, ()):
-            if isinstance(event, NodeRan):
-                found[event.backward][0].append(step)
-                found[event.backward][1].append(event)
+        for step, event in self.node_order:
+            found[event.backward][0].append(step)
+            found[event.backward][1].append(event)
         return dict(found)
 
     def ran(self, backward: int, step: int) -> tuple[Sequence[NodeRan], Sequence[NodeRan]]:
@@ -375,7 +416,7 @@ class History(Rows):
     @cached_property
     def started(self) -> dict[int, tuple[EventPlace, BackwardStarted]]:
         """Backwards by number, without those that raised."""
-        found = {event.number: (place, event) for place, event in self.told(BackwardStarted)}
+        found = {event.number: (place, event) for place, event in self.placed(BackwardStarted)}
         return {number: pair for number, pair in found.items() if number not in self._raised}
 
     # ------------------------------------------------------------------ words

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from gradviz.model.events import Event, NodeRan
+from gradviz.model.events import Event, NodeRan, NodesRan, Note
 from gradviz.model.explanation import Explanation
 from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
@@ -21,8 +21,20 @@ if TYPE_CHECKING:
     from gradviz.model.history import History
 
 StepKind: TypeAlias = Literal[
-    "start", "line", "backward", "node", "saved", "hook", "accumulate", "freed", "error", "end"
+    "start",
+    "line",
+    "backward",
+    "node",
+    "saved",
+    "hook",
+    "accumulate",
+    "freed",
+    "counted",
+    "error",
+    "end",
 ]
+"""What happened. ``"counted"``: many steps, in the middle of a recording that is longer than its
+budget; the lines that follow with :attr:`StepRecord.times` say what each of them did."""
 RecordingKind: TypeAlias = Literal["whole", "post-mortem"]
 """``"whole"``: everything from the first line on; ``"post-mortem"``: the one moment after an error
 in code that was not recorded."""
@@ -81,6 +93,10 @@ class StepRecord:
     """Time a node took, host time; never stored or compared."""
     depth: int = 0
     """How many calls of functions whose lines are recorded too it is inside of."""
+    times: int | None = None
+    """How many steps it stands for, in the middle of a recording that is longer than its budget;
+    ``None`` for a step that is recorded as it was. The graph after any of them is that after all
+    of them."""
 
 
 class Step:
@@ -140,6 +156,11 @@ class Step:
         """Source that ``line`` belongs to."""
         codes = self._recording.codes
         return codes[self.record.code] if 0 <= self.record.code < len(codes) else None
+
+    @property
+    def times(self) -> int | None:
+        """How many steps it stands for; ``None`` for a step that is recorded as it was."""
+        return self.record.times
 
     @property
     def node(self) -> str | None:
@@ -323,6 +344,17 @@ class Recording(Printed):
         return self._kept("numbers", lambda: StepNumbers(self.records))
 
     @property
+    def counted(self) -> int:
+        """How many steps and sub-steps are counted, not listed one by one: 0 unless the recording
+        is longer than its budget. :attr:`Step.times` is set where steps stand for them."""
+        notes = (event for step in self.records for event in step.events if isinstance(event, Note))
+        return sum(
+            sum(value for value in note.values if isinstance(value, int))
+            for note in notes
+            if note.about == "steps counted"
+        )
+
+    @property
     def at_error(self) -> Step | None:
         """The step at which an exception left the code, ``None`` if none did."""
         last = len(self.records) - 1
@@ -374,12 +406,8 @@ class Recording(Printed):
     @property
     def backward_order(self) -> tuple[str, ...]:
         """Ids of nodes in the order in which the engine ran them, over all backwards."""
-        return tuple(
-            event.node
-            for step in self.records
-            for event in step.events
-            if isinstance(event, NodeRan)
-        )
+        events = (event for step in self.records for event in step.events)
+        return tuple(node for event in events for node in _that_ran(event))
 
     def graph_at(self, index: int) -> Graph:
         """The graph as of the step with this :attr:`Step.index`; the last graphs that were used
@@ -470,6 +498,12 @@ class Recording(Printed):
 
     def __reduce__(self) -> tuple[Callable[[str], Recording], tuple[str]]:
         return Recording.from_json, (self.to_json(),)
+
+
+def _that_ran(event: Event) -> Iterable[str]:
+    if isinstance(event, NodesRan):
+        return (node for _, node in event.of_backwards())
+    return (event.node,) if isinstance(event, NodeRan) else ()
 
 
 def _within(roots: Iterable[tuple[str, int]], nodes: Sequence[Node]) -> tuple[tuple[str, int], ...]:

@@ -12,11 +12,14 @@ there is no further turn, the block begins, or the block is left."""
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a ``for`` or ``while``: its head and its body, once.
+    """One turn of a ``for`` or ``while``: its head and its body, once; or many turns in a row of
+    which the recording has the steps only together.
 
     Examples:
         >>> Turn(code=0, line=3, number=2, count=4, level=0, first=5, last=9).words
         'turn 2 of 4'
+        >>> Turn(code=0, line=3, number=2, count=9, level=0, first=5, last=9, times=4).words
+        'turns 2 to 5 of 9'
     """
 
     code: int
@@ -24,19 +27,23 @@ class Turn:
     line: int
     """Number of the line where the loop begins."""
     number: int
-    """Which turn it is, from 1."""
+    """Which turn it is, from 1; of many the first."""
     count: int
-    """How many turns the recording has of this run of the loop."""
+    """How many turns this run of the loop had while it was recorded."""
     level: int
     """How many other loops it is inside of."""
     first: int
     """Place in ``recording.all_steps`` of its first step."""
     last: int
     """Place of its last step."""
+    times: int = 1
+    """How many turns its steps stand for."""
 
     @property
     def words(self) -> str:
         """``"turn 2 of 4"``."""
+        if self.times > 1:
+            return f"turns {self.number} to {self.number + self.times - 1} of {self.count}"
         return f"turn {self.number} of {self.count}"
 
 
@@ -56,3 +63,5 @@ class Head:
     """Which turn begins, from 1; for a loop that has ended, how many turns it had."""
     count: int = 0
     """How many turns the loop had; 0 if it was left before its head ended it."""
+    times: int = 1
+    """How many turns begin, where a step stands for many."""

@@ -59,9 +59,13 @@ def _timeline(slot: SavedTensor, node: Node, history: History, until: int) -> It
     storage, tensors = _memory(slot, node, history, until)
     since = history.born(node.id) or 0
     for step in range(since, until + 1):
-        version = _version(slot, node, tensors, step - 1, history)
-        after_it = _version(slot, node, tensors, step, history)
-        events = () if history.is_summed_up(step) else history.recording.records[step].events
+        span = history.span(step)
+        first, last = (step, step) if span is None else span
+        version = _version(slot, node, tensors, first - 1, history)
+        after_it = _version(slot, node, tensors, last, history)
+        events = history.recording.records[step].events
+        if span is not None and not _is_only_writer(storage, span, history):
+            continue
         for place, event in enumerate(events):
             if isinstance(event, Write) and event.storage is not None and event.storage == storage:
                 if _counts(event, version, after_it):
@@ -76,6 +80,13 @@ def _timeline(slot: SavedTensor, node: Node, history: History, until: int) -> It
                     by = f"{event.name}.step"
                     yield Written(step, by, name, version, after, at=line, tensor=hit[0])
                     version = after
+
+
+def _is_only_writer(storage: str | None, span: tuple[int, int], history: History) -> bool:
+    """Whether, in steps that stand for many, one line alone wrote a memory: in which order several
+    did is not known."""
+    acts = sum(act.span == span for act in history.acts.get(storage, ()))
+    return acts + sum(1 for _ in history.events(OptimizerStepped, span[1], span[0])) <= 1
 
 
 def _counts(event: Write, before: int | None, after: int | None) -> bool:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from gradviz.capture.post_mortem import post_mortem_of
-from gradviz.capture.recorder import Recorder, RecordingBlock
+from gradviz.capture.recorder import BUDGET, Recorder, RecordingBlock
 from gradviz.model import Explanation, GradvizError, NothingRaisedError, Recording, RecordingError
 
 _EXPLAINED: Final = (RuntimeError, TypeError, ValueError, AttributeError)
@@ -17,9 +17,10 @@ _EXPLAINED: Final = (RuntimeError, TypeError, ValueError, AttributeError)
 class ExpectedError:
     """The ``with`` block of :func:`gradviz.expect_error`."""
 
-    def __init__(self, record: bool, into: Iterable[Any]) -> None:
+    def __init__(self, record: bool, into: Iterable[Any], budget: int) -> None:
         # Made here, so that a bad argument raises before the block runs.
-        self._block: RecordingBlock | None = RecordingBlock(Recorder(into)) if record else None
+        recorder = Recorder(into, budget=budget)
+        self._block: RecordingBlock | None = RecordingBlock(recorder) if record else None
         self._recording: Recording | None = None
         self._complete: Callable[[Explanation], None] | None = None
 
@@ -68,7 +69,7 @@ class ExpectedError:
             self._complete(found)
 
 
-def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
+def expect_error(*, record: bool = True, into: Any = (), budget: int = BUDGET) -> ExpectedError:
     """Catch an error of autograd in a ``with`` block, keep it, and explain it.
 
     The block is recorded, as :func:`gradviz.record` does; from the recording the error is
@@ -82,6 +83,7 @@ def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
             explanation says what can be known from the exception and the live graph, and what a
             recording would add.
         into: As in :func:`gradviz.record`: functions or modules whose lines are followed too.
+        budget: As in :func:`gradviz.record`: how many steps, events and rows are kept.
 
     Returns:
         What ``with`` binds is an :class:`Explanation`: empty while the block runs, filled when
@@ -92,6 +94,7 @@ def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
         NothingRaisedError: If the block raised nothing and none of its gradients is known to be
             wrong.
         RecordingError: As :func:`gradviz.record`, for ``into``.
+        OptionError: As :func:`gradviz.record`, for ``budget``.
 
     Errors that are not autograd's pass through: a misspelt name stays a ``NameError``.
 
@@ -105,4 +108,4 @@ def expect_error(*, record: bool = True, into: Any = ()) -> ExpectedError:
         >>> error.kind, error.raised
         ('saved tensor written', 'RuntimeError')
     """
-    return ExpectedError(bool(record), into)
+    return ExpectedError(bool(record), into, budget)

@@ -40,10 +40,31 @@ class _Run:
     head: tuple[int, int] | None = None
     """First step inside the head that has run last, and its own step, if no line of the body has
     run since."""
-    turns: list[tuple[int, int]] = field(default_factory=list)
-    """First and last step of each turn."""
-    heads: dict[int, int] = field(default_factory=dict)
-    """Steps of the heads that began turns, with the numbers of the turns."""
+    turns: list[_Span] = field(default_factory=list)
+    heads: dict[int, _Span] = field(default_factory=dict)
+    """The turns that began at a head, by its step."""
+
+    @property
+    def count(self) -> int:
+        """How many turns there were."""
+        last = self.turns[-1:]
+        return sum(one.number + one.times - 1 for one in last)
+
+    def begin(self, first: int, last: int, times: int) -> _Span:
+        """A turn begins, or many that are one."""
+        self.turns.append(_Span(first, last, self.count + 1, times))
+        return self.turns[-1]
+
+
+@dataclass(slots=True)
+class _Span:
+    """The steps of a turn, or of many of which the recording has the steps only together."""
+
+    first: int
+    last: int
+    number: int
+    """Which turn it is, of many the first."""
+    times: int
 
 
 def turns_of(recording: Recording) -> tuple[Turn, ...]:
@@ -68,28 +89,24 @@ def heads_of(recording: Recording) -> tuple[Head, ...]:
         ()
     """
     walk = _walked(recording)
-    found = [*walk.blocks, *(head for run in walk.ended for head in _heads(run, recording))]
+    found = [*walk.blocks, *(head for run in walk.ended for head in _heads(run))]
     return tuple(sorted(found, key=lambda head: head.step))
 
 
-def _heads(run: _Run, recording: Recording) -> Iterator[Head]:
-    has_ended = run.head is not None and not _is_left_out(run.head[1] + 1, recording)
-    count = len(run.turns) if has_ended else 0
-    for step, number in run.heads.items():
-        yield Head(step, "turn", number, count)
-    if run.head is not None and has_ended:
+def _heads(run: _Run) -> Iterator[Head]:
+    has_ended = run.head is not None
+    count = run.count if has_ended else 0
+    for step, turn in run.heads.items():
+        yield Head(step, "turn", turn.number, count, turn.times)
+    if run.head is not None:
         yield Head(run.head[1], "loop ended", count, count)
-
-
-def _is_left_out(step: int, recording: Recording) -> bool:
-    """Whether a step stands for many, among which further turns may be."""
-    return step < len(recording.records) and recording.history.is_summed_up(step)
 
 
 def _turns(run: _Run) -> Iterator[Turn]:
     code, loop = run.key
-    for number, (first, last) in enumerate(run.turns, 1):
-        yield Turn(code, loop.line, number, len(run.turns), run.level, first, last)
+    for one in run.turns:
+        span = one.first, one.last, one.times
+        yield Turn(code, loop.line, one.number, run.count, run.level, *span)
 
 
 @lru_cache(maxsize=64)
@@ -139,6 +156,8 @@ class _Walk:
             facts: The step.
             first: Place of the first step inside it.
         """
+        if facts.kind == "counted":  # of which lines these were, those that follow say
+            return
         loops = self._loops_at(facts)
         self._block(place, facts)
         self._end(lambda run: run.depth > facts.depth)
@@ -203,14 +222,16 @@ class _Walk:
         return [(facts.code, x) for x in loops if facts.line in x.body or facts.line == x.line]
 
     def _body(self, run: _Run, place: int, facts: StepRecord, first: int) -> None:
+        times = self._caller(run, place).times or 1
         if run.head is not None:
-            run.turns.append((run.head[0], place))
-            run.heads[run.head[1]] = len(run.turns)
+            since, head = run.head
+            times = min(times, self._records[head].times or 1)
+            run.heads[head] = run.begin(since, place, times)
             run.head = None
         elif not run.turns or (run.depth == facts.depth and self._begins_again(run, facts)):
-            run.turns.append((first, place))
+            run.begin(first, place, times)
         else:
-            run.turns[-1] = run.turns[-1][0], place
+            run.turns[-1].last = place
 
     def _begins_again(self, run: _Run, facts: StepRecord) -> bool:
         """Whether a loop without a head goes back to the beginning of its body."""

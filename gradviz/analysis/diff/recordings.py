@@ -41,7 +41,7 @@ def recording_differences(
 
 
 def _ran(recording: Recording) -> list[NodeRan]:
-    return [event for _, event in recording.history.events(NodeRan, len(recording.records))]
+    return [event for _, event in recording.history.node_order]
 
 
 def _backward(

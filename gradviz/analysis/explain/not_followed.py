@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from gradviz.analysis.explain.fault import Finding
 from gradviz.model.explanation import Explanation
+from gradviz.model.formatting import plural
+from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, say
 
 
@@ -21,6 +23,16 @@ def function_name(function: ast.expr | None) -> str | None:
 def not_followed_words(function: str) -> Sentence:
     """What is not known, and how to find it out."""
     return say("which line inside {0}; gradviz.record(into={0}) shows it", function)
+
+
+def not_listed_words(recording: Recording) -> Sentence:
+    """That steps before it are counted, and how to have all of them."""
+    total = len(recording.records) + recording.counted
+    enough = 10 ** (len(str(total)) + 1)
+    words = (
+        "{} and sub-steps before it are counted, not listed; gradviz.record(budget={}) lists more"
+    )
+    return say(words, plural(recording.counted, "step"), f"{enough:_}")
 
 
 def place_not_known(found: Finding, explanation: Explanation) -> Iterator[Sentence]:

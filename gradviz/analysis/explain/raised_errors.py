@@ -15,6 +15,7 @@ from gradviz.analysis.explain.fixes.inplace_modules import is_activation
 from gradviz.analysis.explain.not_followed import (
     function_name,
     not_followed_words,
+    not_listed_words,
     place_not_known,
 )
 from gradviz.model.events import BackwardEnded, Raised, Refused
@@ -28,6 +29,8 @@ def errors_in(recording: Recording) -> Iterator[Explanation]:
     history = recording.history
     raised = list(history.events(Raised, len(recording.records)))
     for place, (step, event) in enumerate(raised):
+        if history.span(step) is not None:
+            continue  # what led to it is not recorded
         later = raised[place + 1] if place + 1 < len(raised) else None
         if later is not None and _is_same(event, *later, recording):
             continue  # it is explained where it left the code
@@ -81,6 +84,8 @@ def _unknown(
 ) -> Iterator[Sentence]:
     """What is not known, and how to find it out."""
     yield from explanation.unknown
+    if explanation.unknown and any(first < context.step for first, _ in context.history.counted):
+        yield not_listed_words(context.recording)
     if not context.is_recorded and explanation.line is None and not explanation.unknown:
         yield say("which line caused it; gradviz.record() around the code shows it")
     if context.is_recorded:

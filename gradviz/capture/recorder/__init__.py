@@ -6,6 +6,7 @@ away when the code ends, however it ends.
 """
 
 from gradviz.capture.recorder.context_manager import RecordingBlock
+from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.recorder import Recorder
 
-__all__ = ["Recorder", "RecordingBlock"]
+__all__ = ["BUDGET", "Recorder", "RecordingBlock"]

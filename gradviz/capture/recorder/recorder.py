@@ -8,11 +8,14 @@ from types import FrameType
 from typing import Any, Final
 
 from gradviz.capture.recorder.followed_code import codes_to_follow
+from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.run import Run, RunOptions
 from gradviz.capture.recorder.signals import DeferredSignals, at_work
-from gradviz.model import Recording, RecordingError
+from gradviz.model import OptionError, Recording, RecordingError
 
 _active: Final = threading.Lock()
+LEAST_BUDGET: Final = 100
+"""The smallest budget: with less there is no room for one turn of a loop."""
 _NESTED: Final = (
     "another recording runs already. Recordings cannot be nested: two observers of one autograd "
     "graph would see each other. End the outer one first, or leave the inner gradviz.record() out"
@@ -28,6 +31,11 @@ class Recorder:
         anomaly: Whether torch's anomaly mode is on meanwhile.
         label: What is recorded, for titles.
         progress: Called with the number of steps now and then.
+        budget: How many steps, events and rows are kept as they were; see
+            :mod:`gradviz.capture.recorder.kept_steps`.
+
+    Raises:
+        OptionError: If the budget is no number, or too small.
     """
 
     def __init__(
@@ -37,8 +45,10 @@ class Recorder:
         anomaly: bool = False,
         label: str = "",
         progress: Callable[[int], None] | None = None,
+        budget: int = BUDGET,
     ) -> None:
-        self._options = RunOptions(codes_to_follow(into), values, anomaly, label, progress)
+        follow = codes_to_follow(into)
+        self._options = RunOptions(follow, values, anomaly, label, _checked(budget), progress)
         self._signals = DeferredSignals()
         self._run: Run | None = None
         self._problem: BaseException | None = None
@@ -105,3 +115,12 @@ class Recorder:
             self._problem = run.problem
             _active.release()
             self._signals.stop()
+
+
+def _checked(budget: object) -> int:
+    if type(budget) is int and budget >= LEAST_BUDGET:
+        return budget
+    raise OptionError(
+        f"budget={budget!r}: it is how many steps, events and rows a recording keeps, a whole "
+        f"number from {LEAST_BUDGET} on; without it {BUDGET:,}"
+    )

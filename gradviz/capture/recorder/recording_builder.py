@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gradviz.capture.recorder.counted_steps import WrittenStep
 from gradviz.capture.recorder.live_graph import HeldBytes, LiveGraph
-from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model import Node, Recording
 from gradviz.model.ids import number_of
 from gradviz.model.recording import Code, RecordingKind, RowChanges, StepRecord
 
 
 def build_recording(
-    written: StepWriter,
+    written: Sequence[WrittenStep],
     live_graph: LiveGraph,
     codes: Sequence[Code],
     label: str,
@@ -21,10 +21,9 @@ def build_recording(
 ) -> Recording:
     """The recording; its first step has what existed before it began."""
     devices = live_graph.devices
-    steps = written.made
+    steps = [step.record for step in written]
     if any(device.startswith("cuda") for device in devices):
-        pairs = zip(steps, written.allocated, strict=True)
-        steps = [replace(step, memory=allocated) for step, allocated in pairs]
+        steps = [replace(step.record, memory=step.allocated) for step in written]
     device = devices[0] if len(devices) == 1 else None
     nodes = sorted(live_graph.first_nodes.items(), key=_number)
     tensors = sorted(live_graph.first_tensors.items(), key=_number)
@@ -38,7 +37,8 @@ def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:
 
 
 def _with_bytes(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    """Steps with the bytes that saved tensors keep, those of older graphs among them."""
+    """Steps with the bytes that saved tensors keep, those of older graphs among them; steps that
+    stand for many have the most that was kept at any of them."""
     held = HeldBytes()
     rows: dict[str, Node] = {}
     made = []
@@ -49,7 +49,8 @@ def _with_bytes(steps: Sequence[StepRecord]) -> list[StepRecord]:
                 rows.pop(key, None)
             else:
                 rows[key] = row
-        made.append(replace(step, saved_bytes=held.total))
+        most = held.total if step.times is None else max(held.total, step.saved_bytes)
+        made.append(replace(step, saved_bytes=most))
     return made
 
 

@@ -50,6 +50,7 @@ class RunOptions:
     values: bool
     anomaly: bool
     label: str
+    budget: int
     progress: Callable[[int], None] | None
 
 
@@ -88,7 +89,7 @@ class Run:
         self._live_graph = live_graph = LiveGraph(
             registry, options.values, _Origins(lines, modules)
         )
-        self._writer = writer = StepWriter(live_graph)
+        self._writer = writer = StepWriter(live_graph, options.budget)
         known = KnownHooks(registry)
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known)
         functions = CustomFunctions()
@@ -191,9 +192,9 @@ class Run:
         return recording
 
     def _recording(self) -> Recording:
-        self._writer.settle(self._operations.tensor_keys)
+        made = self._writer.made(self._operations.tensor_keys)
         codes = [piece.code for piece in self._lines.sources]
-        return build_recording(self._writer, self._live_graph, codes, self._options.label)
+        return build_recording(made, self._live_graph, codes, self._options.label)
 
 
 def _source(

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gradviz.capture.cuda_memory import allocated_bytes
+from gradviz.capture.recorder.counted_steps import Rows, WrittenStep
+from gradviz.capture.recorder.kept_steps import KeptSteps
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
-from gradviz.model.events import (
-    BackwardEnded,
-    BackwardStarted,
-    Event,
-    Note,
-    OptimizerStepped,
-    ZeroedGrad,
-)
+from gradviz.model.events import Event
 from gradviz.model.recording import StepKind, StepRecord
-
-MOST_STEPS: Final = 2_000
-"""Number of steps after which everything later becomes one step."""
-_TOLD_LATER: Final = (BackwardStarted, BackwardEnded, OptimizerStepped, ZeroedGrad)
-MOST_EVENTS: Final = 200
-"""Operations that one step lists."""
+from gradviz.model.step_numbers import depth_of
 
 
 class MemoryInUse(NamedTuple):
@@ -38,22 +28,27 @@ class StepWriter:
 
     Args:
         live_graph: Rows of the graph; what changed in them goes into the next step.
+        budget: How many steps, events and rows are kept; see
+            :mod:`gradviz.capture.recorder.kept_steps`.
     """
 
-    def __init__(self, live_graph: LiveGraph) -> None:
-        self.made: list[StepRecord] = []
+    def __init__(self, live_graph: LiveGraph, budget: int) -> None:
         self.events: list[Event] = []
+        self.budget = budget
         self._live_graph = live_graph
-        self._left_out = 0
-        self._told_later: list[Event] = []
+        self._kept = KeptSteps(budget, Rows((live_graph.first_nodes, live_graph.first_tensors)))
         self._memory: MemoryInUse | None = None
-        self.allocated: list[int | None] = []
-        """Per step what the allocators of GPUs have given out."""
+        self._steps = 0
 
     @property
-    def is_full(self) -> bool:
-        """Whether the recording has become coarse."""
-        return len(self.made) >= MOST_STEPS
+    def count(self) -> int:
+        """How many steps and sub-steps were written."""
+        return self._kept.count
+
+    @property
+    def steps(self) -> int:
+        """How many of them are no sub-steps; the start is not counted."""
+        return self._steps - 1
 
     def add(self, event: Event) -> None:
         """Note that something happened; it belongs to the next step."""
@@ -72,9 +67,12 @@ class StepWriter:
         live = self._live_graph.registry.live_bytes(perhaps_gone)
         return MemoryInUse(live, allocated_bytes(self._live_graph.devices))
 
-    def settle(self, tensor_keys: TensorKeys) -> None:
-        """Give tensors in all steps their final keys."""
-        self.made = tensor_keys.settled(self.made)
+    def made(self, tensor_keys: TensorKeys) -> list[WrittenStep]:
+        """The steps that are kept, and those that stand for others, with final keys of tensors."""
+        return [
+            WrittenStep(tensor_keys.settled(step.record), step.allocated)
+            for step in self._kept.steps()
+        ]
 
     def step(
         self,
@@ -86,38 +84,25 @@ class StepWriter:
         backward: int | None = None,
         seconds: float | None = None,
         depth: int = 0,
+        times: int | None = None,
     ) -> None:
         """Write down everything since the last step as a step."""
-        if self.is_full and kind not in ("error", "end"):
-            self._left_out += 1
-            # Events of backwards and optimizers are complete only at their end.
-            self._told_later += [e for e in self.events if isinstance(e, _TOLD_LATER)]
-            self._told_later = self._told_later[-20:]
-            self.events.clear()
-            return
-        if self._left_out:
-            self.events[:0] = self._told_later
-            text = (
-                f"{self._left_out} more steps and sub-steps are left out: a recording lists the "
-                f"first {MOST_STEPS}; this step has the changes of all of them"
-            )
-            self.events.append(Note("steps left out", text, (self._left_out,)))
-            self._left_out = 0
-        self.allocated.append(None if self._memory is None else self._memory.allocated)
-        self.made.append(
-            StepRecord(
-                kind,
-                level,
-                line,
-                code,
-                node,
-                tuple(self.events),
-                self._live_graph.changes(),
-                self._live_graph.saved_bytes,
-                None if self._memory is None else self._memory.live,
-                backward,
-                seconds,
-                depth,
-            )
+        record = StepRecord(
+            kind,
+            level,
+            line,
+            code,
+            node,
+            tuple(self.events),
+            self._live_graph.changes(),
+            self._live_graph.saved_bytes,
+            None if self._memory is None else self._memory.live,
+            backward,
+            seconds,
+            depth,
+            times,
         )
+        self._steps += depth_of(record) == 0
+        allocated = None if self._memory is None else self._memory.allocated
+        self._kept.add(WrittenStep(record, allocated))
         self.events.clear()

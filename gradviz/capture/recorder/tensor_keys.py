@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -69,11 +69,11 @@ class TensorKeys:
         """Drop all references."""
         self._unknown.clear()
 
-    def settled(self, steps: Sequence[StepRecord]) -> list[StepRecord]:
-        """The steps with the final keys of tensors."""
+    def settled(self, step: StepRecord) -> StepRecord:
+        """A step with the final keys of tensors."""
         if not self._became:
-            return list(steps)
-        return [replace(s, events=tuple(map(self._settle, s.events))) for s in steps]
+            return step
+        return replace(step, events=tuple(map(self._settle, step.events)))
 
     def _settle(self, event: Event) -> Event:
         if isinstance(event, Operation):

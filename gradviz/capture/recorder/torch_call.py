@@ -128,6 +128,12 @@ def is_operation(call: TorchCall) -> bool:
     return call.name not in _NO_OPERATION
 
 
+def writes_by_name(call: TorchCall) -> bool:
+    """Whether a call writes a tensor that it is given, by the rules for names of functions."""
+    is_in_place = call.name.endswith("_") or call.name.startswith("__i") or "out" in call.kwargs
+    return call.is_setter or is_in_place or call.name == "__setitem__"
+
+
 def tensors_in(value: Any, depth: int = 2) -> Iterator[torch.Tensor]:
     """Tensors among arguments or results, also in lists, tuples and dicts."""
     if is_tensor(value):

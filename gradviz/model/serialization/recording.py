@@ -44,6 +44,7 @@ class StepDocument:
     memory: int | None = None
     backward: int | None = None
     depth: int = 0
+    times: int | None = None
     events: tuple[Event, ...] = ()
     nodes: tuple[tuple[str, Node | None], ...] = ()
     tensors: tuple[tuple[str, TensorInfo | None], ...] = ()
@@ -64,6 +65,7 @@ class StepDocument:
             self.memory,
             self.backward,
             depth=self.depth,
+            times=self.times,
         )
 
 
@@ -127,6 +129,7 @@ def _step(step: StepRecord, device: str | None) -> dict[str, Any]:
         "memory": step.memory,
         "backward": step.backward,
         "depth": step.depth or None,
+        "times": step.times,
         "events": [{"kind": event.kind, **sparse(event)} for event in step.events],
         "nodes": [[key, _row(node, device)] for key, node in changes.nodes],
         "tensors": [[key, _row(info, device)] for key, info in changes.tensors],

@@ -20,7 +20,7 @@ from gradviz.model.events import (
 from gradviz.model.explanation import Explanation
 from gradviz.model.recording import Recording, Step, StepRecord
 from gradviz.model.sentence import Sentence, joined, listed, say
-from gradviz.view.captions import backward, blocks, lines
+from gradviz.view.captions import backward, blocks, counted, lines
 from gradviz.view.captions.state import CaptionState, line, source_of
 from gradviz.view.explanations.fields import WRONG, explained
 from gradviz.view.text import cleaned, shorten
@@ -53,6 +53,8 @@ def _happened(state: CaptionState, why: Explanation | None) -> Sentence:
     step = state.step
     if step.kind == "start":
         return _start(state)
+    if step.times is not None:
+        return counted.of_step(state)
     if step.kind == "node":
         parts = _events(state, lambda facts: facts.level < 2)
         return Sentence(backward.node_ran(parts, state), _inside(parts, state))

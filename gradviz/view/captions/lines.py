@@ -15,6 +15,7 @@ from gradviz.model.events import (
     Freed,
     HookChanged,
     NodeRan,
+    NodesRan,
     Note,
     Operation,
     OptimizerStepped,
@@ -145,10 +146,10 @@ def _hook_changed(event: HookChanged, state: CaptionState) -> Sentence:
 def ran_backward(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
     """The result of a backward, for the line that called it."""
     ran = sum(isinstance(event, NodeRan) for event in events)
-    ended = [event for event in events if isinstance(event, BackwardEnded)]
-    if not ran and not ended:
+    ended = sum(event.nodes for event in events if isinstance(event, BackwardEnded))
+    if not ran and not any(isinstance(event, BackwardEnded) for event in events):
         return
-    yield Sentence(f"backward ran {formatting.plural(ran or sum(e.nodes for e in ended), 'node')}")
+    yield Sentence(f"backward ran {formatting.plural(max(ran, ended), 'node')}")
     reached = dict.fromkeys(e.tensor for e in events if isinstance(e, Accumulated))
     # As they are now: a hook may have set what was accumulated to None.
     rows = [state.row(key) for key in reached if key is not None and state.is_alive(key)]
@@ -157,7 +158,10 @@ def ran_backward(events: Sequence[Event], state: CaptionState) -> Iterator[Sente
     ]
     if grads:
         yield listed(grads, MOST, ".grad")
-    empty = sum(isinstance(event, Freed) for event in events)
+    empty = sum(event.times for event in events if isinstance(event, Freed))
+    counted = (event for event in events if isinstance(event, NodesRan))
+    nodes = (state.node_row(key) for event in counted for _, key in event.of_backwards())
+    empty += sum(node is not None and node.state == "freed" for node in nodes)
     if empty:
         their = "its" if empty == 1 else "their"
         yield Sentence(f"{formatting.plural(empty, 'node')} freed {their} saved tensors")

@@ -31,6 +31,7 @@ TICKS: Final = {
     "freed": "free",
     "error": "error",
     "backward": "backward",
+    "counted": "counted",
 }
 """Marks on the timeline by kind of step."""
 

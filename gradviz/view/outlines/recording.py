@@ -27,7 +27,7 @@ from gradviz.view.text import clean
 
 WIDTH: Final = 110
 MOST: Final = 2000
-"""Steps that are listed; a last line counts the rest."""
+"""Steps that are listed, the first and the last ones; a line counts those between."""
 NEW_TENSOR: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "version", "values")
 """Facts that the line of a new tensor begins with."""
 TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
@@ -62,17 +62,20 @@ def recording_outline(recording: Recording) -> str:
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
     sentences, why = captions(recording), explained(recording)
-    listed = recording.all_steps[:MOST]
+    count = len(recording.records)
+    first = min(count, MOST // 2) if count > MOST else count
+    last = range(count - MOST // 2, count) if count > MOST else range(0)
+    listed = [recording.all_steps[index] for index in (*range(first), *last)]
     wide = max(3, *(len(str(step.number)) for step in listed))
     for step in listed:
+        if step.index == last.start and last:
+            more = f"{last.start - first:,} steps and sub-steps"
+            lines.append(f"{'…':>{wide}}  {more} are not listed here; recording.to_json() has all")
         indent = " " * (wide + 2 + 2 * nesting(step))
         lines += _step_lines(f"{step.number:>{wide}}", indent, sentences[step.index])
         for one in why.get(step.index, ()):
             lines += _explanation(one, indent)
         lines += _Changes(recording, step).lines(indent)
-    if len(recording.records) > MOST:
-        more = len(recording.records) - MOST
-        lines.append(f"… {formatting.plural(more, 'more step')} and sub-steps not listed")
     return "\n".join(lines)
 
 
@@ -88,10 +91,11 @@ def recording_title(recording: Recording) -> str:
 
 def summary(recording: Recording) -> str:
     """How many steps, sub-steps, nodes and leaves, and how it ended."""
-    graph, inside = recording.graph, recording.numbers.inside
+    graph, inside, counted = recording.graph, recording.numbers.inside, recording.counted
     parts = [
         formatting.plural(len(recording), "step"),
         *([formatting.plural(inside, "sub-step")] if inside else []),
+        *([f"{counted:,} more counted"] if counted else []),
         formatting.plural(len(graph), "node"),
         formatting.plural(len(graph.leaves), "leaf"),
     ]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from gradviz.capture.recorder import step_writer
 from gradviz.capture.recorder.observers import call_events
 from gradviz.model.explanation import CodeLine, Explanation
 from tests.analysis.explain.running import sentences
@@ -134,9 +133,8 @@ def test_where_nothing_is_wrong_nothing_is_told(innocent: Innocent) -> None:
 def test_nothing_is_told_where_not_everything_was_seen(
     innocent: Innocent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_writer, "MOST_STEPS", 25)
     monkeypatch.setattr(call_events, "MOST_EVENTS", 1)
-    recording = run_recorded(innocent.text, innocent.before)
+    recording = run_recorded(innocent.text, innocent.before, budget=100)
     assert [str(found) for found in recording.explanations] == []
 
 

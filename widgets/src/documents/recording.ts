@@ -12,7 +12,7 @@ export interface Source {
   readonly lines: readonly string[];
 }
 
-/** One turn of a loop: its head and its body, once. */
+/** One turn of a loop: its head and its body, once; or many in a row that are counted. */
 export interface Turn {
   /** Place in `codes` and number of the line where the loop begins. */
   readonly code: number;
@@ -24,6 +24,8 @@ export interface Turn {
   /** Places in `views` of its first and last step. */
   readonly first: number;
   readonly last: number;
+  /** How many turns its steps stand for. */
+  readonly times: number;
 }
 
 export interface StepView {
@@ -115,6 +117,7 @@ const turn = recordOf({
   level: whole,
   first: whole,
   last: whole,
+  times: whole,
 });
 
 export const recordingFields: Record<string, Check> = {

@@ -174,8 +174,9 @@ export class StepCursor {
   }
 }
 
-/** "turn 2 of 4". */
-export function turnWords({ number, count }: Turn): string {
+/** "turn 2 of 4", of many that are counted "turns 10 to 970 of 1000". */
+export function turnWords({ number, count, times }: Turn): string {
+  if (times > 1) return `turns ${number} to ${number + times - 1} of ${count}`;
   return `turn ${number} of ${count}`;
 }
 

@@ -14,6 +14,10 @@ export const TICKS = {
   },
   backward: { word: "backward started", d: "M10.5 1v10L1.5 6z" },
   stop: { word: "marked by the author", d: "M2.5 1h7v10L6 8l-3.5 3z" },
+  counted: {
+    word: "many steps, counted",
+    d: "M1 5h2.500v2.500H1zM4.800 5h2.500v2.500H4.800zM8.500 5H11v2.500H8.500z",
+  },
   hook: { word: "a hook ran", d: "M6 1a2.7 2.7 0 1 1 0 5.400A2.7 2.7 0 1 1 6 1M6 6.400V11.5" },
   accumulate: { word: "a gradient was accumulated", d: "M9.5 1.500h-7L6.5 6l-4 4.500h7" },
   free: { word: "saved tensors were freed", d: "M2 3.500h8v6H2z" },
@@ -32,6 +36,7 @@ const RARE: readonly string[] = [
   "culprit",
   "backward",
   "stop",
+  "counted",
 ] satisfies TickName[];
 
 /** Whether the tick exists and is drawn among so many steps. */

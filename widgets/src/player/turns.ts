@@ -1,5 +1,5 @@
-// Brackets under the timeline: each spans the steps of one turn of a loop; turns of a loop inside
-// it are on a second line.
+// Brackets under the timeline: each spans the steps of one turn of a loop, or of many turns that are
+// counted, with their number; turns of a loop inside it are on a second line.
 
 import type { Turn } from "../documents/recording";
 import { svg } from "../lib/dom";
@@ -11,6 +11,8 @@ const LEVELS = 2;
 /** With more turns than this a level is not drawn. */
 const CROWDED = 1000;
 const HEIGHT = 5;
+/** Room for the numbers of counted turns, below the brackets. */
+const NUMBERS = 11;
 
 export interface TurnBrackets {
   readonly element: SVGElement;
@@ -33,7 +35,8 @@ export function makeTurns(): TurnBrackets {
     }
     element.replaceChildren(...drawn.map(([, bracket]) => bracket));
     const rows = Math.max(0, ...drawn.map(([{ level }]) => level + 1));
-    element.style.setProperty("height", `${rows * HEIGHT}px`);
+    const numbers = drawn.some(([{ times }]) => times > 1) ? NUMBERS : 0;
+    element.style.setProperty("height", `${rows * HEIGHT + numbers}px`);
   };
   const mark = (index: number) => {
     for (const [{ first, last }, bracket] of drawn) {
@@ -59,5 +62,9 @@ function bracketOf(turn: Turn, visible: readonly number[]): (readonly [Turn, SVG
     { x1: from, x2: to, y1: y, y2: y },
     { x1: to, x2: to, y1: top, y2: y },
   ];
-  return [[turn, svg("g", {}, ...lines.map((line) => svg("line", line)))]];
+  const parts = lines.map((line) => svg("line", line));
+  if (turn.times === 1) return [[turn, svg("g", {}, ...parts)]];
+  const middle = `${percent((Math.max(0, first - 0.35) + Math.min(end, last + 0.35)) / 2, end)}%`;
+  const number = svg("text", { x: middle, y: y + NUMBERS - 1.5 }, `×${turn.times}`);
+  return [[turn, svg("g", { class: "is-counted" }, ...parts, number)]];
 }

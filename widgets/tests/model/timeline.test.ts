@@ -140,7 +140,7 @@ describe("visible steps", () => {
   });
 
   it("know the turns of the loops around them, the outer ones first", () => {
-    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 7 };
+    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 7, times: 1 };
     const inner = { ...turn, line: 2, number: 2, count: 3, level: 1, first: 3, last: 4 };
     const turning = new Timeline({ ...recording, turns: [inner, turn] });
     expect(turning.turnsAt(3)).toEqual([turn, inner]);

@@ -20,7 +20,7 @@ from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.detach_state import cut_state
-from gradviz.model.events import Freed, NodeRan
+from gradviz.model.events import Freed
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.records import Node
@@ -111,7 +111,7 @@ def _shared(node: Node, earlier: EarlierBackward | None, context: ErrorContext) 
     if carried is not None:
         return carried.tensors
     own = _of_root(context)
-    ran = {e.node for _, e in context.history.events(NodeRan, earlier.step)}
+    ran = {event.node for step, event in context.history.node_order if step <= earlier.step}
     ran &= {n for n in own if own[n].variable is None}  # nothing of a leaf's is freed
     found: dict[str, str] = {}
     for user in own.values():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -43,16 +43,20 @@ from gradviz.model.events import (
     HookFired,
     NodeRan,
     NodeReady,
+    NodesRan,
     Note,
 )
+from gradviz.model.formatting import plural
 from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
 from gradviz.model.records import NodeState
 
 _MOST_SUMMARIES: Final = 1_000
 """How many gradients are remembered while a backward runs."""
-MOST_NODES: Final = 20_000
-"""Nodes of a backward above which they are not followed one by one."""
+_PER_NODE: Final = 16
+"""What a node that runs takes of the budget of a recording, sub-steps, events and rows."""
+_MOST_EVENTS: Final = 1_000
+"""Events inside of a backward after which those so far are written as a step."""
 
 
 @dataclass
@@ -61,9 +65,30 @@ class _Backward:
 
     number: int
     nodes: dict[str, Any] = field(default_factory=dict)
-    """Nodes that may run, by id."""
+    """Nodes that may run and have hooks, by id."""
     ran: int = 0
     """How many have run."""
+    count: int = 0
+    """How many it comes to."""
+    most: int = 0
+    """How many of the first and of the last are followed; of the others, only the order is
+    noted, and what leaves accumulate."""
+    order: list[int] = field(default_factory=list)
+    """Numbers of those others that ran since the last step was written."""
+    unread: dict[str, None] = field(default_factory=dict)
+    """All of those others that ran."""
+    handles: dict[str, list[Any]] = field(default_factory=dict)
+    """Hooks by node."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether not all nodes are followed."""
+        return self.count > 2 * self.most
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the node that runs next is."""
+        return self.ran < self.most or self.ran >= self.count - self.most
 
 
 @dataclass
@@ -81,6 +106,8 @@ class _Open:
     """Sequence number that the thread which runs it would give a new node."""
     has_run: bool = False
     has_accumulated: bool = False
+    is_counted: bool = False
+    """Whether it has no step of its own."""
     seconds: float | None = None
 
 
@@ -233,31 +260,26 @@ class BackwardEvents(Observer):
                     self._positions.of(sys._getframe(), "backward"),
                 )
             )
-            handles: list[Any] = []
-            laid.callback(_take_away, handles)
-            if len(nodes) > MOST_NODES:
-                text = f"this backward has {len(nodes)} nodes; its steps are not recorded"
-                self._writer.add(Note("backward not followed", text, (len(nodes),)))
-                self._graph_reading.changed(unlisted=True)
-            elif self._writer.is_full:
-                backward.ran = 0 if call.inputs else len(nodes)
-            else:
-                for node in nodes:
-                    key = f"n{registry.node_number(node)}"
-                    backward.nodes[key] = node
-                    handles += self._hooks(node, key, backward)
+            laid.callback(_take_away, backward.handles)
+            backward.count = len(nodes)
+            backward.most = self._writer.budget // (2 * _PER_NODE)
+            self._follow([node for node, _ in roots] if backward.is_long else nodes, backward)
         self._step("backward", 1, number=number)
+
+    def _follow(self, nodes: Iterable[Any], backward: _Backward) -> None:
+        """Lay hooks to nodes that may run, once each."""
+        for node in nodes:
+            key = f"n{self._live_graph.registry.node_number(node)}"
+            if key not in backward.nodes:
+                backward.nodes[key] = node
+                backward.handles[key] = self._hooks(node, key, backward)
 
     def _hooks(self, node: Any, key: str, backward: _Backward) -> list[Any]:
         def before(gradients: Any) -> None:
-            if not self._writer.is_full:
-                self._guard(backward, lambda: self._before(key, backward, gradients))
+            self._guard(backward, lambda: self._before(key, backward, gradients))
 
         def after(grad_inputs: Any, grad_outputs: Any) -> None:
-            if self._writer.is_full:
-                backward.ran += 1
-            else:
-                self._guard(backward, lambda: self._after(key, backward, grad_inputs))
+            self._guard(backward, lambda: self._after(key, backward, grad_inputs))
 
         return [node.register_prehook(before), node.register_hook(after)]
 
@@ -293,9 +315,9 @@ class BackwardEvents(Observer):
                     stack.pop()
         self._open = {thread: stack for thread, stack in self._open.items() if stack}
         self.failure = (running, backward.number) if raised else (None, None)
+        self._write_order(backward)
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
-        if raised:
-            self._live_graph.have_run(backward.nodes)
+        self._live_graph.have_run(backward.nodes if raised else backward.unread)
         self._graph_reading.changed()
         self._summaries.clear()
         backward.nodes.clear()
@@ -306,6 +328,13 @@ class BackwardEvents(Observer):
         number = backward.number
         self._flush()
         self._finish_before(key)
+        if backward.is_long:
+            entries = backward.nodes[key].next_functions
+            self._follow((node for node, _ in entries if node is not None), backward)
+        if not backward.is_followed:
+            self._only_order(key, backward, gradients)
+            return
+        self._write_order(backward)
         row = self._live_graph.nodes.get(key)
         used = () if row is None else tuple(s for s in row.saved if s.state in _THERE)
         ready = NodeReady(number, key, tuple(map(self._summary, gradients)), used)
@@ -319,19 +348,51 @@ class BackwardEvents(Observer):
         self._step("saved", 2, key, number)
         self._stack().append(opened)
 
+    def _only_order(self, key: str, backward: _Backward, gradients: Any) -> None:
+        """A node runs of which only the order is noted, and what leaves and tensors get."""
+        if len(self._writer.events) > _MOST_EVENTS:
+            self._write_order(backward)
+        backward.order.append(number_of(key))
+        backward.unread[key] = None
+        self._retained(key, backward.number)
+        ready = NodeReady(backward.number, key)
+        leaf = _leaf(backward.nodes[key])
+        grad = None
+        if leaf is not None:
+            ready = replace(ready, grad_outputs=tuple(map(self._summary, gradients)))
+            grad = self._summary(autograd.grad_of(leaf))
+        self._stack().append(_Open(key, backward, ready, 0.0, grad=grad, is_counted=True))
+
+    def _write_order(self, backward: _Backward) -> None:
+        """Write a step for the nodes that only the order is noted of."""
+        if backward.order:
+            number, count = backward.number, len(backward.order)
+            text = f"{plural(count, 'node')} ran that are counted, not listed one by one"
+            self._writer.events[:0] = [
+                Note("steps counted", text, (count, 0)),
+                NodesRan(tuple(backward.order), ((number, count),)),
+            ]
+            backward.order.clear()
+            self._step("counted", 1, None, number, times=count)
+
     def _after(self, key: str, backward: _Backward, grad_inputs: Any) -> None:
         self._flush()
+        if backward.is_long:
+            _take_away({key: backward.handles.pop(key, [])})
         opened = self._top()
         if opened is None or opened.key != key:
             return
-        opened.seconds = time.perf_counter() - opened.since
         opened.has_run = True
-        if not self._tracer.is_first_thread:
+        backward.ran += 1
+        if not self._tracer.is_first_thread and not opened.is_counted:
             made = range(opened.first_number, autograd.sequence_number())
             self._lines.made_elsewhere(made)
-        opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
         self._accumulated(opened)
-        backward.ran += 1
+        if opened.is_counted:
+            self._stack().pop()
+            return
+        opened.seconds = time.perf_counter() - opened.since
+        opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
 
     def _accumulated(self, opened: _Open) -> None:
         """Tell what a leaf's ``.grad`` has become; at most once per node."""
@@ -348,7 +409,8 @@ class BackwardEvents(Observer):
         gradient = next(iter(opened.ready.grad_outputs), None)
         number = opened.backward.number
         self._writer.add(Accumulated(number, opened.key, entry.id, opened.grad, gradient, after))
-        self._step("accumulate", 2, opened.key, number)
+        if not opened.is_counted:
+            self._step("accumulate", 2, opened.key, number)
 
     def _stack(self) -> list[_Open]:
         return self._open.setdefault(threading.get_ident(), [])
@@ -493,10 +555,10 @@ class BackwardEvents(Observer):
         key: str | None = None,
         number: int | None = None,
         seconds: float | None = None,
+        times: int | None = None,
     ) -> None:
-        lines = self._lines
-        depth = lines.depth
-        self._writer.step(kind, level, lines.line, lines.code, key, number, seconds, depth)
+        at = self._lines
+        self._writer.step(kind, level, at.line, at.code, key, number, seconds, at.depth, times)
 
 
 _THERE: Final = ("held", "modified", "packed")
@@ -507,9 +569,10 @@ def _leaf(node: Any) -> torch.Tensor | None:
     return autograd.variable_of(node) if autograd.plan_of(type(node)).is_accumulator else None
 
 
-def _take_away(handles: list[Any]) -> None:
-    for handle in handles:
-        handle.remove()
+def _take_away(handles: dict[str, list[Any]]) -> None:
+    for laid in handles.values():
+        for handle in laid:
+            handle.remove()
     handles.clear()
 
 

@@ -11,10 +11,18 @@ from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
-from gradviz.capture.recorder.step_writer import MOST_EVENTS, StepWriter
-from gradviz.capture.recorder.torch_call import TorchCall, is_operation, tensors_in
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.capture.recorder.torch_call import (
+    TorchCall,
+    is_operation,
+    tensors_in,
+    writes_by_name,
+)
 from gradviz.model.events import Note, Operation
+from gradviz.model.formatting import plural
 
+MOST_EVENTS: Final = 200
+"""Operations that one step lists; of further ones, only those that write."""
 _HIDDEN: Final = Note("calls hidden", "calls inside a compiled or fused module are not recorded")
 
 
@@ -45,19 +53,20 @@ class CallEvents(Observer):
         self._modules = modules
         self._optimizers = optimizers
         self._graph_reading = graph_reading
-        self._in_step = 0
+        self._in_step = self._left_out = 0
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     @property
     def is_quiet(self) -> bool:
-        """Whether an optimizer runs, whose calls are one event, or the recording is full."""
-        return self._writer.is_full or self._optimizers.is_running
+        """Whether an optimizer runs, whose calls are one event."""
+        return self._optimizers.is_running
 
     def before(self, call: TorchCall) -> bool:
         """Whether a call is examined."""
         self._graph_reading.changed()
-        if self._in_step > MOST_EVENTS:  # counted, but not examined
+        if self._in_step > MOST_EVENTS and not writes_by_name(call):  # counted, not examined
             self._in_step += 1
+            self._left_out += 1
             self._graph_reading.changed(unlisted=True)
             return False
         if is_operation(call) or not call.is_getter:
@@ -106,10 +115,11 @@ class CallEvents(Observer):
             if place < len(events) and events[place] is event:
                 events[place] = self._operations.with_results(event, refs)
         self._unnamed.clear()
-        left = self._in_step - MOST_EVENTS
-        if left > 0:
-            self._writer.add(Note("operations left out", f"and {left} more operations", (left,)))
-            self._in_step = 0
+        left = self._left_out
+        if left:
+            text = f"and {plural(left, 'more operation')}"
+            self._writer.add(Note("operations left out", text, (left,)))
+            self._in_step = self._left_out = 0
 
     def line_ended(self, error: Any, value: Any) -> None:
         """The next line counts anew."""

@@ -15,7 +15,7 @@ from gradviz.capture.recorder.namespaces import Namespaces, variable_of
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.step_writer import StepWriter
-from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
+from gradviz.capture.recorder.torch_call import TorchCall, tensors_in, writes_by_name
 from gradviz.model import GraphBusyError
 from gradviz.model.events import Died, Note, Write
 
@@ -199,5 +199,4 @@ def _nothing(_: Iterable[torch.Tensor] | None) -> None:
 
 def _may_write(call: TorchCall) -> bool:
     """Whether a call may change a tensor that it is given, besides what its version shows."""
-    is_in_place = call.name.endswith("_") or call.name.startswith("__i") or "out" in call.kwargs
-    return call.is_setter or is_in_place or None in call.versions
+    return writes_by_name(call) or None in call.versions

@@ -16,7 +16,6 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model.events import Note, Operation, Raised, Write
-from gradviz.model.step_numbers import depth_of
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
@@ -52,7 +51,7 @@ class LineSteps(Observer):
     def function_begins(self, frame: FrameType) -> None:
         """What the line has done so far, for the arguments, becomes a step of its own."""
         events = self._writer.events
-        if self._writer.is_full or not any(isinstance(e, (Operation, Write)) for e in events):
+        if not any(isinstance(e, (Operation, Write)) for e in events):
             return
         self._observers.step_ends([value for _, value in naming.local_variables(frame)])
         self._writer.add(Note("calls a function", f"it calls {frame.f_code.co_name}"))
@@ -60,23 +59,19 @@ class LineSteps(Observer):
 
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run; an exception that it raised has been caught by the recorded code."""
-        if self._writer.is_full:
-            self._step()
-            return
         self._observers.step_ends(value)
         if error is not None:
             self._writer.add(self._raised(error))
         else:
             self._writer.events += self._loop_variables.bound()
         self._step()
-        made = self._writer.made
-        if self._progress is not None and (len(made) - 1) % 100 == 0:
-            self._progress(sum(depth_of(step) == 0 for step in made) - 1)
+        if self._progress is not None and (self._writer.count - 1) % 100 == 0:
+            self._progress(self._writer.steps)
 
     def end(self, error: BaseException | None, graph_reading: GraphReading) -> None:
         """Write down the last step: the error that has left the code, or its end."""
         line, code = self._lines.stop(error)
-        left_out = graph_reading.is_coarse or self._writer.is_full
+        left_out = graph_reading.is_coarse
         if left_out:
             graph_reading.read_all()
         if error is not None:

@@ -1,0 +1,342 @@
+"""A recording is whole at any length: totals, order, the first and the last steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import gradviz
+from gradviz import Recording
+from gradviz.capture.recorder import BUDGET
+from gradviz.model.events import (
+    Accumulated,
+    BackwardEnded,
+    Freed,
+    OptimizerStepped,
+    Raised,
+    Write,
+    ZeroedGrad,
+)
+from gradviz.model.recording import StepRecord
+
+WHOLE = 10**8
+"""A budget that nothing here comes near."""
+SMALL = 1_000
+TOTALS = (Accumulated, Write, OptimizerStepped, ZeroedGrad, Raised, Freed, BackwardEnded)
+
+
+def trained(turns: int, budget: int, broken: int | None = None, kept: bool = False) -> Recording:
+    """A training loop; in one turn a saved tensor may be written, losses may be kept alive."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.ones(5, 3)
+    losses: list[Tensor] = []
+    recording = Recording.empty()
+    try:
+        with gradviz.record(budget=budget) as recording:
+            for turn in range(turns):
+                opt.zero_grad()
+                hidden = model[0](x).tanh()
+                if turn == broken:
+                    hidden.add_(1)
+                loss = model[2](hidden).pow(2).mean()
+                loss.backward()
+                opt.step()
+                losses += [loss] if kept else []
+    except RuntimeError:
+        assert broken is not None
+    return recording
+
+
+def totals(recording: Recording) -> dict[str, Counter[Any]]:
+    """How often each thing happened, and each line ran."""
+    found: dict[str, Counter[Any]] = {kind.kind: Counter() for kind in TOTALS}
+    lines: Counter[Any] = Counter()
+    for record in recording.records:
+        if record.kind == "line":
+            lines[record.code, record.line, record.depth, calls(record)] += record.times or 1
+        for event in record.events:
+            if isinstance(event, Accumulated):
+                found[event.kind]["times"] += event.times
+            elif isinstance(event, Freed):
+                found[event.kind]["times"] += event.times
+                found[event.kind]["bytes"] += event.nbytes
+            elif isinstance(event, BackwardEnded):
+                found[event.kind]["nodes"] += event.nodes
+                found[event.kind]["raised"] += event.times if event.raised else 0
+            elif isinstance(event, Write):
+                found[event.kind][event.by, event.name] += event.times
+            elif isinstance(event, TOTALS):
+                found[event.kind]["times"] += event.times
+    return found | {"lines": lines}
+
+
+def arrivals(recording: Recording) -> Counter[str | None]:
+    """How often each tensor got a gradient."""
+    found: Counter[str | None] = Counter()
+    for record in recording.records:
+        for event in record.events:
+            if isinstance(event, Accumulated):
+                found[event.tensor] += event.times
+    return found
+
+
+def calls(record: StepRecord) -> bool:
+    return any(getattr(event, "about", "") == "calls a function" for event in record.events)
+
+
+def check_same(short: Recording, whole: Recording) -> None:
+    """That a recording has all that matters of the same code's recording without a limit."""
+    assert whole.counted == 0
+    assert short.backward_order == whole.backward_order
+    assert totals(short) == totals(whole)
+    last_graph = whole.all_steps[-1].graph
+    for tensor in last_graph.tensors:
+        assert arrivals(short)[tensor.id] == arrivals(whole)[tensor.id]
+    kept = [record for record in short.records if record.times is None]
+    assert len(kept) + short.counted == len(whole.records)
+    first = next((i for i, one in enumerate(short.records) if one.times is not None), len(kept))
+    assert short.records[:first] == whole.records[:first]
+    ends = [at for at, one in enumerate(short.records) if one.times is not None]
+    last = len(short.records) - (ends[-1] + 1 if ends else 0)
+    tail, same = short.records[len(short.records) - last :], whole.records[-last:]
+    assert last >= 1
+    assert tail == same
+    for back in range(1, last + 1):
+        assert short.all_steps[-back].graph == whole.all_steps[-back].graph
+    assert str(short.explanation) == str(whole.explanation)
+    assert Recording.from_json(short.to_json()) == short
+
+
+def test_a_long_loop_has_all_totals_and_its_first_and_last_turns_as_they_were() -> None:
+    short, whole = trained(60, SMALL), trained(60, WHOLE)
+    check_same(short, whole)
+    assert len(short.records) < len(whole.records) / 3
+    assert [turn.times for turn in short.turns if turn.times > 1]
+    assert {turn.count for turn in short.turns} == {60}
+    assert sum(turn.times for turn in short.turns) == 60
+
+
+def test_what_stays_alive_in_the_middle_stays_in_the_graph() -> None:
+    short, whole = trained(40, SMALL, kept=True), trained(40, WHOLE, kept=True)
+    check_same(short, whole)
+    assert short.all_steps[-1].graph == whole.all_steps[-1].graph
+
+
+def test_an_error_in_a_late_turn_is_explained_as_in_the_first_ones() -> None:
+    late, early = trained(70, SMALL, broken=50), trained(70, SMALL, broken=2)
+    assert late.counted
+    assert not early.counted
+    check_same(late, trained(70, WHOLE, broken=50))
+    found, known = late.explanation, early.explanation
+    assert found is not None
+    assert known is not None
+    assert (found.what, found.line, found.fixes) == (known.what, known.line, known.fixes)
+    assert found.unknown == ()
+
+
+def test_a_turn_in_which_an_error_was_caught_is_kept_as_it_was() -> None:
+    def run(budget: int) -> Recording:
+        w = torch.ones(2, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            for turn in range(80):
+                y = w.exp()
+                if turn == 40:
+                    y.mul_(2)
+                try:
+                    y.sum().backward()
+                except RuntimeError:
+                    w.grad = None
+        return recording
+
+    short, whole = run(SMALL), run(WHOLE)
+    check_same(short, whole)
+    (found,) = short.explanations
+    (known,) = whole.explanations
+    assert found.line == known.line
+    assert [turn.times == 1 for turn in short.turns if turn.number <= 41][-1]
+    assert sum(turn.times for turn in short.turns) == 80
+
+
+def chain(w: Tensor, count: int) -> Tensor:
+    for _ in range(count):
+        w = w * 1.0
+    return w
+
+
+def test_of_a_backward_with_very_many_nodes_the_order_is_whole_and_the_ends_are_followed() -> None:
+    def run(budget: int) -> Recording:
+        w = torch.ones(1, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            out = chain(w, 300)
+            out.backward()
+        return recording
+
+    short, whole = run(SMALL), run(WHOLE)
+    assert short.backward_order == whole.backward_order
+    assert len(short.backward_order) == 301
+    assert totals(short)["accumulated"] == totals(whole)["accumulated"]
+    assert totals(short)["backward ended"] == totals(whole)["backward ended"]
+    assert short.all_steps[-1].graph == whole.all_steps[-1].graph
+    ran = [step.node for step in short.all_steps if step.kind == "node"]
+    assert (ran[0], ran[-1]) == (whole.backward_order[0], whole.backward_order[-1])
+    assert "backward ran 301 nodes" in short["line:" + str(short[-1].line)].caption
+    assert "300 nodes freed their saved tensors" in short[-1].caption
+
+
+def test_an_error_of_a_node_that_is_only_counted_names_the_node() -> None:
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:
+            raise ValueError("no gradient")
+
+    recording = Recording.empty()
+
+    def run() -> None:
+        nonlocal recording
+        w = torch.ones(1, requires_grad=True)
+        apply: Any = Fails.apply
+        with gradviz.record(budget=SMALL) as recording:
+            out = chain(apply(chain(w, 150)), 150)
+            out.backward()
+
+    with pytest.raises(ValueError, match="no gradient"):
+        run()
+    error = next(e for e in recording.all_steps[-1].events if isinstance(e, Raised))
+    assert error.node is not None
+    assert recording.graph[error.node].name == "FailsBackward"
+
+
+def test_hooks_and_gradients_that_are_kept_are_recorded_where_nodes_are_only_counted() -> None:
+    seen: list[float] = []
+    w = torch.ones(1, requires_grad=True)
+    middle = chain(w, 150)
+    middle.retain_grad()
+    middle.register_hook(lambda grad: seen.append(grad.item()))
+    with gradviz.record(budget=SMALL) as recording:
+        out = chain(middle, 150)
+        out.backward()
+    assert seen == [1.0]
+    assert totals(recording)["accumulated"].total() == 2
+    assert any(step.kind == "hook" for step in recording.all_steps)
+    assert middle.grad is not None
+    row = recording.all_steps[-1].graph.tensor("middle")
+    assert row.grad is not None
+    assert row.grad.values == (1.0,)
+
+
+def test_many_leaves_accumulate_where_nodes_are_only_counted() -> None:
+    leaves = [torch.ones(1, requires_grad=True) for _ in range(200)]
+    with gradviz.record(budget=SMALL) as recording:
+        total = torch.stack(leaves).sum()
+        total.backward()
+    assert set(arrivals(recording).values()) == {1}
+    assert len(arrivals(recording)) == 200
+    assert all(row.grad is not None for row in recording.all_steps[-1].graph.leaves)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(100, 1_500), st.integers(1, 25), st.integers(1, 3), st.booleans())
+def test_whatever_the_budget_the_same_happened(
+    budget: int, turns: int, inner: int, leaves: bool
+) -> None:
+    def run(budget: int) -> Recording:
+        w, v = (torch.full((2,), 0.5, requires_grad=True) for _ in range(2))
+        opt = torch.optim.SGD([w], lr=0.1)
+        kept = []
+        with gradviz.record(into=[step], budget=budget) as recording:
+            for turn in range(turns):
+                for _ in range(inner):
+                    loss = step(w, v, turn)
+                    loss.backward()
+                if turn % 3 == 0:
+                    opt.step()
+                    opt.zero_grad()
+                else:
+                    kept += [w * turn]
+                if leaves:
+                    v = torch.ones(2, requires_grad=True)
+        return recording
+
+    short, whole = run(budget), run(WHOLE)
+    check_same(short, whole)
+
+
+def step(w: Tensor, v: Tensor, turn: int) -> Tensor:
+    out = w.exp()
+    if turn % 2:
+        out = out * v
+    return out.sum()
+
+
+def test_the_same_program_is_cut_at_the_same_places() -> None:
+    assert trained(50, SMALL).to_json() == trained(50, SMALL).to_json()
+
+
+def test_where_it_is_not_known_which_of_several_lines_wrote_first_none_is_blamed() -> None:
+    w = torch.ones(2, requires_grad=True)
+    b = torch.zeros(2)
+    old = None
+    with gradviz.expect_error(budget=SMALL) as found:
+        for turn in range(100):
+            out = (w * b).sum()
+            if turn == 50:
+                old = out
+            if turn % 3 == 1:
+                b.add_(1)
+            b.sub_(1)
+        assert old is not None
+        old.backward()
+    assert found.line is None
+    first, then = map(str, found.unknown)
+    assert first.startswith("which line wrote it first")
+    assert "gradviz.record(budget=10_000)" in then
+
+
+def test_where_one_line_alone_wrote_it_is_named_though_its_runs_are_counted() -> None:
+    w = torch.ones(2, requires_grad=True)
+    b = torch.zeros(2)
+    old = None
+    with gradviz.expect_error(budget=SMALL) as found:
+        for turn in range(100):
+            out = (w * b).sum()
+            if turn == 50:
+                old = out
+            b.sub_(1)
+        assert old is not None
+        old.backward()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "b.sub_(1)"
+
+
+def test_captions_and_outline_say_what_is_counted() -> None:
+    recording = trained(60, SMALL)
+    first = next(step for step in recording.all_steps if step.times is not None)
+    (turn,) = (turn for turn in recording.turns if turn.times > 1)
+    assert first.caption.startswith(f"{turn.words} of the loop in line {turn.line}, ")
+    assert f"{recording.counted:,} more counted" in str(recording).split("\n")[0]
+    backward = next(s for s in recording.all_steps if s.times and "backward" in s.caption)
+    assert f"ran {turn.times} times: loss.backward(); {turn.times} backwards ran" in (
+        next(s.caption for s in recording.all_steps if s.times and s.line == backward.line)
+        if backward.kind == "line"
+        else next(s.caption for s in recording.all_steps if s.times and "loss.backw" in s.caption)
+    )
+
+
+@pytest.mark.parametrize("budget", [0, 99, -1, 2.5, "many", True, None])
+def test_a_budget_that_is_none_is_refused_with_what_it_may_be(budget: Any) -> None:
+    with pytest.raises(gradviz.OptionError, match="whole number from 100 on; without it 40,000"):
+        gradviz.record(budget=budget)
+    assert BUDGET == 40_000
