@@ -30,11 +30,9 @@ class StandIn:
 
     made: list[StandIn]
 
-    def __init__(
-        self, into: Any, values: bool, anomaly: bool, label: str, progress: Any, budget: int = 0
-    ) -> None:
-        self.into, self.values, self.anomaly, self.label = into, values, anomaly, label
-        self.budget = budget
+    def __init__(self, into: Any, options: Any, label: str, progress: Any) -> None:
+        self.into, self.label, self.budget = into, label, options.budget
+        self.values, self.anomaly = options.values, options.anomaly
         self.made.append(self)
 
     def __len__(self) -> int:
