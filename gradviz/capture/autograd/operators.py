@@ -93,13 +93,22 @@ def _by_schemas(schemas: list[Any]) -> _Written:
 def _written_in(schema: Any) -> Iterator[tuple[str, int | None]]:
     """Names and positions of all that an operator writes, if it does not count all of it.
 
-    An operator counts what it writes as its ``out`` or as the tensor that it is called on.
+    An operator counts what it writes as the tensor that it is called on. It counts what it writes
+    as its ``out`` if it has a kernel for that; ``kron`` has none.
     """
     found = [(at, arg) for at, arg in enumerate(schema.arguments) if "Tensor" in str(arg.type)]
     found = [(at, arg) for at, arg in found if _is_written(schema, arg)]
-    if any(not (arg.is_out or (at == 0 and arg.name == "self")) for at, arg in found):
-        for at, arg in found:
-            yield arg.name, None if arg.kwarg_only else at
+    is_self = [at == 0 and arg.name == "self" for at, arg in found]
+    is_counted = [
+        so or (arg.is_out and _counts_out(schema)) for so, (_, arg) in zip(is_self, found)
+    ]
+    for at, arg in () if all(is_counted) else found:
+        yield arg.name, None if arg.kwarg_only else at
+
+
+def _counts_out(schema: Any) -> bool:
+    whole = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    return bool(_C._dispatch_has_kernel_for_dispatch_key(whole, "ADInplaceOrView"))
 
 
 def _is_written(schema: Any, argument: Any) -> bool:
@@ -124,7 +133,7 @@ def _by_python(function: FunctionType) -> _Written:
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     own = {name: at for at, name in enumerate(parameters) if name in names}
     positions = frozenset(at for at in own.values() if at < code.co_argcount)
-    if names and not own:
+    if names - {"out"} and not own:
         return _ANYTHING
     return _Written(False, frozenset(own), positions)
 
