@@ -492,6 +492,22 @@ def test_what_is_not_self_or_out_is_written_without_counting() -> None:
     assert all(a.alias_info is None for a in schema.arguments)
 
 
+def test_no_mode_sees_set() -> None:
+    class Spy(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    seen: list[Any] = []
+    x, y = torch.ones(3), torch.ones(4)
+    with Spy():
+        x.set_(y)
+    assert seen == []
+    assert x._version == 1
+
+
 def test_a_saved_input_is_the_tensor_itself() -> None:
     y = leaf() * 2
     assert node_of(y.sin())._raw_saved_self.data is y
