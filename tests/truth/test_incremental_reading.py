@@ -73,6 +73,8 @@ def leaf(*values: float) -> Tensor:
 
 
 class Cell(nn.Module):
+    state: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.w = nn.Parameter(torch.ones(2))
@@ -204,14 +206,14 @@ def tensors_are_swapped_in_place(values: bool) -> Recording:
         y = w * w
         w.data = torch.zeros(2)
         z = y.detach()
-        z.set_(torch.ones(4))
+        z.set_(torch.ones(4))  # type: ignore[call-overload]
         other = torch.full((2,), 7.0)
         z, other = other, z
         z.resize_(9)
         z.zero_()
         v = other.view(2, 2)
         with torch.no_grad():
-            w.set_(torch.ones(2))
+            w.set_(torch.ones(2))  # type: ignore[call-overload]
         other.t_()
         other.unsqueeze_(0)
         v[0] = 3

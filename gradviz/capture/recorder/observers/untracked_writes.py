@@ -147,8 +147,10 @@ class UntrackedWrites(Observer):
         numbers = None
         with autograd.arithmetic():
             if tensors is not None:
-                found = set(map(self._registry.storage, tensors))
-                numbers = {number for number in found if number is not None}
+                # Of tensors that are not known the storages get no number here.
+                keys = {found[0] for t in tensors if (found := autograd.storage_of(t)) is not None}
+                known = map(self._registry.storage_number, keys)
+                numbers = {number for number in known if number is not None}
             for number, on_it in self._small(numbers):
                 if number not in self._before:
                     version = autograd.version_of(on_it[0][1])
