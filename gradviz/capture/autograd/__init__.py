@@ -16,8 +16,10 @@ from gradviz.capture.autograd.code_objects import (
     codes_of_clipping,
     codes_of_module_changes,
     codes_of_optimizer_step,
+    codes_of_work_for_threads,
     codes_of_zero_grad,
     is_compiled_call,
+    is_scripted,
     module_hooks_in,
     never_compiled,
 )
@@ -51,6 +53,7 @@ from gradviz.capture.autograd.nodes import (
     starts_backward,
     variable_of,
 )
+from gradviz.capture.autograd.operators import uncounted_writes
 from gradviz.capture.autograd.refs import (
     NumberedRef,
     StorageRef,
@@ -118,6 +121,7 @@ __all__ = [
     "codes_of_clipping",
     "codes_of_module_changes",
     "codes_of_optimizer_step",
+    "codes_of_work_for_threads",
     "codes_of_zero_grad",
     "current_node",
     "describe_hook",
@@ -136,6 +140,7 @@ __all__ = [
     "is_engine_thread",
     "is_parameter",
     "is_plain",
+    "is_scripted",
     "is_shared",
     "is_surely_no_leaf",
     "is_traced",
@@ -165,6 +170,7 @@ __all__ = [
     "tag_of",
     "take_mode_off",
     "tensor_hooks",
+    "uncounted_writes",
     "unseen",
     "untag",
     "untag_lost",

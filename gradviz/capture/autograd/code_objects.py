@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -44,6 +46,11 @@ def is_compiled_call(code: CodeType) -> bool:
     if name == "eval_frame.py" and folder.endswith("_dynamo"):
         return code.co_name == "compile_wrapper"
     return folder.endswith("_aot_autograd") and code.co_name == "backward"
+
+
+def is_scripted(module: Any) -> bool:
+    """Whether a module runs as TorchScript, of which no mode sees the calls."""
+    return isinstance(module, torch.jit.ScriptModule)
 
 
 def module_hooks_in(function: Any) -> list[Any]:
@@ -99,6 +106,16 @@ def codes_of_module_changes() -> list[CodeType]:
         module.register_buffer,
         module.add_module,
         module._apply,
+    )
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
+def codes_of_work_for_threads() -> list[CodeType]:
+    """Code that starts a thread, or gives work to one that waits: pools, queues, events."""
+    functions = (
+        threading.Thread.start,
+        threading.Condition.notify,
+        ThreadPoolExecutor.submit,
     )
     return [code for f in functions if (code := code_of(f)) is not None]
 

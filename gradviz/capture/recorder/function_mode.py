@@ -131,4 +131,4 @@ class CallMode(TorchFunctionMode):
 
 def _call(func: Any, args: Any, kwargs: Any) -> TorchCall:
     name, is_getter, is_setter = name_of(func)
-    return TorchCall(name, args, kwargs, is_getter=is_getter, is_setter=is_setter)
+    return TorchCall(name, args, kwargs, is_getter=is_getter, is_setter=is_setter, function=func)

@@ -380,7 +380,7 @@ class LiveGraph:
 
     def _at_leaf(self, info: TensorInfo) -> TensorInfo:
         """A leaf with its AccumulateGrad, where the walk did not come to that."""
-        if info.node is None and info.requires_grad and info.is_leaf:
+        if info.node is None and info.is_leaf:
             key = self.registry.leaf_node_of(info.id)
             if key is not None and self._index.is_used(key):
                 return replace(info, node=key)

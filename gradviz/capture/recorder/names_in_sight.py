@@ -21,14 +21,15 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.capture import naming
+from gradviz.capture import autograd, naming
 from gradviz.capture.recorder.registry import Registry
 
 _OBJECTS_PER_LINE: Final = 2_000
 """How many objects are searched for names in one variable."""
 _WIDEST: Final = 200
 """How many entries of a container are searched after each line."""
-_PLAIN: Final = (torch.Tensor, torch.nn.Parameter, int, float, bool, str, type(None), torch.Size)
+_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
+_PLAIN: Final = (*_TENSORS, int, float, bool, str, type(None), torch.Size)
 """Types of what contains nothing; most values are of these."""
 
 Place = tuple[int, str]
@@ -45,6 +46,8 @@ class _Variable:
     """``id()`` of what it contains; ``None`` if its value contains nothing."""
     names: list[tuple[int, str, int]] = field(default_factory=list)
     """Depth, name and ``id()`` of the tensors that it leads to."""
+    version: int | None = None
+    """Of its value, if that is a tensor."""
 
 
 class _Module:
@@ -91,7 +94,7 @@ class NamesInSight:
             is_exact: Whether modules are looked at, too.
 
         Returns:
-            Whether any name is another one than before.
+            Whether any name is another one than before, or what it names was written.
         """
         changed = dict(self._registry.unnamed)
         self._registry.unnamed.clear()
@@ -107,13 +110,26 @@ class NamesInSight:
                     new += self._search(place, value, changed, len(seen))
         for place in [place for place in self._variables if place not in seen]:
             self._forget(place, changed)
+        is_written = self._look_at_versions(spaces)
         self._order = seen
         for _, name, tensor in sorted(new, key=lambda one: one[0]):
             if self._registry.is_new(tensor):
                 self._registry.know(tensor, name)
                 self._registry.unnamed.pop(id(tensor), None)
         renamed = [self._registry.name(key, self._names(key)) for key in changed]
-        return any(renamed)
+        return any(renamed) or is_written
+
+    def _look_at_versions(self, spaces: list[list[tuple[str, Any]]]) -> bool:
+        """Note which variables are tensors that were written; no mode sees ``set_`` (F2.18)."""
+        is_written = False
+        for number, space in enumerate(spaces):
+            for name, value in space:
+                if type(value) in _TENSORS:
+                    known, version = self._variables[number, name], autograd.version_of(value)
+                    if known.version != version:
+                        known.version, is_written = version, True
+                        self._registry.has_changed((value,))
+        return is_written
 
     def _is_same(self, known: _Variable, value: Any, is_exact: bool) -> bool:
         if known.holds != (id(value), id(type(value))):

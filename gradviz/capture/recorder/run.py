@@ -31,6 +31,7 @@ from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
+from gradviz.capture.recorder.observers.other_threads import OtherThreads
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
@@ -91,7 +92,8 @@ class Run:
         )
         self._writer = writer = StepWriter(live_graph, options.budget)
         known = KnownHooks(registry)
-        self._graph_reading = graph_reading = GraphReading(live_graph, writer, known)
+        threads = OtherThreads()
+        self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         functions = CustomFunctions()
         self._operations = operations = Operations(registry, modules, functions)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions)
@@ -111,7 +113,7 @@ class Run:
             observers, writer, lines, loop_variables, backward_events, options.progress
         )
         self._untracked_writes = UntrackedWrites(
-            registry, options.values, writer, graph_reading, modules
+            registry, options.values, writer, graph_reading, modules, lines, threads
         )
         self._problems = _Problems(writer)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;
@@ -123,6 +125,7 @@ class Run:
             CallEvents(operations, writer, lines, modules, optimizers, graph_reading),
             self._untracked_writes,
             graph_reading,
+            threads,
             compiled,
             modules,
             functions,

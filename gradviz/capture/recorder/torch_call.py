@@ -94,6 +94,8 @@ class TorchCall:
     is_setter: bool = False
     position: Position | None = None
     """The expression that called it."""
+    function: Any = None
+    """What was called, where that is known."""
 
 
 _names: dict[Any, tuple[str, bool, bool]] = {}

@@ -478,6 +478,36 @@ def test_an_inference_tensor_has_no_version() -> None:
         _ = x._version
 
 
+def test_what_is_not_self_or_out_is_written_without_counting() -> None:
+    x, mean, var, out = torch.ones(2, 3), torch.zeros(3), torch.ones(3), torch.zeros(2, 3)
+    torch.batch_norm(x, None, None, mean, var, True, 0.1, 1e-5, False)
+    torch.add(x, x, out=out)
+    x.apply_(lambda number: number + 1)
+    assert mean.tolist() != [0.0] * 3
+    assert [t._version for t in (mean, var, x, out)] == [0, 0, 0, 1]
+    (schema,) = torch._C._jit_get_schemas_for_operator("aten::batch_norm")
+    info = torch._C._SchemaInfo(schema)
+    written = [a.name for a in schema.arguments if info.is_mutable(a.name)]
+    assert written == ["running_mean", "running_var"]
+    assert all(a.alias_info is None for a in schema.arguments)
+
+
+def test_no_mode_sees_set() -> None:
+    class Spy(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    seen: list[Any] = []
+    x, y = torch.ones(3), torch.ones(4)
+    with Spy():
+        x.set_(y)
+    assert seen == []
+    assert x._version == 1
+
+
 def test_a_saved_input_is_the_tensor_itself() -> None:
     y = leaf() * 2
     assert node_of(y.sin())._raw_saved_self.data is y

@@ -36,6 +36,10 @@ class CompiledCalls(Observer):
     def entered(self, frame: FrameType) -> None:
         """Take the mode off while this frame runs."""
         self._places.append((frame, autograd.take_mode_off(self._mode)))
+        self.hides()
+
+    def hides(self) -> None:
+        """Something runs of which the mode does not see the calls."""
         self._observer.calls_hidden()
 
     def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -14,6 +13,7 @@ from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import Namespaces, variable_of
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.observers.other_threads import OtherThreads
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in, writes_by_name
 from gradviz.model import GraphBusyError
@@ -37,9 +37,12 @@ class GraphReading(Observer):
         live_graph: Rows of the graph.
         writer: Where events are written.
         hooks: Learns the hooks of tensors from before the recording.
+        threads: Whether others may change what is read.
     """
 
-    def __init__(self, live_graph: LiveGraph, writer: StepWriter, hooks: KnownHooks) -> None:
+    def __init__(
+        self, live_graph: LiveGraph, writer: StepWriter, hooks: KnownHooks, threads: OtherThreads
+    ) -> None:
         self._live_graph = live_graph
         self._world = live_graph.registry
         self._writer = writer
@@ -47,7 +50,7 @@ class GraphReading(Observer):
         self._is_dirty = False
         self._is_unknown = False
         """Whether anything may have changed, not only what the recording has seen."""
-        self._threads = threading.active_count()
+        self._threads = threads
         self._told_of_strangers = False
         self._rows_read = 0
         self._is_coarse = False
@@ -138,7 +141,7 @@ class GraphReading(Observer):
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Read what is alive, and what tensors without a name lead to."""
-        if threading.active_count() != self._threads:
+        if self._threads.may_run:
             self.changed(unlisted=True)
         if self._is_dirty or self._world.has_dead:
             self._is_dirty = False

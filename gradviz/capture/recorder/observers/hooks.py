@@ -94,6 +94,7 @@ class HookEvents(Observer):
         if function is None or module.startswith("gradviz."):
             return
         self._live_graph.lose_sight_of_hooks()
+        self._graph_reading.changed()
         # A module's hook hangs on a node inside a function of torch's own.
         for one in autograd.module_hooks_in(function) or [function]:
             kind = _kind_of_node_hook(one)

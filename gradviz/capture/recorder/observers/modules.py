@@ -22,7 +22,7 @@ class Buffer(NamedTuple):
     module: str
     """Path of the module."""
     kind: str
-    """Name of its class."""
+    """Name of the class whose ``forward`` runs, or has run."""
     name: str
     """Path of the buffer."""
 
@@ -57,7 +57,10 @@ class ModuleCalls(Observer):
         return found if isinstance(found, str) else None
 
     def buffer(self, tensor: torch.Tensor) -> Buffer | None:
-        """The buffer that a tensor shares memory with, of a module that runs or ran in the line."""
+        """The buffer that a tensor shares memory with, of a module that runs or ran in the line.
+
+        Or of a module in it, whose own ``forward`` need not have run.
+        """
         storage = autograd.storage_of(tensor) if self._running or self._ran else None
         if storage is None:
             return None
@@ -65,10 +68,11 @@ class ModuleCalls(Observer):
             module = ref()
             if module is None:
                 continue
-            for name, buffer in dict(vars(module).get("_buffers") or {}).items():
-                if is_tensor(buffer) and autograd.storage_of(buffer) == storage:
-                    path = self._path(module)
-                    return Buffer(path, type(module).__name__, f"{path}.{name}")
+            for owner in torch.nn.Module.modules(module):
+                for name, buffer in dict(vars(owner).get("_buffers") or {}).items():
+                    if is_tensor(buffer) and autograd.storage_of(buffer) == storage:
+                        path = self._path(owner)
+                        return Buffer(path, type(module).__name__, f"{path}.{name}")
         return None
 
     def step_ends(self, unnamed: Any = None) -> None:
@@ -89,6 +93,8 @@ class ModuleCalls(Observer):
         module: Any = frame.f_locals.get("self")
         if _may_take_fast_path(module):
             self._compiled.entered(frame)
+        elif autograd.is_scripted(module):
+            self._compiled.hides()
         self._stack.append(self._path(module))
         self._running.append(weakref.ref(module))
         self._mark()

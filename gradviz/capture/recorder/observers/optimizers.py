@@ -43,6 +43,8 @@ class OptimizerEvents(Observer):
         self._graph_reading = graph_reading
         self._positions = positions
         self._running: list[_Running] = []
+        self._may_change_anything = False
+        """Whether one runs whose calls need not be about its parameters."""
         self._clipping = frozenset(autograd.codes_of_clipping())
         self._ends: dict[CodeType, Callable[[FrameType], None]] = {
             **dict.fromkeys(autograd.codes_of_optimizer_step(), self._stepped),
@@ -72,11 +74,18 @@ class OptimizerEvents(Observer):
         with autograd.unseen():
             parameters = _parameters(owner)
             before = self._before(parameters)
-            if _may_write_unseen(owner):
+            if _is_fused(owner):
                 self._graph_reading.unseen_writes(parameters)
         position = self._positions.of(frame, "step")
         self._running.append((frame, type(owner).__name__, before, position))
-        self._graph_reading.changed()
+        self._may_change_anything = self._may_change_anything or _is_of_others(owner)
+        self._graph_reading.changed(unlisted=self._may_change_anything)
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """What the next line of an optimizer does is not seen either."""
+        self._may_change_anything = self._may_change_anything and self.is_running
+        if self._may_change_anything:
+            self._graph_reading.changed(unlisted=True)
 
     def _before(self, parameters: list[torch.Tensor]) -> _Before:
         self._graph_reading.touch(parameters)
@@ -142,15 +151,16 @@ class OptimizerEvents(Observer):
         self._writer.add(Clipped(frame.f_code.co_name, tuple(keys), without, only_measures))
 
 
-def _may_write_unseen(owner: Any) -> bool:
-    """Whether an optimizer may write parameters so that their versions do not show it.
-
-    Fused ones do, and those of others may write ``.data``.
-    """
-    if not isinstance(owner, torch.optim.Optimizer):
-        return False
+def _is_of_others(owner: Any) -> bool:
+    """Whether an optimizer is not of torch: it may write whatever it likes, also by ``.data``."""
     is_of_torch = type(owner).__module__.startswith("torch.optim.")
-    return not is_of_torch or any(group.get("fused") for group in owner.param_groups)
+    return isinstance(owner, torch.optim.Optimizer) and not is_of_torch
+
+
+def _is_fused(owner: Any) -> bool:
+    """Whether an optimizer writes parameters so that their versions do not show it."""
+    is_optimizer = isinstance(owner, torch.optim.Optimizer)
+    return is_optimizer and any(group.get("fused") for group in owner.param_groups)
 
 
 def _parameters(owner: Any) -> list[torch.Tensor]:

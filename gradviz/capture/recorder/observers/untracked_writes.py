@@ -4,15 +4,20 @@ NOTE [Memory that others can write]
 Such a write can only be noticed by comparing memory. That of every tensor after every line would
 cost more than the lines, so memory is compared where something besides a call that the recording
 sees can write it: what numpy or another library shares, which torch marks as memory that it cannot
-resize, or has been given by a call in the recording; what has no version counter; what a kernel of
-torch writes without counting it, as the statistics of a BatchNorm; parameters, while an optimizer
-writes them in its own way; and everything, while calls are not seen or other threads run.
+resize, or has been given by a call in the recording; what has no version counter; parameters, while
+an optimizer writes them in its own way; and everything, while calls are not seen, or once other
+threads have got work. And what a call may write without counting it: the statistics of a BatchNorm
+and whatever else the schemas of torch's operators say is written besides ``self`` and ``out``; all
+that an operator of another library is given (F2.17). What a line may have written in this way is
+compared until that line has ended, also after the lines of functions that it calls.
+
+Not seen is what goes past torch by an address that was taken before the recording began, and what
+a function in C writes of its arguments that is no operator of torch.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
@@ -20,9 +25,11 @@ from typing import Any, Final, TypeAlias
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.observers.other_threads import OtherThreads
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
@@ -33,10 +40,12 @@ MOST_BYTES: Final = 4 << 20
 _GIVES_AWAY: Final = frozenset(
     {
         "__array__",
+        "__cuda_array_interface__",
         "__dlpack__",
         "_typed_storage",
         "data_ptr",
         "numpy",
+        "share_memory_",
         "storage",
         "untyped_storage",
     }
@@ -55,6 +64,8 @@ class UntrackedWrites(Observer):
         writer: Where events are written.
         graph_reading: Notified of writes; notifies of what is about to be written unseen.
         modules: Tells of which module that has run a tensor is a buffer.
+        lines: Knows how deep in followed functions a line runs.
+        threads: Whether other threads may write.
     """
 
     def __init__(
@@ -64,8 +75,12 @@ class UntrackedWrites(Observer):
         writer: StepWriter,
         graph_reading: GraphReading,
         modules: ModuleCalls,
+        lines: LineEvents,
+        threads: OtherThreads,
     ) -> None:
         self._modules = modules
+        self._lines = lines
+        self._threads = threads
         self._registry = registry
         self._values = values
         self._writer = writer
@@ -73,20 +88,28 @@ class UntrackedWrites(Observer):
         self._before: dict[int, tuple[int | None, int]] = {}
         self._given_away: dict[int, None] = {}
         """Numbers of storages that others can write."""
-        self._compared: set[int] | None = set()
-        """Those that are compared once more, besides; ``None``: all."""
-        self._threads = threading.active_count()
+        self._by_lines: list[tuple[int, set[int] | None]] = []
+        """What lines that run may write, with their depths; ``None``: anything."""
         graph_reading.unseen_writes = self.remember
+        threads.first_work = self.remember
 
     def before(self, call: TorchCall) -> bool:
         """A call may be about to write unseen, or to give the memory of a tensor away."""
-        if self._values and ("_norm" in call.name or call.name in _GIVES_AWAY):
-            with autograd.unseen():
+        if self._values:
+            written = autograd.uncounted_writes(call.function, call.args, call.kwargs)
+            if written:
+                self.remember(tensors_in(written))
+            if call.name in _GIVES_AWAY:
                 tensors = [*tensors_in(call.args), *tensors_in(call.kwargs)]
-                if call.name in _GIVES_AWAY:
+                with autograd.unseen():
                     self._give_away(tensors)
-                self.remember(t for t in tensors if call.name in _GIVES_AWAY or not t.requires_grad)
+                self.remember(tensors)
         return True
+
+    def line_ended(self, error: Any, value: Any) -> None:
+        """What the line may have written has been compared."""
+        depth = self._lines.depth
+        self._by_lines = [one for one in self._by_lines if one[0] < depth]
 
     def step_ends(self, unnamed: Any = None) -> None:
         """Record writes since the last step that no version counter shows."""
@@ -104,30 +127,35 @@ class UntrackedWrites(Observer):
         self._registry.newly_stored.clear()
         with autograd.unseen():
             self._give_away([t for t in tensors if t is not None and autograd.is_shared(t)])
-        if threading.active_count() != self._threads:
-            self._compared = None
-        if not self._given_away and self._compared is not None and not self._compared:
+        chosen = self._chosen()
+        if chosen is not None and not chosen:
+            self._before.clear()
             return []
         with autograd.arithmetic():
-            writes = self._compare(self._writer.events)
-        self._compared = set()
-        return writes
+            return self._compare(chosen, self._writer.events)
 
-    def remember(self, tensors: Iterable[torch.Tensor] | None) -> None:
-        """These tensors, or all, may be written unseen from here to the end of the line."""
+    def _chosen(self) -> set[int] | None:
+        """Numbers of the storages that are compared; ``None``: all."""
+        if self._threads.may_run or any(numbers is None for _, numbers in self._by_lines):
+            return None
+        return set(self._given_away).union(*(numbers or () for _, numbers in self._by_lines))
+
+    def remember(self, tensors: Iterable[torch.Tensor] | None = None) -> None:
+        """These tensors, or all, may be written unseen until the line that runs has ended."""
         if not self._values:
             return
         numbers = None
         with autograd.arithmetic():
             if tensors is not None:
-                found = set(map(self._registry.storage, tensors))
-                numbers = {number for number in found if number is not None}
+                # Of tensors that are not known the storages get no number here.
+                keys = {found[0] for t in tensors if (found := autograd.storage_of(t)) is not None}
+                known = map(self._registry.storage_number, keys)
+                numbers = {number for number in known if number is not None}
             for number, on_it in self._small(numbers):
                 if number not in self._before:
                     version = autograd.version_of(on_it[0][1])
                     self._before[number] = version, _checksum(on_it[0][1])
-        if self._compared is not None:
-            self._compared = None if numbers is None else self._compared | numbers
+        self._by_lines.append((self._lines.depth, numbers))
 
     def _give_away(self, tensors: Iterable[torch.Tensor]) -> None:
         for tensor in tensors:
@@ -135,13 +163,11 @@ class UntrackedWrites(Observer):
             if number is not None:
                 self._given_away[number] = None
 
-    def _compare(self, events: Sequence[Event]) -> list[Write]:
+    def _compare(self, chosen: set[int] | None, events: Sequence[Event]) -> list[Write]:
         told = {e.storage for e in events if isinstance(e, Write)}
         stepped = [e.name for e in events if isinstance(e, OptimizerStepped)]
         now: dict[int, tuple[int | None, int]] = {}
         found: list[Write] = []
-        compared = self._compared
-        chosen = None if compared is None else compared.union(self._given_away)
         for number, tensors in self._small(chosen):
             tensor = tensors[0][1]
             version = autograd.version_of(tensor)
@@ -152,7 +178,7 @@ class UntrackedWrites(Observer):
             if f"s{number}" in told:
                 continue
             found.append(self._write(number, version, tensors, stepped))
-        self._before = {number: now[number] for number in self._given_away if number in now}
+        self._before = now
         return found
 
     def _write(

@@ -1,0 +1,45 @@
+"""Whether threads besides those of the recording may run: what they do is not seen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+from gradviz.capture import autograd
+from gradviz.capture.recorder.observers.observer import Observer
+
+
+class OtherThreads(Observer):
+    """Notices that the recorded code starts a thread, or gives work to one.
+
+    When that work is done no thread says. So from then on, what torch and numpy share with others
+    may change at any time.
+    """
+
+    def __init__(self) -> None:
+        self._codes = frozenset(autograd.codes_of_work_for_threads())
+        self._count = threading.active_count()
+        self._have_work = False
+        self.first_work: Callable[[], object] = _nothing
+        """Is called before the first of them gets work."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether any may run, or may have run since the recording began."""
+        self._have_work = self._have_work or threading.active_count() != self._count
+        return self._have_work
+
+    def watches(self, code: CodeType) -> bool:
+        """Whether a function gives work to a thread."""
+        return code in self._codes
+
+    def entered(self, frame: FrameType) -> None:
+        """A thread is about to get work."""
+        if not self._have_work:
+            self._have_work = True
+            self.first_work()
+
+
+def _nothing() -> None:
+    pass
