@@ -10,6 +10,7 @@ from typing import ClassVar
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.outlines.graph import outline
 from gradviz.view.widgets.base import GraphWidget
 
 
@@ -44,11 +45,15 @@ class Picture(GraphWidget):
             density=options.density,
             height=height,
         )
+        self.selected = options.focus
 
     @property
     def graph(self) -> Graph:
         """The graph that is shown."""
         return self._graph
+
+    def __str__(self) -> str:
+        return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
