@@ -176,6 +176,12 @@ class Graph(Printed):
         return tuple(known[v] for v in self._columns.variable if v is not None)
 
     @property
+    def leaf_nodes(self) -> dict[str, str]:
+        """The ``AccumulateGrad`` of each leaf: node id by tensor id."""
+        variables = enumerate(self._columns.variable)
+        return {v: f"n{self._numbers[i]}" for i, v in variables if v is not None}
+
+    @property
     def saved_bytes(self) -> int:
         """Bytes kept alive by saved tensors, each storage counted once.
 

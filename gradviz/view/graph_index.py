@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gradviz.model.devices import devices_of
 from gradviz.model.errors import OptionError, UnknownNodeError
@@ -16,6 +16,8 @@ from gradviz.view import formatting
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
+LISTED: Final = 10_000
+"""Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
 
 class LookUp(Mapping[str, tuple[Row, ...]]):
@@ -71,7 +73,7 @@ class GraphIndex:
         """Places of the nodes that are drawn among all nodes of the graph."""
         self.nodes: tuple[Node, ...] = tuple(map(graph.nodes.__getitem__, self.places))
         self._drawn = {node.id: node for node in self.nodes}
-        self.leaf_node = {n.variable: n.id for n in self.nodes if n.variable is not None}
+        self.leaf_node = graph.leaf_nodes
         """The ``AccumulateGrad`` of each leaf."""
         self.rows: dict[str, Node] = {}
         """Nodes that exist."""
@@ -189,9 +191,7 @@ class GraphIndex:
     def _tags_of(self, node_id: str) -> tuple[TensorInfo, ...]:
         if not (made := self._made.get(node_id)):
             return ()
-        node = self._drawn.get(node_id) or self.node_at(node_id)
-        leaf = None if node is None else node.variable
-        tags = [self.tensors[key] for key in by_number(made) if key != leaf]
+        tags = [self.tensors[key] for key in by_number(made) if self.leaf_node.get(key) != node_id]
         return tuple(sorted(tags, key=lambda info: info.output_nr))
 
     def _savers_of(self, tensor_id: str) -> tuple[tuple[str, str], ...]:

@@ -11,8 +11,8 @@ from gradviz.model.errors import GradvizError
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.documents.graph import graph_document
-from gradviz.view.graph.extent import LISTED
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph_index import LISTED
 from gradviz.view.text import shorten, xml
 
 TITLE: Final = 80

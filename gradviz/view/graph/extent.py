@@ -10,11 +10,9 @@ from typing import Any, Final
 from gradviz.model.graph import Graph
 from gradviz.view.element import Element
 from gradviz.view.graph.layout import MARGIN, Layout
-from gradviz.view.graph_index import GraphIndex, places_of
+from gradviz.view.graph_index import LISTED, GraphIndex, places_of
 from gradviz.view.text import EM
 
-LISTED: Final = 10_000
-"""Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 _FONT: Final = 11.0
 _LINE: Final = 15.0
 _WIDTH: Final = 380.0
@@ -35,6 +33,8 @@ class Extent:
     """A node that is not drawn; ``""`` if there is none."""
     subject: str
     """What a person passes to ``show``: ``"loss"``."""
+    whole: str
+    """What a person prints to read all: ``"gradviz.snapshot(loss)"``."""
     outside: int = 0
     outside_drawn: int = 0
 
@@ -52,7 +52,7 @@ class Extent:
         if self.listed < self.nodes:
             found = (
                 f"Find and Outline cover {self.listed:,} nodes: {self.which_listed}. Totals cover "
-                f"all; print(gradviz.snapshot({self.subject})) lists all."
+                f"all; print({self.whole}) lists all."
             )
         return f"{self.drawn_words} {found}"
 
@@ -75,7 +75,7 @@ class Extent:
 
 
 def extent_of(
-    graph_index: GraphIndex, outside: tuple[int, int] = (0, 0), subject: str = ""
+    graph_index: GraphIndex, outside: tuple[int, int], subject: str = "", whole: str = ""
 ) -> Extent:
     """How much of a graph is drawn.
 
@@ -83,11 +83,13 @@ def extent_of(
         graph_index: The graph, with the nodes that are drawn.
         outside: How many tensors outside the graph have a card, and how many could have one.
         subject: What a person passes to ``show``; if not given the roots.
+        whole: What a person prints to read all; if not given a snapshot of the roots.
     """
     graph, focus = graph_index.graph, graph_index.focus
     listed = listed_places(graph, focus)
     drawn = frozenset(graph_index.places)
     hidden = next((i for i in range(len(graph)) if i not in drawn), None)
+    subject = subject or _subject(graph_index)
     return Extent(
         nodes=len(graph),
         drawn=len(drawn),
@@ -95,7 +97,8 @@ def extent_of(
         listed=len(listed),
         which_listed=_which(graph, listed, focus),
         example="" if hidden is None else graph.nodes[hidden].id,
-        subject=subject or _subject(graph_index),
+        subject=subject,
+        whole=whole or f"gradviz.snapshot({subject})",
         outside_drawn=outside[0],
         outside=outside[1],
     )

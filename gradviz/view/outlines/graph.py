@@ -39,7 +39,7 @@ def outline_of(graph_index: GraphIndex, most: int) -> str:
     lines = [aria.of_graph(graph_index) + where]
     nodes = graph_index.graph.nodes
     for place in range(min(most, len(nodes))):
-        lines += _node_lines(nodes[place], graph_index)
+        lines.append("\n".join(_node_lines(nodes[place], graph_index)))
     if len(nodes) > most:
         hidden = formatting.plural(len(nodes) - most, "more node")
         lines.append(f"… {hidden} not listed; print(gradviz.snapshot(…)) lists all")
