@@ -17,8 +17,7 @@ def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
     kept = (slot.tensor or slot.view_of for slot in node.saved)
     following |= dict.fromkeys(t for t in kept if t and graph_index.is_outside(t))
     return {
-        **_node_words(node, graph_index),
-        "aria": aria.of_node(node, graph_index),
+        **_node_words(node, graph_index, aria.of_node(node, graph_index)),
         "next": list(following),
         "prev": list(graph_index.consumers.get(node.id, ())),
         "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
@@ -27,8 +26,9 @@ def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
 
 def listed_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
     """What the browser knows of a node that is not drawn: its row of the outline has its facts."""
-    words = _node_words(node, graph_index)
-    return undrawn({**words, "aria": words["label"], "next": [], "prev": [], "details": []})
+    name = graph_index.node_name(node.id)
+    words = _node_words(node, graph_index, name)
+    return undrawn({**words, "next": [], "prev": [], "details": []})
 
 
 def undrawn(item: dict[str, Any]) -> dict[str, Any]:
@@ -36,8 +36,14 @@ def undrawn(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "is_drawn": False}
 
 
-def _node_words(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
-    """What a node is called, and the words by which it is found."""
+def _node_words(node: Node, graph_index: GraphIndex, said: str) -> dict[str, Any]:
+    """What a node is called, and the words by which it is found.
+
+    Args:
+        node: The node.
+        graph_index: Its graph.
+        said: What a screen reader says.
+    """
     words = [node.id, node.name, node.state, node.variable and graph_index.names.get(node.variable)]
     words += [
         node.source,
@@ -49,6 +55,7 @@ def _node_words(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
         "id": node.id,
         "kind": "leaf" if node.variable else "node",
         "label": graph_index.node_name(node.id).removeprefix("leaf "),
+        "aria": said,
         "find": words_to_find(words),
     }
 
