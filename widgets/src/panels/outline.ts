@@ -34,7 +34,7 @@ export function makeOutline(context: PanelContext): HTMLElement {
     });
   const [previous, next] = [button("Previous", -1), button("Next", 1)];
   const count = html("span");
-  const pager = html("div", { class: "gradviz-pager" }, previous, next, count);
+  const pager = html("div", { class: "gradviz-pager", hidden: true }, previous, next, count);
   const element = html("div", { class: "gradviz-pages" }, pager, table.element);
 
   /** The page of the selected row, else the one that is shown. */
