@@ -232,12 +232,17 @@ class GraphIndex:
     @property
     def counts(self) -> Mapping[str, int]:
         """How many of each, as :attr:`gradviz.Graph.counts` counts them."""
-        return self.graph.counts
+        return self._totals[0]
 
     @property
     def saved_bytes(self) -> int:
         """Bytes that saved tensors keep."""
-        return self.graph.saved_bytes
+        return self._totals[1]
+
+    @cached_property
+    def _totals(self) -> tuple[Mapping[str, int], int]:
+        """Counts and bytes of the whole graph, counted once: it may have a million nodes."""
+        return self.graph.counts, self.graph.saved_bytes
 
     def is_outside(self, tensor_id: str) -> bool:
         """Whether it is a known tensor that no node of the graph made."""

@@ -20,7 +20,8 @@ def test_a_node_far_from_what_is_drawn_is_found_by_keyboard(bare: Bare) -> None:
     banner = widget.root.locator(".gradviz-extent")
     expect(banner).to_contain_text("400 of 6,000 nodes are drawn: n0 to n399.")
     frame, shown = widget.root.bounding_box(), banner.bounding_box()
-    assert frame is not None and shown is not None
+    assert frame is not None
+    assert shown is not None
     assert frame["x"] <= shown["x"]
     assert shown["x"] + shown["width"] <= frame["x"] + frame["width"]
     assert shown["y"] + shown["height"] <= frame["y"] + frame["height"]
