@@ -45,3 +45,4 @@ def test_a_picture_around_a_node_opens_at_it(bare: Bare) -> None:
     widget = bare.mount(compress(document), selected="n600", focus="n600")
     expect(widget.node("n600")).to_be_in_viewport()
     expect(widget.root.locator(".gradviz-extent")).to_contain_text("the nearest to n600")
+    expect(widget.open("Outline").locator("tr.is-selected")).to_be_in_viewport()

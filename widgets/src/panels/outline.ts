@@ -76,7 +76,8 @@ export function makeOutline(context: PanelContext): HTMLElement {
     if (store.get("panel") !== "outline") return;
     follow();
     refresh();
-    table.reveal();
+    // Once the panel is seen: before it is, there is nothing to scroll.
+    queueMicrotask(() => table.reveal());
   });
   store.watch(["content", "query", "panel"], mark);
   return element;
