@@ -40,6 +40,7 @@ _OPTIONS: Final = (
     "show",
     "hide",
     "density",
+    "focus",
     "step",
     "stops",
 )
@@ -61,6 +62,7 @@ def show(
     show: Collection[str] | None = None,
     hide: Collection[str] = (),
     density: str = "auto",
+    focus: str | None = None,
     step: int | str | None = None,
     stops: Iterable[int | str] | None = None,
     **unknown: Any,
@@ -89,6 +91,8 @@ def show(
             ``"normal"`` (what a learner needs), ``"full"`` (everything), or ``"auto"``: compact
             above six cards, else normal. In the widget it can be changed. Parts that ``show``
             names are in every density.
+        focus: Id of a node, ``"n400"``. Of a graph with more than 400 nodes the 400 nearest to it
+            are drawn, instead of the first 400; a picture of it opens at this node.
         step: Step of a recording to show first: its number, counted from the end if negative
             (``"7.3"`` is the third sub-step inside step 7); ``"line:5"``, when line 5 has run;
             ``"backward"``, when backward starts; ``"error"``; or the name of a node,
@@ -126,7 +130,7 @@ def show(
             "values= applies to live tensors; what was read of others is decided when they are "
             "made: gradviz.snapshot(loss, values=True), gradviz.record(values=True)"
         )
-    options = DrawOptions.of(direction, engine_arrows, show, hide, density)
+    options = DrawOptions.of(direction, engine_arrows, show, hide, density, focus)
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
             raise OptionError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.devices import devices_at, place_of
@@ -117,12 +117,47 @@ class Graph(Printed):
         assert self._edges is not None
         return self._edges
 
-    def uses_after(self, place: int) -> Counter[tuple[str, int]]:
-        """How many entries of the nodes from ``place`` on point to each output of the nodes before
-        it, by node id and output number."""
-        entries = (e for row in self._columns.next_functions[place:] for e in row if e is not None)
-        found = Counter(entry for entry in entries if entry[0] < place)
+    def uses_outside(self, places: Collection[int]) -> Counter[tuple[str, int]]:
+        """How many entries of the other nodes point to each output of the nodes at these places,
+        by node id and output number."""
+        known, rows = frozenset(places), enumerate(self._columns.next_functions)
+        entries = (e for i, row in rows if i not in known for e in row if e is not None)
+        found = Counter(entry for entry in entries if entry[0] in known)
         return Counter({(f"n{self._numbers[i]}", nr): n for (i, nr), n in sorted(found.items())})
+
+    def nearest(self, node_id: str, count: int) -> Sequence[int]:
+        """Places of the nodes with the fewest edges between them and a node, in rising order.
+
+        Args:
+            node_id: That node, which is among them.
+            count: How many; of those that are equally far the ones with the smaller ids.
+
+        Raises:
+            UnknownNodeError: If there is no such node.
+        """
+        start = self.place_of(self[node_id].id)
+        following = self._columns.next_functions
+        users: list[list[int]] = [[] for _ in following]
+        for i, row in enumerate(following):
+            for entry in row:
+                if entry is not None:
+                    users[entry[0]].append(i)
+        found = dict.fromkeys([start or 0])
+        ring = list(found)
+        while ring and len(found) < count:
+            around = {j for i in ring for j in users[i]}
+            around |= {entry[0] for i in ring for entry in following[i] if entry is not None}
+            ring = sorted(j for j in around if j not in found)
+            found |= dict.fromkeys(ring)
+        return sorted(list(found)[:count])
+
+    def saving(self) -> Iterator[tuple[str, str, str]]:
+        """Each saved tensor that is a known one, or a view of one: its id, the node, the slot."""
+        for i, slots in enumerate(self._columns.saved):
+            for slot in slots:
+                known = slot.tensor or slot.view_of
+                if known is not None:
+                    yield known, f"n{self._numbers[i]}", slot.name
 
     @property
     def roots(self) -> tuple[tuple[str, int], ...]:
@@ -139,6 +174,12 @@ class Graph(Printed):
         """Leaf tensors that backward accumulates into, in the order of their nodes."""
         known = {tensor.id: tensor for tensor in self._tensors}
         return tuple(known[v] for v in self._columns.variable if v is not None)
+
+    @property
+    def leaf_nodes(self) -> dict[str, str]:
+        """The ``AccumulateGrad`` of each leaf: node id by tensor id."""
+        variables = enumerate(self._columns.variable)
+        return {v: f"n{self._numbers[i]}" for i, v in variables if v is not None}
 
     @property
     def saved_bytes(self) -> int:

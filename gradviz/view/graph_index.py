@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gradviz.model.devices import devices_of
+from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
 from gradviz.model.ids import by_number
@@ -15,6 +16,8 @@ from gradviz.view import formatting
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
+LISTED: Final = 10_000
+"""Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
 
 class LookUp(Mapping[str, tuple[Row, ...]]):
@@ -55,14 +58,22 @@ class GraphIndex:
 
     Args:
         graph: The graph that is described; nothing of it is put yet.
-        limit: How many nodes are described, the first ones.
+        limit: How many nodes are drawn.
         device: The one device all tensors are on.
+        focus: The node around which they are; if not given they are the first ones.
+
+    Raises:
+        OptionError: If the graph does not have that node.
     """
 
-    def __init__(self, graph: Graph, limit: int, device: str | None) -> None:
+    def __init__(self, graph: Graph, limit: int, device: str | None, focus: str = "") -> None:
         self.graph = graph
-        self.nodes: tuple[Node, ...] = graph.nodes[:limit]
-        self.leaf_node = {n.variable: n.id for n in self.nodes if n.variable is not None}
+        self.focus = focus
+        self.places = places_of(graph, limit, focus)
+        """Places of the nodes that are drawn among all nodes of the graph."""
+        self.nodes: tuple[Node, ...] = tuple(map(graph.nodes.__getitem__, self.places))
+        self._drawn = {node.id: node for node in self.nodes}
+        self.leaf_node = graph.leaf_nodes
         """The ``AccumulateGrad`` of each leaf."""
         self.rows: dict[str, Node] = {}
         """Nodes that exist."""
@@ -79,6 +90,7 @@ class GraphIndex:
         self._made: dict[str, dict[str, None]] = {}
         self._storages: dict[str, dict[str, None]] = {}
         self._node_facts: dict[str, NodeFacts] = {}
+        self._last_facts = ""
         self._tensor_facts: dict[str, TensorFacts] = {}
         self.tags: Mapping[str, tuple[TensorInfo, ...]] = LookUp(self._made, self._tags_of)
         """Existing tensors by the node that made them, without leaves."""
@@ -94,11 +106,16 @@ class GraphIndex:
         """Nodes that point to each node, each once."""
 
     @classmethod
-    def of(cls, graph: Graph, limit: int = 400) -> GraphIndex:
-        """The index of a graph, with its first ``limit`` nodes."""
-        graph_index = cls(graph, limit, graph.device)
+    def of(cls, graph: Graph, limit: int = 400, focus: str = "") -> GraphIndex:
+        """The index of a graph, of which at most ``limit`` nodes are drawn."""
+        graph_index = cls(graph, limit, graph.device, focus)
         for node in graph_index.nodes:
             graph_index._put_node(node.id, node)
+        if graph_index.hidden:
+            for tensor, node_id, slot in graph.saving():
+                savers = graph_index._savers.setdefault(tensor, {})
+                if node_id not in graph_index._drawn:
+                    savers[node_id] = (*savers.get(node_id, ()), slot)
         for info in graph.tensors:
             graph_index._put_tensor(info.id, info)
         graph_index._put_roots(graph.roots)
@@ -143,10 +160,14 @@ class GraphIndex:
             self.roots.setdefault(node_id, []).append(output_nr)
 
     def of_node(self, node: Node) -> NodeFacts:
-        """The facts of a node, made once."""
-        if node.id not in self._node_facts:
-            self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
-        return self._node_facts[node.id]
+        """The facts of a node; of the nodes that are not drawn only the last ones are kept."""
+        known = self._node_facts.get(node.id)
+        if known is None:
+            if not self.is_drawn(self._last_facts):
+                self._node_facts.pop(self._last_facts, None)
+            known = self._node_facts[node.id] = node_facts(node, self, self._tensors_on(node))
+            self._last_facts = node.id
+        return known
 
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
         """The facts of a tensor, made once."""
@@ -154,11 +175,10 @@ class GraphIndex:
             self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
         return self._tensor_facts[info.id]
 
-    def first(self, limit: int) -> GraphIndex:
-        """The same graph with its first ``limit`` nodes; facts are shared."""
-        other = GraphIndex.of(self.graph, limit)
-        other._node_facts, other._tensor_facts = self._node_facts, self._tensor_facts
-        return other
+    @property
+    def hidden(self) -> int:
+        """How many nodes are not drawn."""
+        return len(self.graph) - len(self.nodes)
 
     def _tensors_on(self, node: Node) -> list[TensorInfo]:
         variable = self.tensors.get(node.variable or "")
@@ -205,31 +225,35 @@ class GraphIndex:
 
     @cached_property
     def hidden_uses(self) -> Mapping[tuple[str, int], int]:
-        """How many entries of nodes that are not described point to each output of those that
-        are, by node id and output number."""
-        return self.graph.uses_after(len(self.nodes))
+        """How many entries of nodes that are not drawn point to each output of those that are, by
+        node id and output number."""
+        return self.graph.uses_outside(self.places) if self.hidden else {}
 
     @property
     def counts(self) -> Mapping[str, int]:
         """How many of each, as :attr:`gradviz.Graph.counts` counts them."""
-        return self.graph.counts
+        return self._totals[0]
 
     @property
     def saved_bytes(self) -> int:
         """Bytes that saved tensors keep."""
-        return self.graph.saved_bytes
+        return self._totals[1]
+
+    @cached_property
+    def _totals(self) -> tuple[Mapping[str, int], int]:
+        """Counts and bytes of the whole graph, counted once: it may have a million nodes."""
+        return self.graph.counts, self.graph.saved_bytes
 
     def is_outside(self, tensor_id: str) -> bool:
         """Whether it is a known tensor that no node of the graph made."""
         return tensor_id in self.tensors and self.tensors[tensor_id].node is None
 
     def is_drawn(self, node_id: str) -> bool:
-        """Whether a node is among those that are described."""
-        place = self.graph.place_of(node_id)
-        return place is not None and place < len(self.nodes)
+        """Whether a node is among those that are drawn."""
+        return node_id in self._drawn
 
     def node_at(self, node_id: str) -> Node | None:
-        """A node by its id, also one that is not described; ``None`` if it does not exist."""
+        """A node by its id, also one that is not drawn; ``None`` if it does not exist."""
         if node_id in self.rows or self.graph.place_of(node_id) is None:
             return self.rows.get(node_id)
         return self.graph[node_id]
@@ -238,9 +262,7 @@ class GraphIndex:
         """Name of a node, for a leaf with its variable: ``leaf w``."""
         if node_id is None:
             return ""
-        place = self.graph.place_of(node_id)
-        drawn = place is not None and place < len(self.nodes)
-        node = self.nodes[place or 0] if drawn else self.graph[node_id]
+        node = self._drawn.get(node_id) or self.graph[node_id]
         return (
             f"leaf {self.names[node.variable]}" if node.variable in self.names else clean(node.name)
         )
@@ -266,6 +288,20 @@ class GraphIndex:
         names = dict.fromkeys(by_place.get(root) or self.node_name(root[0]) for root in roots)
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")
+
+
+def places_of(graph: Graph, limit: int, focus: str = "") -> range | Sequence[int]:
+    """Places of at most ``limit`` nodes of a graph: the first ones, or those around a node.
+
+    Raises:
+        OptionError: If there is no such node; the message says which there are.
+    """
+    if not focus:
+        return range(min(limit, len(graph)))
+    try:
+        return graph.nearest(focus, limit)
+    except UnknownNodeError as error:
+        raise OptionError(f"focus: {error}") from None
 
 
 def targets_of(node: Node | None) -> set[str]:

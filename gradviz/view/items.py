@@ -16,6 +16,34 @@ def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
     following = dict.fromkeys(t for t in targets if graph_index.is_drawn(t))
     kept = (slot.tensor or slot.view_of for slot in node.saved)
     following |= dict.fromkeys(t for t in kept if t and graph_index.is_outside(t))
+    return {
+        **_node_words(node, graph_index, aria.of_node(node, graph_index)),
+        "next": list(following),
+        "prev": list(graph_index.consumers.get(node.id, ())),
+        "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
+    }
+
+
+def listed_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
+    """What the browser knows of a node that is not drawn: its row of the outline has its facts."""
+    name = graph_index.node_name(node.id)
+    words = _node_words(node, graph_index, name)
+    return undrawn({**words, "next": [], "prev": [], "details": []})
+
+
+def undrawn(item: dict[str, Any]) -> dict[str, Any]:
+    """The item of something that is not drawn."""
+    return {**item, "is_drawn": False}
+
+
+def _node_words(node: Node, graph_index: GraphIndex, said: str) -> dict[str, Any]:
+    """What a node is called, and the words by which it is found.
+
+    Args:
+        node: The node.
+        graph_index: Its graph.
+        said: What a screen reader says.
+    """
     words = [node.id, node.name, node.state, node.variable and graph_index.names.get(node.variable)]
     words += [
         node.source,
@@ -27,11 +55,8 @@ def node_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
         "id": node.id,
         "kind": "leaf" if node.variable else "node",
         "label": graph_index.node_name(node.id).removeprefix("leaf "),
-        "aria": aria.of_node(node, graph_index),
+        "aria": said,
         "find": words_to_find(words),
-        "next": list(following),
-        "prev": list(graph_index.consumers.get(node.id, ())),
-        "details": sections_of(inspector.node_sections(node, graph_index, tags=False)),
     }
 
 

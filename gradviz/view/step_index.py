@@ -10,10 +10,10 @@ from typing import Final
 from gradviz.model.facts import tensor_facts
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
-from gradviz.view.graph_index import GraphIndex, slots_of, targets_of
+from gradviz.view.graph_index import LISTED, GraphIndex, places_of, slots_of, targets_of
 
 LIMIT: Final = 400
-"""How many nodes of a recording are drawn and described."""
+"""How many nodes of a recording are drawn."""
 
 
 class StepIndex(GraphIndex):
@@ -23,10 +23,13 @@ class StepIndex(GraphIndex):
 
     Args:
         recording: Whose steps they are; before :meth:`advance` nothing exists.
+        focus: The node around which a large graph is drawn; if not given its first nodes are.
     """
 
-    def __init__(self, recording: Recording) -> None:
-        super().__init__(recording.graph, LIMIT, recording.device)
+    def __init__(self, recording: Recording, focus: str = "") -> None:
+        super().__init__(recording.graph, LIMIT, recording.device, focus)
+        nodes = self.graph.nodes
+        self._listed = {nodes[place].id for place in places_of(self.graph, LISTED, focus)}
         self._variables = {node: variable for variable, node in self.leaf_node.items()}
         self._counts = Counter[str]()
         self._hidden_uses_now = Counter[tuple[str, int]]()
@@ -88,6 +91,10 @@ class StepIndex(GraphIndex):
         """Those of :attr:`hidden_uses` at this step, in the same order."""
         return tuple(map(self._hidden_uses_now.__getitem__, self.hidden_uses))
 
+    def is_listed(self, node_id: str) -> bool:
+        """Whether a node is among those that the browser can find and list."""
+        return node_id in self._listed
+
     def waiting(self, node_id: str) -> TensorInfo | None:
         """The leaf of an ``AccumulateGrad`` that does not exist now."""
         info = self.tensors.get(self._variables.get(node_id, ""))
@@ -133,9 +140,11 @@ class StepIndex(GraphIndex):
         return touched
 
 
-def step_indexes(recording: Recording) -> Iterator[tuple[Step, StepIndex, set[str]]]:
+def step_indexes(
+    recording: Recording, focus: str = ""
+) -> Iterator[tuple[Step, StepIndex, set[str]]]:
     """Each step with its index, and the ids that :meth:`StepIndex.advance` gives."""
-    step_index = StepIndex(recording)
+    step_index = StepIndex(recording, focus)
     for step in recording.all_steps:
         yield step, step_index, step_index.advance(step)
 

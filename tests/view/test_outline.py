@@ -6,7 +6,8 @@ import torch
 
 import gradviz.view.outlines.graph
 from gradviz.model import Graph
-from gradviz.view.outlines.graph import LIMIT, outline, table
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.outlines.graph import LIMIT, outline, outline_of, table
 from tests.view.graphs import chain, every_mark, product_and_sum
 
 EXPECTED = """\
@@ -66,9 +67,15 @@ def test_states_and_what_is_outside_are_said() -> None:
         assert f"\n{line}\n" in text
 
 
-def test_of_a_very_large_graph_the_first_nodes_are_listed() -> None:
-    lines = outline(chain(LIMIT + 5)).split("\n")
-    assert lines[-1] == "… 5 more nodes not listed"
+def test_of_a_very_large_graph_print_lists_every_node_and_a_notebook_stores_the_first_ones() -> (
+    None
+):
+    graph = chain(LIMIT + 5)
+    ids = [node.id for node in graph.nodes]
+    assert [line.split(" ")[0] for line in str(graph).split("\n") if line[0] == "n"] == ids
+    stored = outline_of(GraphIndex.of(graph, 0), LIMIT).split("\n")
+    assert [line.split(" ")[0] for line in stored if line[0] == "n"] == ids[:LIMIT]
+    assert stored[-1] == "… 5 more nodes not listed; print(gradviz.snapshot(…)) lists all"
 
 
 def test_table_has_a_row_for_each_node_and_tensor() -> None:

@@ -174,7 +174,8 @@ export function mountApp(
     // Python may select in a picture that is not shown yet.
     if (selected !== "" && item === undefined) return;
     if (before !== undefined && before !== selected) {
-      announce(item ? `selected: ${item.aria}` : "nothing selected");
+      const where = item?.is_drawn === false ? ", not drawn" : "";
+      announce(item ? `selected: ${item.aria}${where}` : "nothing selected");
     }
     before = selected;
   });

@@ -2,6 +2,7 @@
 
 import type { FullScreen } from "./frame/full_screen";
 import { nextDensity, showDensity } from "./graph/density";
+import { drawAround } from "./graph/extent";
 import type { GraphPanel } from "./graph/graph_panel";
 import { claim, focusable } from "./lib/dom";
 import type { PanelContext } from "./panel_context";
@@ -64,6 +65,7 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     "?": help.open,
     f: fullScreen.toggle,
     i: inspector.toggle,
+    n: () => drawAround(context, store.get("selected")),
   };
   const stepping: Record<string, () => void> = {
     ArrowLeft: back,

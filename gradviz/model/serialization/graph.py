@@ -21,6 +21,7 @@ from gradviz.model.serialization.references import check_graph
 from gradviz.model.source_line import SourceLine
 
 FORMAT: Final = "gradviz graph 1"
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,20 @@ def write(
         tensors: All tensors.
         device: The one device all tensors are on; it is then named in the header only.
     """
-    document = {
-        "format": FORMAT,
-        "device": device,
-        "roots": [list(root) for root in roots],
-        "nodes": [sparse(without_device(node, device)) for node in nodes],
-        "tensors": [sparse(without_device(info, device)) for info in tensors],
+    parts = {
+        "format": _ENCODER.encode(FORMAT),
+        "device": _ENCODER.encode(device),
+        "roots": _ENCODER.encode([list(root) for root in roots]),
+        "nodes": _written(nodes, device),
+        "tensors": _written(tensors, device),
     }
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
+
+
+def _written(facts: Iterable[Any], device: str | None) -> str:
+    """A list of nodes or tensors, made one after the other: a graph may have a million of them."""
+    texts = (_ENCODER.encode(sparse(without_device(fact, device))) for fact in facts)
+    return f"[{','.join(texts)}]"
 
 
 def read(text: str) -> GraphDocument:

@@ -29,6 +29,7 @@ from gradviz.view.element import Element, style, svg, write, write_around
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import MORE, Card, Density, times
+from gradviz.view.graph.extent import Extent, banner, banner_height, below
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure, together
 from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -83,11 +84,12 @@ class Animation:
         self._refer()
         self._frames = self._measure()
         self._drawn_links = {key: self._drawn_link(key) for key in self._links}
+        self._banner: tuple[Element, ...] = ()
         self._layout, self._paths = self._lay_out(options.engine)
         order = recording.history.tensor_ids
         self._opening = opening_places(
             self._cards, self._place, self._layout, self.direction, order
-        )
+        ).below(banner_height(self._banner))
         self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
         """The variants of each element, by id; ``None``: it does not exist."""
         self.changes: list[dict[str, int]] = [{} for _ in range(self._steps)]
@@ -106,6 +108,11 @@ class Animation:
         return self._unplaced.summaries
 
     @property
+    def extent_drawn(self) -> Extent:
+        """How much of the graph of all steps is drawn."""
+        return self._unplaced.extent
+
+    @property
     def step_items(self) -> list[StepItems]:
         """The rows for the browser at each step, without marks."""
         return self._unplaced.step_items
@@ -118,7 +125,7 @@ class Animation:
             for key, number in self.at(step).items()
         )
         picture = svg(self.size, self.summaries[step], engine_arrows, ())
-        return write_around(picture, (sheet, *drawn))
+        return write_around(picture, (sheet, *map(write, self._banner), *drawn))
 
     @cached_property
     def written(self) -> dict[str, tuple[str, ...]]:
@@ -278,6 +285,8 @@ class Animation:
         counts = (link_key.count for link_key in self._links)
         gap = max(step_svg.rank_gap(flows, self.direction), count_gap(counts, self.direction))
         layout = lay_out(list(boxes.values()), links, self.direction, engine, gap)
+        self._banner = banner(self.extent_drawn, layout.width)
+        layout = below(layout, self._banner)
         return layout, dict(zip(links, layout.paths, strict=True))
 
     def _elements(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:

@@ -39,6 +39,11 @@ class OpeningPlaces:
     size: Point
     """Of the picture in which they fit, at least."""
 
+    def below(self, height: float) -> OpeningPlaces:
+        """The same, moved down."""
+        places = {key: (x, y + height) for key, (x, y) in self.places.items()}
+        return replace(self, places=places, size=(self.size[0], self.size[1] + height))
+
     def box(self, key: str, step: int) -> tuple[Point, Point] | None:
         """Corner and size of the box of a card at a step; ``None`` where it is in the graph."""
         if step >= self.until or key not in self.places:

@@ -24,8 +24,10 @@ from gradviz.view.graph import cards, cut_stubs
 from gradviz.view.graph.card_parts import DENSITIES, MORE, Card, Density, Port, thinned
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
+from gradviz.view.graph.extent import Extent, extent_of
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.references import reference_card
+from gradviz.view.graph_index import places_of
 from gradviz.view.step_index import LIMIT, StepIndex, step_indexes
 from gradviz.view.text import shorten
 
@@ -121,9 +123,14 @@ class UnplacedDrawing:
     ) -> None:
         self.steps = len(recording.records)
         self._contents = {density: options.content(density) for density in densities}
-        self.nodes: tuple[Node, ...] = recording.graph.nodes[:LIMIT]
-        self.hidden = max(0, len(recording.graph) - LIMIT)
-        outside, saves = _outside(recording, {n.variable for n in self.nodes}, options.parts)
+        graph, self._focus = recording.graph, options.focus
+        places = places_of(graph, LIMIT, options.focus)
+        self.nodes: tuple[Node, ...] = tuple(map(graph.nodes.__getitem__, places))
+        self.hidden = len(graph) - len(self.nodes)
+        every = _outside(recording, graph.leaf_nodes, options.parts)
+        outside = every[:OUTSIDE]
+        saves = _saves(recording, outside)
+        self._outside = len(outside), len(every)
         keys = [*outside, *(node.id for node in self.nodes), *([MORE] if self.hidden else ())]
         self.cards: dict[Density, dict[str, Variants[Card]]] = {
             density: {key: Variants() for key in keys} for density in densities
@@ -138,6 +145,8 @@ class UnplacedDrawing:
         """All input ports of each node; a density may leave some out."""
         self._kept: dict[Density, dict[str, dict[int, Port]]] = {}
         self.links: dict[LinkKey, Variants[LinkLook]] = {}
+        self.extent: Extent
+        """How much of the graph of all steps is drawn."""
         self.summaries: list[str] = []
         self.step_items: list[StepItems] = []
         """The rows for the browser at each step."""
@@ -148,9 +157,10 @@ class UnplacedDrawing:
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
         before, fresh = BackwardProgress(), FreshItems(recording)
-        for step, step_index, touched in step_indexes(recording):
+        for step, step_index, touched in step_indexes(recording, self._focus):
             place = backward_progress(recording, step.index)
             if not step.index:
+                self.extent = extent_of(step_index, self._outside, "recording", "recording")
                 self._string(step_index, entries)
                 self._thin()
             self.step_items.append(self._writer.step_items(step, step_index, touched))
@@ -327,17 +337,20 @@ def merged(sources: Sequence[Variants[Any]]) -> Iterator[tuple[int, list[Any]]]:
         yield step, now.copy()
 
 
-def _outside(
-    recording: Recording, leaves: Collection[str | None], parts: frozenset[str]
-) -> tuple[list[str], dict[tuple[str, str], str]]:
-    """Tensors that have a card of their own at some step, and which nodes save them where."""
+def _outside(recording: Recording, leaves: Collection[str], parts: frozenset[str]) -> list[str]:
+    """Tensors that may have a card of their own at some step."""
     history, last = recording.history, len(recording.records)
 
     def is_shown(key: str) -> bool:
         rows = (row for row in history.tensor_rows(key, last) if row.node is None)
         return any("constants" in parts or row.requires_grad for row in rows)
 
-    chosen = [key for key in history.tensor_ids if key not in leaves and is_shown(key)][:OUTSIDE]
+    return [key for key in history.tensor_ids if key not in leaves and is_shown(key)]
+
+
+def _saves(recording: Recording, chosen: Collection[str]) -> dict[tuple[str, str], str]:
+    """Which nodes save these tensors, and in which slot."""
+    history, last = recording.history, len(recording.records)
     saves: dict[tuple[str, str], str] = {}
     for key in history.node_ids:
         for node in reversed(history.node_rows(key, last)):
@@ -345,7 +358,7 @@ def _outside(
                 known = slot.tensor or slot.view_of
                 if known in chosen and known is not None:
                     saves.setdefault((key, known), slot.name)
-    return chosen, saves
+    return saves
 
 
 def _ways_in(

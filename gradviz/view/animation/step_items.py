@@ -15,9 +15,16 @@ from gradviz.model.records import TensorInfo
 from gradviz.view.aria import of_tensor
 from gradviz.view.graph.highlights import highlighted_item
 from gradviz.view.inspector import tensor_section
-from gradviz.view.items import node_item, sections_of, tensor_item, words_to_find
+from gradviz.view.items import (
+    listed_item,
+    node_item,
+    sections_of,
+    tensor_item,
+    undrawn,
+    words_to_find,
+)
 from gradviz.view.outlines.graph import node_cells, tensor_cells
-from gradviz.view.step_index import LIMIT, StepIndex
+from gradviz.view.step_index import StepIndex
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = (
     "name",
@@ -78,8 +85,7 @@ def marked_items(
         step_items: The changes without marks.
         marks: Marks by step.
     """
-    drawn = recording.graph.nodes[:LIMIT]
-    leaf_node = {node.variable: node.id for node in drawn if node.variable is not None}
+    leaf_node = recording.graph.leaf_nodes
     plain: dict[str, Item | None] = {}
     shown: dict[str, Item] = {}
     before: set[str] = set()
@@ -99,24 +105,32 @@ def _marked(item: Item | None, marks: Sequence[Highlight]) -> Item | None:
 
 def _item(key: str, step_index: StepIndex) -> dict[str, Any] | None:
     if key[0] == "n":
-        node = step_index.rows.get(key)
-        if node is not None and step_index.is_drawn(key):
-            return node_item(node, step_index)
+        if not step_index.is_listed(key):
+            return None
+        is_drawn, node = step_index.is_drawn(key), step_index.rows.get(key)
+        if node is not None:
+            return (node_item if is_drawn else listed_item)(node, step_index)
         leaf = step_index.waiting(key)
-        return None if leaf is None else _waiting_item(key, leaf, step_index)
+        item = None if leaf is None else _waiting_item(key, leaf, step_index)
+        return item if item is None or is_drawn else undrawn(item)
     info = step_index.tensors.get(key)
     if info is None or key in step_index.leaf_node:
         return None
-    following = [info.node] if info.node else []
-    before = [] if info.node else [node for node, _ in step_index.saved_by.get(key, ())]
-    return tensor_item(info, step_index, following, list(dict.fromkeys(before)))
+    if info.node is not None:
+        if step_index.is_drawn(info.node):
+            return tensor_item(info, step_index, [info.node], [])
+        return undrawn(tensor_item(info, step_index, [], []))
+    savers = dict.fromkeys(node for node, _ in step_index.saved_by.get(key, ()))
+    return tensor_item(info, step_index, [], list(filter(step_index.is_drawn, savers)))
 
 
 def _row(key: str, step_index: StepIndex) -> list[str] | None:
     if key[0] == "n":
+        if not step_index.is_listed(key):
+            return None
         node = step_index.rows.get(key)
         if node is not None:
-            return list(node_cells(node, step_index)) if step_index.is_drawn(key) else None
+            return list(node_cells(node, step_index))
         leaf = step_index.waiting(key)
         if leaf is None:
             return None

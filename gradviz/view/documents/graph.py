@@ -6,21 +6,23 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from gradviz.model.facts import TensorFacts
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
+from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
 from gradviz.view.element import classes_of, write_lines
-from gradviz.view.graph.drawing import LIMIT, pictures
+from gradviz.view.graph.drawing import LIMIT, drawing_extent, outside_left_out, pictures
+from gradviz.view.graph.extent import listed_places
 from gradviz.view.graph.highlights import highlighted_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
-from gradviz.view.items import node_item, tensor_item
-from gradviz.view.outlines.graph import LIMIT as LISTED
-from gradviz.view.outlines.graph import outline_of, table_of
+from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
+from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
+from gradviz.view.outlines.graph import LIMIT as IN_TEXT
 from gradviz.view.style import MARKS
 
 FORMAT: Final = 1
@@ -37,6 +39,7 @@ def graph_document(
     legends: Mapping[HighlightKind, str] | None = None,
     before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
+    in_text: int = IN_TEXT,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
 
@@ -47,6 +50,7 @@ def graph_document(
         legends: Sentences for marks that replace those of the legend.
         before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
+        in_text: How many nodes the outline as text has.
 
     Returns:
         The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the
@@ -58,27 +62,28 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    graph_index, marks = GraphIndex.of(graph, LIMIT), tuple(marks)
+    graph_index, marks = GraphIndex.of(graph, LIMIT, options.focus), tuple(marks)
     graph_index.before = before or {}
     opening, drawn = pictures(graph, options, graph_index)
-    listed = table_of(graph_index)
+    nodes = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
+    left_out = {info.id for info in outside_left_out(graph_index, options)}
+    items, rows = [], []
+    for one in listed(graph_index, nodes):
+        items.append(_item(one, graph_index, left_out))
+        rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
         "density": opening,
         "pictures": {} if marks else {name: write_lines(one) for name, one in drawn.items()},
-        "items": list(_items(graph_index)),
+        "items": items,
         "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
-        "outline": {
-            "columns": [column.name for column in listed.columns],
-            "rows": [
-                {"id": key, "cells": list(cells)}
-                for key, cells in zip(listed.ids, listed.rows, strict=True)
-            ],
-        },
-        "text": outline_of(graph_index.first(LISTED)),
+        "outline": {"columns": list(COLUMNS), "rows": rows},
+        "text": outline_of(graph_index, in_text),
         "summary": aria.of_graph(graph_index),
     }
+    if extent := drawing_extent(graph_index, options).document:
+        document["extent"] = extent
     if marks:
         document = highlighted_document(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
@@ -125,11 +130,22 @@ def legend(used: set[str]) -> list[dict[str, str]]:
     ]
 
 
-def _items(graph_index: GraphIndex) -> Iterator[dict[str, Any]]:
-    for node in graph_index.nodes:
-        yield node_item(node, graph_index)
-        for tag in graph_index.tags.get(node.id, ()):
-            yield tensor_item(tag, graph_index, following=[node.id], before=[])
-    for info in graph_index.outside:
-        savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(info.id, ()))
-        yield tensor_item(info, graph_index, following=[], before=list(savers))
+def _item(
+    one: Node | TensorInfo, graph_index: GraphIndex, left_out: Collection[str]
+) -> dict[str, Any]:
+    """What can be found and selected: a node, a tensor it made, or one outside the graph.
+
+    Args:
+        one: Which.
+        graph_index: Its graph.
+        left_out: Tensors outside the graph that are not drawn, since there are too many.
+    """
+    if isinstance(one, Node):
+        make = node_item if graph_index.is_drawn(one.id) else listed_item
+        return make(one, graph_index)
+    savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
+    before = [] if one.node else [node for node in savers if graph_index.is_drawn(node)]
+    is_drawn = graph_index.is_drawn(one.node) if one.node else one.id not in left_out
+    following = [one.node] if one.node and is_drawn else []
+    item = tensor_item(one, graph_index, following=following, before=before)
+    return item if is_drawn else undrawn(item)

@@ -90,6 +90,8 @@ def recording_document(
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
         "legend": [*highlight_legend(some.drawn_marks), *legend(_used(animations.values()))],
     }
+    if extent := some.extent_drawn.document:
+        document["extent"] = extent
     text = _json(recording)
     if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text

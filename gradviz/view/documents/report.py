@@ -63,6 +63,8 @@ def report_document(
         # Pictures and legend are fields of the document already.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
+    if drawn and "extent" in drawn:
+        document["extent"] = drawn["extent"]
     text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text

@@ -12,6 +12,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph_index import LISTED
 from gradviz.view.text import shorten, xml
 
 TITLE: Final = 80
@@ -98,7 +99,7 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
     Raises:
         GradvizError: If the front end is not built.
     """
-    wire = graph_document(graph, options, room=10_000_000)
+    wire = graph_document(graph, options, room=10_000_000, in_text=LISTED)
     traits = {"wire": wire, "engine_arrows": options.engine_arrows, "density": options.density}
     return page_of(wire, traits, wire["pictures"][wire["density"]])
 

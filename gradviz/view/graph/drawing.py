@@ -19,6 +19,7 @@ from gradviz.view.graph.card_parts import (
     Port,
     thinned,
 )
+from gradviz.view.graph.extent import Extent, banner, below, extent_of
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure
 from gradviz.view.graph.layout import Direction, Layout, lay_out
 from gradviz.view.graph.layout_links import Link, spines
@@ -62,13 +63,14 @@ class Scene:
     graph_index: GraphIndex
     cards: tuple[Card, ...]
     wires: tuple[DrawnLink, ...]
+    extent: Extent
 
 
 def draw(graph: Graph, options: DrawOptions = DEFAULT, *, variables: bool = True) -> str:
     """Draw a graph as SVG text, the same bytes for the same graph.
 
     Args:
-        graph: What is drawn; of more than 400 nodes the first 400.
+        graph: What is drawn; of more than 400 nodes the first 400, or those around the focus.
         options: How.
         variables: Colours as CSS variables; ``False`` for programs that know none.
 
@@ -99,7 +101,7 @@ def pictures(
     graph: Graph, options: DrawOptions, graph_index: GraphIndex
 ) -> tuple[Density, dict[Density, Element]]:
     """The density in which a picture opens, and the picture in each density."""
-    count = _count(graph, options, graph_index)
+    count = _count(options, graph_index)
     drawn = {
         density: _drawn(compose(graph, replace(options, density=density), graph_index), options)
         for density in options.densities_of(count)
@@ -117,6 +119,8 @@ def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Elemen
     boxes = [frame.box for frame in frames.values()]
     gap = count_gap((wire.count for wire in scene.wires), direction)
     layout = lay_out(boxes, links, direction, options.engine, gap)
+    words = banner(scene.extent, layout.width)
+    layout = below(layout, words)
     sheet = css(variables=variables, engine_arrows=arrows)
     cards_drawn = (
         card_svg.card(frame, layout.places[frame.card.id], direction) for frame in frames.values()
@@ -125,7 +129,7 @@ def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Elemen
         (layout.width, layout.height),
         aria.of_graph(scene.graph_index),
         arrows,
-        (style(sheet), *_wires(scene, frames, layout, direction), *cards_drawn),
+        (style(sheet), *words, *_wires(scene, frames, layout, direction), *cards_drawn),
     )
 
 
@@ -133,8 +137,8 @@ def compose(
     graph: Graph, options: DrawOptions = DEFAULT, graph_index: GraphIndex | None = None
 ) -> Scene:
     """Decide what is in the picture: a card per node, tensor and stub, and the links."""
-    graph_index = graph_index or GraphIndex.of(graph, LIMIT)
-    content = options.content(options.density_of(_count(graph, options, graph_index)))
+    graph_index = graph_index or GraphIndex.of(graph, LIMIT, options.focus)
+    content = options.content(options.density_of(_count(options, graph_index)))
     made = {node.id: cards.node_card(node, graph_index, content) for node in graph_index.nodes}
     wires = [wire for node in graph_index.nodes for wire in _entries(node, made)]
     wires += [
@@ -146,29 +150,48 @@ def compose(
         )
         for place, (target, output_nr) in enumerate(graph_index.hidden_uses)
     ]
-    shown = _outside(graph_index, options)
+    shown = outside_cards(graph_index, options)
     for info in shown:
         for node_id, name in graph_index.saved_by.get(info.id, ()):
+            if node_id not in made:
+                continue
             port = _way_in(made, node_id, name)
             wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
     everything = [cards.tensor_card(info, graph_index, content) for info in shown]
     wires = _thin(made, wires, content)
     everything += made.values()
-    if len(graph) > LIMIT:
-        everything.append(cards.more_card(len(graph) - LIMIT, graph_index.hidden_uses.values()))
-    return Scene(graph_index, tuple(everything), tuple(wires))
+    if graph_index.hidden:
+        everything.append(cards.more_card(graph_index.hidden, graph_index.hidden_uses.values()))
+    extent = drawing_extent(graph_index, options)
+    return Scene(graph_index, tuple(everything), tuple(wires), extent)
 
 
-def _count(graph: Graph, options: DrawOptions, graph_index: GraphIndex) -> int:
+def _count(options: DrawOptions, graph_index: GraphIndex) -> int:
     """How many cards there are."""
+    outside = outside_cards(graph_index, options)
+    return len(graph_index.nodes) + len(outside) + (graph_index.hidden > 0)
+
+
+def drawing_extent(graph_index: GraphIndex, options: DrawOptions) -> Extent:
+    """How much of a graph is drawn."""
     outside = _outside(graph_index, options)
-    return len(graph_index.nodes) + len(outside) + (len(graph) > LIMIT)
+    return extent_of(graph_index, (min(OUTSIDE, len(outside)), len(outside)))
+
+
+def outside_cards(graph_index: GraphIndex, options: DrawOptions) -> list[TensorInfo]:
+    """Tensors outside the graph that have a card."""
+    return _outside(graph_index, options)[:OUTSIDE]
+
+
+def outside_left_out(graph_index: GraphIndex, options: DrawOptions) -> list[TensorInfo]:
+    """Tensors outside the graph that would have a card if there were fewer of them."""
+    return _outside(graph_index, options)[OUTSIDE:]
 
 
 def _outside(graph_index: GraphIndex, options: DrawOptions) -> list[TensorInfo]:
-    """Tensors outside the graph that have a card."""
+    """Tensors outside the graph that may have a card."""
     every = "constants" in options.parts
-    return [info for info in graph_index.outside if every or info.requires_grad][:OUTSIDE]
+    return [info for info in graph_index.outside if every or info.requires_grad]
 
 
 def _thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -> list[DrawnLink]:

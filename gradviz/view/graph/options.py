@@ -42,6 +42,9 @@ class DrawOptions:
     """Parts that ``show`` named, which every density has."""
     hidden: frozenset[str] = frozenset()
     """Parts that ``hide`` named, to which nothing refers either."""
+    focus: str = ""
+    """Id of the node around which a graph is drawn that is too large to be drawn whole; ``""``:
+    its first nodes."""
 
     def __post_init__(self) -> None:
         if self.direction not in ("TB", "LR"):
@@ -54,6 +57,8 @@ class DrawOptions:
             raise OptionError(
                 f"density={self.density!r} must be 'auto', 'compact', 'normal' or 'full'"
             )
+        if not isinstance(self.focus, str):
+            raise OptionError(f"focus={self.focus!r} must be the id of a node: focus='n400'")
         choose(self.parts, self.asked | self.hidden)
 
     def density_of(self, cards: int) -> Density:
@@ -92,6 +97,7 @@ class DrawOptions:
         show: Collection[str] | None = None,
         hide: Collection[str] | None = (),
         density: Any = "auto",
+        focus: Any = "",
     ) -> DrawOptions:
         """Options as :func:`gradviz.show` takes them.
 
@@ -116,6 +122,7 @@ class DrawOptions:
             density=density,
             asked=frozenset() if show is None else parts,
             hidden=choose(hide, ()) if hide else frozenset(),
+            focus="" if focus is None else focus,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gradviz.model.facts import FLAGS, NodeFacts, SlotFacts, TensorKey
@@ -14,7 +14,7 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 LIMIT: Final = 2000
-"""Nodes that are listed; a last line counts the rest."""
+"""Nodes in the text that a notebook stores; a last line counts the rest. ``print`` has all."""
 
 TENSOR_KEYS: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "device", "version", "values")
 COLUMNS: Final = ("id", "name", "state", "shape", "leads to", "saved", "facts")
@@ -30,17 +30,19 @@ def outline(graph: Graph) -> str:
         n0 SinBackward0 · root · saves nothing
            0 -> None: no gradient needed
     """
-    return outline_of(GraphIndex.of(graph, LIMIT))
+    return outline_of(GraphIndex.of(graph, 0), len(graph))
 
 
-def outline_of(graph_index: GraphIndex) -> str:
-    """The same for a graph that is indexed already."""
+def outline_of(graph_index: GraphIndex, most: int) -> str:
+    """The same for a graph that is indexed already, with at most so many nodes."""
     where = f"; on {graph_index.devices}" if graph_index.devices else ""
     lines = [aria.of_graph(graph_index) + where]
-    for node in graph_index.nodes:
-        lines += _node_lines(node, graph_index)
-    if hidden := len(graph_index.graph) - len(graph_index.nodes):
-        lines.append(f"… {formatting.plural(hidden, 'more node')} not listed")
+    nodes = graph_index.graph.nodes
+    for place in range(min(most, len(nodes))):
+        lines.append("\n".join(_node_lines(nodes[place], graph_index)))
+    if len(nodes) > most:
+        hidden = formatting.plural(len(nodes) - most, "more node")
+        lines.append(f"… {hidden} not listed; print(gradviz.snapshot(…)) lists all")
     if graph_index.outside:
         lines.append("outside the graph")
         for info in graph_index.outside:
@@ -51,7 +53,7 @@ def outline_of(graph_index: GraphIndex) -> str:
     return "\n".join(lines)
 
 
-def table(graph: Graph, limit: int = 400) -> Table:
+def table(graph: Graph) -> Table:
     """The same facts as rows of a table, one per node and per tensor outside the graph.
 
     Examples:
@@ -59,19 +61,29 @@ def table(graph: Graph, limit: int = 400) -> Table:
         >>> table(Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])).ids
         ('n0',)
     """
-    return table_of(GraphIndex.of(graph, limit))
+    return table_of(GraphIndex.of(graph, 0), graph.nodes)
 
 
-def table_of(graph_index: GraphIndex) -> Table:
-    """The same for a graph that is indexed already."""
-    rows: dict[str, tuple[str, ...]] = {}
-    for node in graph_index.nodes:
-        rows[node.id] = node_cells(node, graph_index)
-        tags = graph_index.tags.get(node.id, ())
-        rows |= {tag.id: tensor_cells(tag, graph_index) for tag in tags}
-    rows |= {info.id: tensor_cells(info, graph_index) for info in graph_index.outside}
+def table_of(graph_index: GraphIndex, nodes: Iterable[Node]) -> Table:
+    """The same for some nodes of a graph that is indexed already."""
+    rows = {one.id: cells_of(one, graph_index) for one in listed(graph_index, nodes)}
     columns = tuple(Column(name) for name in COLUMNS)
     return Table("", columns, tuple(rows.values()), tuple(rows))
+
+
+def listed(graph_index: GraphIndex, nodes: Iterable[Node]) -> Iterator[Node | TensorInfo]:
+    """Nodes, each before the tensors it made, then the tensors outside the graph."""
+    for node in nodes:
+        yield node
+        yield from graph_index.tags.get(node.id, ())
+    yield from graph_index.outside
+
+
+def cells_of(one: Node | TensorInfo, graph_index: GraphIndex) -> tuple[str, ...]:
+    """The row of a node or tensor."""
+    if isinstance(one, Node):
+        return node_cells(one, graph_index)
+    return tensor_cells(one, graph_index)
 
 
 def _node_lines(node: Node, graph_index: GraphIndex) -> Iterator[str]:

@@ -161,7 +161,7 @@ class GraphWidget(anywidget.AnyWidget):
         return str(self.wire.get("text", "an empty GraphWidget"))
 
     def __repr__(self) -> str:
-        return str(self)
+        return GraphWidget.__str__(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for readers without a kernel the picture and the outline.
@@ -172,7 +172,7 @@ class GraphWidget(anywidget.AnyWidget):
         """
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        data = {**(data or {}), "text/plain": str(self)}
+        data = {**(data or {}), "text/plain": repr(self)}
         if svg := self._still:
             data["text/html"] = image_html(svg, self.wire.get("summary", ""))
             data["image/svg+xml"] = svg

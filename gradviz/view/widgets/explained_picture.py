@@ -40,10 +40,20 @@ class ExplainedPicture(Picture):
         options: DrawOptions = DEFAULT,
         height: int = 0,
     ) -> None:
-        super().__init__(graph, options, height)
         self._explanation = explanation
-        wire = graph_document(graph, options, marks=explanation.marks)
-        self.wire = {**wire, "text": f"{explanation_text(explanation)}\n\n{wire['text']}"}
+        super().__init__(graph, options, height)
+
+    def __str__(self) -> str:
+        return self._explained(super().__str__())
+
+    def _document(self) -> dict[str, Any]:
+        wire = graph_document(self._graph, self._options, marks=self._explanation.marks)
+        return {**wire, "text": self._explained(wire["text"])}
+
+    def _explained(self, outline: str) -> str:
+        if "_explanation" not in self.__dict__:
+            return outline
+        return f"{explanation_text(self._explanation)}\n\n{outline}"
 
     def save(
         self,

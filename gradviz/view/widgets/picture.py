@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import traitlets
 
 from gradviz.model import Graph
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
+from gradviz.view.graph_index import places_of
+from gradviz.view.outlines.graph import outline
 from gradviz.view.widgets.base import GraphWidget
 
 
@@ -33,22 +37,49 @@ class Picture(GraphWidget):
         'MulBackward0'
     """
 
+    focus = traitlets.Unicode("").tag(sync=True)
+    """Id of the node around which a graph is drawn that is too large to be drawn whole; ``""``: its
+    first nodes."""
+
     _holds: ClassVar[tuple[str, ...]] = ("_graph",)
 
     def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
         self._graph = graph
         self._options = options
         super().__init__(
-            wire=graph_document(graph, options),
+            wire=self._document(),
             engine_arrows=options.engine_arrows,
             density=options.density,
+            focus=options.focus,
             height=height,
         )
+        self.selected = options.focus
 
     @property
     def graph(self) -> Graph:
         """The graph that is shown."""
         return self._graph
+
+    def __str__(self) -> str:
+        return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
+
+    @traitlets.observe("focus")
+    def _draw_around(self, _change: object) -> None:
+        """Draw the part of a large graph that is around another node."""
+        if self.focus != self._options.focus:
+            self._options = replace(self._options, focus=self.focus)
+            self.wire = self._document()
+            self.selected = self.focus
+
+    @traitlets.validate("focus")
+    def _check_focus(self, proposal: dict[str, Any]) -> str:
+        focus: str = proposal["value"]
+        places_of(self.graph, 1, focus)
+        return focus
+
+    def _document(self) -> dict[str, Any]:
+        """What the browser gets."""
+        return graph_document(self._graph, self._options)
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
@@ -56,8 +87,11 @@ class Picture(GraphWidget):
         The selection stays if the new graph has the item too.
         """
         self.check_open()
-        self.wire = graph_document(graph, self._options)
+        if graph.place_of(self.focus) is None:
+            self._options = replace(self._options, focus="")
         self._graph = graph
+        self.wire = self._document()
+        self.focus = self._options.focus
 
     def save(
         self,

@@ -28,7 +28,19 @@ export interface Item {
   readonly next: readonly string[];
   /** Neighbours towards the root. */
   readonly prev: readonly string[];
+  /** Empty if it is not drawn: its row of the outline has its facts. */
   readonly details: readonly DetailSection[];
+  /** Absent if it is drawn. */
+  readonly is_drawn?: false;
+}
+
+/** How much of a large graph is drawn. */
+export interface Extent {
+  readonly words: string;
+  /** What a person passes to gradviz.show. */
+  readonly subject: string;
+  /** A node that is not drawn, "" if there is none. */
+  readonly example: string;
 }
 
 export interface LegendEntry {
@@ -60,6 +72,8 @@ export interface BaseDocument {
   readonly summary: string;
   /** What Graph.from_json or Recording.from_json reads; absent when it would be large. */
   readonly json?: string;
+  /** Absent where all is drawn. */
+  readonly extent?: Extent;
 }
 
 export interface GraphDocument extends BaseDocument, GraphContent {
@@ -83,7 +97,10 @@ export const item = recordOf({
   next: listOf(text),
   prev: listOf(text),
   details: listOf(recordOf({ heading: text, rows: listOf(pair) })),
+  is_drawn: (value) => value === undefined || value === false,
 });
+
+const extent = recordOf({ words: text, subject: text, example: text });
 
 export const baseFields: Record<string, Check> = {
   title: text,
@@ -92,6 +109,7 @@ export const baseFields: Record<string, Check> = {
   summary: text,
   legend: listOf(recordOf({ class: text, label: text })),
   json: (value) => value === undefined || text(value),
+  extent: (value) => value === undefined || extent(value),
 };
 
 /** Fields of {@link GraphContent} beside title and summary. */

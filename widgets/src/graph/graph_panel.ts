@@ -11,6 +11,7 @@ import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
+import { makeExtent } from "./extent";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
 import { joins, pathsThrough } from "./paths";
@@ -32,7 +33,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
   const viewport = new Viewport(context);
   const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
   hint.textContent = "Arrow keys follow the edges, Enter selects, question mark lists all keys.";
-  const element = html("div", { class: "gradviz-graph" }, viewport.element, hint);
+  const element = html(
+    "div",
+    { class: "gradviz-graph" },
+    viewport.element,
+    makeExtent(context),
+    hint,
+  );
 
   const index = new SvgIndex();
   let picture: Picture;

@@ -22,6 +22,11 @@ export class Kernel {
     this.#signal = signal;
   }
 
+  /** Whether there may be one: a saved page has none. */
+  get isThere(): boolean {
+    return this.#model.send !== undefined;
+  }
+
   /** The bytes that the kernel sends when it is asked for something. */
   ask(what: string): Promise<DataView<ArrayBuffer>> {
     const model = this.#model;

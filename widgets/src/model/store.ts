@@ -38,6 +38,9 @@ export interface Traits {
   readonly detail: boolean;
   /** Steps a second while playing. */
   readonly speed: number;
+  /** The node around which a large graph is drawn, "" for its first nodes; undefined where Python
+   * cannot draw another part. */
+  readonly focus: string | undefined;
   /** Whether it is alone in a page that was saved, without a kernel. */
   readonly page: boolean;
   /** What was asked of the function that is explored. */
@@ -100,6 +103,7 @@ const TRAITS: { readonly [K in keyof Traits]: (value: unknown) => Traits[K] } = 
       : -1,
   detail: (value) => value === true,
   speed: (value) => (typeof value === "number" && value > 0 ? Math.min(value, 20) : 1),
+  focus: (value) => (typeof value === "string" ? value : undefined),
   page: (value) => value === true,
   request: (value) => (value as Request | undefined) ?? { turn: 0, values: [] },
   answered: (value) => (Number.isInteger(value) ? (value as number) : -1),

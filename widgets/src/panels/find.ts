@@ -37,7 +37,8 @@ export function makeFind({ store, announce, prefix }: PanelContext): Find {
     const item = found[to];
     if (!item) return;
     store.set("selected", item.id);
-    announce(`match ${to + 1} of ${found.length}: ${item.label}`);
+    const where = item.is_drawn === false ? ", not drawn" : "";
+    announce(`match ${to + 1} of ${found.length}: ${item.label}${where}`);
   };
 
   input.addEventListener("input", () => {

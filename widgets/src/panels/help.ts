@@ -38,6 +38,7 @@ const KEYS: readonly Key[] = [
     "close what is open, clear the selection, leave the full screen; again: back to the cell",
   ],
   ["i", "details of the selected node, or of the one that this is about"],
+  ["n", "draw the selected node and those near it, where a large graph is not drawn whole"],
   ["f", "full screen"],
   ["+ − 0 1", "zoom in, zoom out, whole graph, 100 %; 0 again: back to where it was"],
   ["Shift ↑ ↓ ← →", "move the window"],

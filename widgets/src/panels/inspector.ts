@@ -1,7 +1,9 @@
 // Details of the selected item, over the graph while there is one; on demand also without a
 // selection: those of the step's main item, else the summary of the graph.
 
-import type { DetailSection, Item } from "../documents/graph";
+import type { DetailSection, GraphContent, Item } from "../documents/graph";
+import { callOf, canDraw, drawAround } from "../graph/extent";
+import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { subjectsOf } from "../model/related";
@@ -22,7 +24,8 @@ export interface Inspector {
   toggle(): void;
 }
 
-export function makeInspector({ store, prefix, tooltip }: PanelContext): Inspector {
+export function makeInspector(context: PanelContext): Inspector {
+  const { store, prefix, tooltip } = context;
   const element = html("div", {
     class: "gradviz-inspector",
     role: "group",
@@ -74,9 +77,11 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): Inspect
     if (absent) {
       body.replaceChildren(html("p", {}, "Does not exist at this step."));
     } else if (item || followed) {
-      const { details, label } = (item ?? followed) as Item;
+      const one = (item ?? followed) as Item;
+      const { label } = one;
       body.replaceChildren(
-        ...details.map((section, i) => show(section, `${prefix}-s${i}`, label)),
+        ...(one.is_drawn === false ? [notDrawn(context, one)] : []),
+        ...detailsOf(one, content).map((section, i) => show(section, `${prefix}-s${i}`, label)),
         ...(item ? [] : [html("p", { class: "is-quiet" }, FOLLOWING)]),
       );
     } else {
@@ -92,6 +97,31 @@ export function makeInspector({ store, prefix, tooltip }: PanelContext): Inspect
     else store.set("details", true);
   };
   return { element, close: shut, toggle };
+}
+
+/** Of what is not drawn the row of the outline. */
+function detailsOf(item: Item, { outline }: GraphContent): readonly DetailSection[] {
+  if (item.details.length) return item.details;
+  const row = outline.rows.find(({ id }) => id === item.id);
+  const facts = outline.columns.flatMap((name, i) => {
+    const cell = row?.cells[i];
+    return cell ? [[name, cell] as const] : [];
+  });
+  return [{ heading: item.label, rows: facts }];
+}
+
+/** That something is not drawn, and how to see it. */
+function notDrawn(context: PanelContext, { id }: Item): HTMLElement {
+  const { extent } = context.store.get("wire");
+  const words = html("p", { class: "gradviz-undrawn" }, "Not drawn. ");
+  if (!extent) return words;
+  if (canDraw(context.store)) {
+    const hint = "Draw this node and those near it (n)";
+    const run = () => drawAround(context, id);
+    words.append(makeButton(context, { label: "Draw it", words: "Draw it", hint, run }));
+  } else words.append("To see it and what is near:");
+  words.append(" ", html("code", {}, callOf(extent, id)));
+  return words;
 }
 
 function show(section: DetailSection, id: string, title: string): HTMLElement {

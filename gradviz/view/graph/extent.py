@@ -1,0 +1,163 @@
+"""How much of a large graph is drawn, and how to see the rest: what the reader is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, Final
+
+from gradviz.model.graph import Graph
+from gradviz.view.element import Element
+from gradviz.view.graph.layout import MARGIN, Layout
+from gradviz.view.graph_index import LISTED, GraphIndex, places_of
+from gradviz.view.text import EM
+
+_FONT: Final = 11.0
+_LINE: Final = 15.0
+_WIDTH: Final = 380.0
+"""Pixels that a line of the banner has at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a graph is drawn and listed; nothing is said where that is all."""
+
+    nodes: int
+    drawn: int
+    which: str
+    """Which nodes are drawn: ``"n0 to n399"``."""
+    listed: int
+    which_listed: str
+    example: str
+    """A node that is not drawn; ``""`` if there is none."""
+    subject: str
+    """What a person passes to ``show``: ``"loss"``."""
+    whole: str
+    """What a person prints to read all: ``"gradviz.snapshot(loss)"``."""
+    outside: int = 0
+    outside_drawn: int = 0
+
+    @property
+    def drawn_words(self) -> str:
+        """What is drawn; ``""`` if that is all."""
+        return " ".join(self._drawn_sentences())
+
+    @property
+    def words(self) -> str:
+        """The same, and what Find and the outline have."""
+        if not self.drawn_words:
+            return ""
+        found = "Find, Outline and totals cover all."
+        if self.listed < self.nodes:
+            found = (
+                f"Find and Outline cover {self.listed:,} nodes: {self.which_listed}. Totals cover "
+                f"all; print({self.whole}) lists all."
+            )
+        return f"{self.drawn_words} {found}"
+
+    def call(self, node_id: str) -> str:
+        """What a person types to see a node and those near it."""
+        return f'gradviz.show({self.subject}, focus="{node_id}")'
+
+    @property
+    def document(self) -> dict[str, Any] | None:
+        """As the browser gets it: the words, and what it needs for :meth:`call`."""
+        if not self.words:
+            return None
+        return {"words": self.words, "subject": self.subject, "example": self.example}
+
+    def _drawn_sentences(self) -> Iterator[str]:
+        if self.drawn < self.nodes:
+            yield f"{self.drawn:,} of {self.nodes:,} nodes are drawn: {self.which}."
+        if self.outside_drawn < self.outside:
+            yield f"{self.outside_drawn} of {self.outside:,} tensors outside the graph are drawn."
+
+
+def extent_of(
+    graph_index: GraphIndex, outside: tuple[int, int], subject: str = "", whole: str = ""
+) -> Extent:
+    """How much of a graph is drawn.
+
+    Args:
+        graph_index: The graph, with the nodes that are drawn.
+        outside: How many tensors outside the graph have a card, and how many could have one.
+        subject: What a person passes to ``show``; if not given the roots.
+        whole: What a person prints to read all; if not given a snapshot of the roots.
+    """
+    graph, focus = graph_index.graph, graph_index.focus
+    listed = listed_places(graph, focus)
+    drawn = frozenset(graph_index.places)
+    hidden = next((i for i in range(len(graph)) if i not in drawn), None)
+    subject = subject or _subject(graph_index)
+    return Extent(
+        nodes=len(graph),
+        drawn=len(drawn),
+        which=_which(graph, graph_index.places, focus),
+        listed=len(listed),
+        which_listed=_which(graph, listed, focus),
+        example="" if hidden is None else graph.nodes[hidden].id,
+        subject=subject,
+        whole=whole or f"gradviz.snapshot({subject})",
+        outside_drawn=outside[0],
+        outside=outside[1],
+    )
+
+
+def listed_places(graph: Graph, focus: str) -> Sequence[int]:
+    """Places of the nodes that a widget can find and list."""
+    return places_of(graph, LISTED, focus)
+
+
+def banner(extent: Extent, width: float) -> tuple[Element, ...]:
+    """The words at the top of a picture; nothing where all is drawn.
+
+    Args:
+        extent: How much is drawn.
+        width: Of the picture, in pixels.
+    """
+    if not extent.drawn_words:
+        return ()
+    room = int((max(width, _WIDTH) - 2 * MARGIN) / (EM * _FONT))
+    lines = wrap(extent.drawn_words, room)
+    if extent.example:
+        lines += wrap(f"To draw others: {extent.call(extent.example)}", room)
+    rows = (
+        Element("text", {"class": "gv-name", "x": MARGIN, "y": MARGIN + _LINE * (i + 0.7)}, (line,))
+        for i, line in enumerate(lines)
+    )
+    return (Element("g", {"class": "gv-extent"}, tuple(rows)),)
+
+
+def below(layout: Layout, words: Sequence[Element]) -> Layout:
+    """A layout moved down, and widened, so that a banner has its room."""
+    if not words:
+        return layout
+    down = banner_height(words)
+    return Layout(
+        max(layout.width, _WIDTH),
+        layout.height + down,
+        {key: (x, round(y + down, 1)) for key, (x, y) in layout.places.items()},
+        tuple(tuple((x, round(y + down, 1)) for x, y in path) for path in layout.paths),
+    )
+
+
+def banner_height(words: Sequence[Element]) -> float:
+    """Pixels that a banner takes."""
+    return sum(_LINE * len(group.children) + MARGIN / 2 for group in words)
+
+
+def _which(graph: Graph, places: Sequence[int], focus: str) -> str:
+    if not places:
+        return "none"
+    if focus:
+        return f"the nearest to {focus}"
+    return f"{graph.nodes[places[0]].id} to {graph.nodes[places[-1]].id}"
+
+
+def _subject(graph_index: GraphIndex) -> str:
+    """The names of the roots, as a person types them."""
+    named = {(i.node, i.output_nr): i for i in graph_index.tensors.values() if i.name}
+    found = [named.get(root) for root in graph_index.graph.roots]
+    names = list(dict.fromkeys(graph_index.names[i.id] for i in found if i is not None))
+    return ", ".join(names) if names and all(found) and len(names) <= 4 else "…"
