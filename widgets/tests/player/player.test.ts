@@ -312,7 +312,7 @@ describe("the slider", () => {
   });
 
   it("has a bracket per turn of a loop, of two levels, and the words of all of them", () => {
-    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 3 };
+    const turn = { code: 0, line: 1, number: 1, count: 2, level: 0, first: 1, last: 3, times: 1 };
     const turns = [
       turn,
       { ...turn, line: 2, number: 1, count: 1, level: 1, first: 2, last: 3 },
@@ -336,6 +336,22 @@ describe("the slider", () => {
     model.set("step", 6);
     expect(spans().map(([current]) => current)).toEqual([false, true, false]);
     expect(where()).toContain("turn 2 of 2");
+  });
+
+  it("has one bracket for turns that are counted, with their number", () => {
+    const turn = { code: 0, line: 1, number: 1, count: 972, level: 0, first: 1, last: 3, times: 1 };
+    const turns = [
+      turn,
+      { ...turn, number: 2, first: 4, last: 5, times: 970 },
+      { ...turn, number: 972, first: 6, last: 11 },
+    ];
+    const { all, model, where } = mount({ wire: { ...recording, turns }, step: 3 });
+    expect(all(".gradviz-turns .is-counted text").map((text) => text.textContent)).toEqual([
+      "×970",
+    ]);
+    expect(all(".gradviz-turns g")).toHaveLength(3);
+    model.set("step", 4);
+    expect(where()).toContain("turns 2 to 971 of 972");
   });
 
   it.each([
