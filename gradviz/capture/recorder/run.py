@@ -27,6 +27,7 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.hooks import HookEvents
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
 from gradviz.capture.recorder.observers.line_steps import LineSteps
+from gradviz.capture.recorder.observers.made_tensors import MadeTensors
 from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.observers.operations import Operations
@@ -125,6 +126,7 @@ class Run:
             compiled,
             modules,
             functions,
+            MadeTensors(operations.tensor_keys, writer),
             GradModes(writer, functions),
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),
