@@ -113,13 +113,14 @@ class Run:
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules
         )
+        self._tensor_names = TensorNames(namespaces, registry, graph_reading)
         self._problems = _Problems(writer)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;
         # of the observers that watch a function, only the first is called.
         observers.add(
             self._problems,
             self._line_steps,
-            TensorNames(namespaces, registry, graph_reading),
+            self._tensor_names,
             CallEvents(operations, writer, lines, modules, optimizers, graph_reading),
             self._untracked_writes,
             graph_reading,
@@ -151,6 +152,7 @@ class Run:
             raise
 
     def _start(self) -> None:
+        self._tensor_names.step_ends()  # rows of the beginning have all names, too
         with autograd.unseen():
             self._graph_reading.read_first(self._namespaces, self._source.used)
         self._untracked_writes.compare()

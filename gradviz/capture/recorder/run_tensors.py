@@ -59,7 +59,7 @@ class RunTensors(Tensors):
 
     def _known(self, entry: RegistryEntry, tensor: torch.Tensor, is_read: bool) -> Known:
         is_fresh = not self._registry.may_be_stale(tensor)
-        return Known(tensor, entry.name_now, is_read, is_root=is_fresh)
+        return Known(tensor, entry.name_now, is_read, entry.aliases_now, is_root=is_fresh)
 
     def _find(self, tensor: torch.Tensor) -> int | None:
         at = super()._find(tensor)
@@ -106,7 +106,7 @@ class RunTensors(Tensors):
         for one in self.shown:
             entry = registry.know(one.tensor)
             # A leaf that the walk has found has a name too if it is in sight.
-            one.name = entry.name_now
+            one.name, one.aliases = entry.name_now, entry.aliases_now
             registry.moved(entry, one.tensor)
             registry.has_grad(entry, one.grad)
 
