@@ -100,7 +100,7 @@ class Tensors:
             one.is_leaf = True
             return
         if autograd.place_may_be_stale(tensor) and not one.is_root:
-            one.is_leaf = False if autograd.is_surely_no_leaf(tensor) else None
+            one.is_leaf = autograd.is_leaf_unasked(tensor)
             return
         try:
             node = tensor.grad_fn

@@ -326,8 +326,9 @@ class LiveGraph:
                 if any(s.tensor is None and (s.shape == shape or not s.view_of) for s in slots):
                     yield key
             return
-        if row.version != autograd.version_of(tensor) and storage is not None:
-            self._written[storage] = None  # by what did not say so
+        is_written = row.version != autograd.version_of(tensor)  # by what did not say so
+        if (is_written or row.requires_grad != tensor.requires_grad) and storage is not None:
+            self._written[storage] = None  # a view requires grad if its base does
         if row.storage != (None if storage is None else f"s{storage}"):
             yield from self._index.mentions(entry.id)
         if row.node is not None and (row.hooks or autograd.tensor_hooks(tensor)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from gradviz.capture import autograd
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import TensorInfo
@@ -71,6 +72,8 @@ class RunTensors(Tensors):
 
     def _place(self, one: Known, at: int) -> None:
         super()._place(one, at)
+        if one.is_leaf is None:
+            one.is_leaf = autograd.is_leaf_unasked(one.tensor, self._was_leaf(one))
         if one.is_leaf or one.node is not None or one.storage is None:
             return
         if one.tensor.requires_grad and not self._registry.may_be_stale(one.tensor):
@@ -81,6 +84,15 @@ class RunTensors(Tensors):
             if node is not None and self._registry.known_node(node) is not None:
                 # Its node was read before, and is not read now.
                 self._by_storage.setdefault(one.storage, []).append(at)
+
+    def _was_leaf(self, one: Known) -> bool | None:
+        """Whether a view was a leaf when it was last read, if it is on the same storage still."""
+        entry = self._registry.entries.get(id(one.tensor))
+        row = None if entry is None else self._row_of(entry.id)
+        if row is None or one.storage is None:
+            return None
+        is_same = row.storage == f"s{self._registry.storage_number(one.storage)}"
+        return row.is_leaf if is_same else None
 
     def _outputs_on(self, storage: int | None) -> Sequence[int]:
         if storage is not None and storage not in self._joined:
