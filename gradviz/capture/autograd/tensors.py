@@ -107,7 +107,8 @@ _COMPRESSED: Final = {
 def _bytes_of_parts(names: tuple[str, ...], tensor: torch.Tensor) -> int | None:
     try:
         with torch.no_grad():  # values() is an operation that autograd records
-            return sum(getattr(tensor, name)().nbytes for name in names)
+            parts: list[torch.Tensor] = [getattr(tensor, name)() for name in names]
+            return sum(part.nbytes for part in parts)
     except (RuntimeError, NotImplementedError):
         return None
 
@@ -118,7 +119,7 @@ def _bytes_of_nested(tensor: torch.Tensor) -> int | None:
         if tensor.layout is torch.strided:
             return tensor.numel() * tensor.element_size()
         attributes = object.__getattribute__(tensor, "__dict__")
-        parts = [attributes[name] for name in ("_values", "_offsets")]
+        parts: list[torch.Tensor] = [attributes[name] for name in ("_values", "_offsets")]
         parts += [one for one in (attributes.get("_lengths"),) if one is not None]
         return sum(part.numel() * part.element_size() for part in parts)
     except (AttributeError, KeyError, RuntimeError, NotImplementedError):
