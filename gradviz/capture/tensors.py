@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ class Known:
     name: str | None
     is_asked_for: bool
     """Shown even if it has no place in the graph."""
+    aliases: Collection[str] = ()
+    """Its other names."""
     grad: torch.Tensor | None = None
     """Its ``.grad`` object, read while no backward could replace it."""
     is_root: bool = False
@@ -98,7 +100,7 @@ class Tensors:
             one.is_leaf = True
             return
         if autograd.place_may_be_stale(tensor) and not one.is_root:
-            one.is_leaf = False if autograd.is_surely_no_leaf(tensor) else None
+            one.is_leaf = autograd.is_leaf_unasked(tensor)
             return
         try:
             node = tensor.grad_fn
@@ -227,6 +229,7 @@ class Tensors:
             is_inference=tensor.is_inference(),
             values=few.values,
             is_unread=few.is_unread,
+            aliases=tuple(one.aliases),
         )
 
     def node_id(self, place: int) -> str:

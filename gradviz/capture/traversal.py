@@ -124,17 +124,16 @@ def _known(
     given: list[naming.Named],
     frame: FrameType | None,
 ) -> list[Known]:
-    """Tensors that may be shown, by name, each once; the first name counts."""
+    """Tensors that may be shown, each once, with all names; the first name is the best."""
     variables = [] if frame is None else naming.namespace(frame)
     found: dict[int, Known] = {}
+    names: dict[int, dict[str, None]] = {}
 
     def add(name: str | None, tensor: torch.Tensor, is_asked_for: bool) -> None:
-        known = found.get(id(tensor))
-        if known is None:
-            found[id(tensor)] = Known(tensor, name, is_asked_for)
-        else:
-            known.name = known.name or name
-            known.is_asked_for = known.is_asked_for or is_asked_for
+        known = found.setdefault(id(tensor), Known(tensor, name, is_asked_for))
+        known.is_asked_for = known.is_asked_for or is_asked_for
+        if name is not None:
+            names.setdefault(id(tensor), {})[name] = None
 
     for name, tensor in given:
         add(name, tensor, True)
@@ -147,6 +146,8 @@ def _known(
     for root in roots:
         add(None, root.tensor, True)
         found[id(root.tensor)].is_root = True
+    for key, known in found.items():
+        known.name, *known.aliases = names.get(key, (None,))
     return list(found.values())
 
 

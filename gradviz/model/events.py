@@ -405,6 +405,25 @@ class Refused(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Made(Event):
+    """Tensors were made by what is no :class:`Operation`, as ``nn.Parameter(data)``."""
+
+    kind: ClassVar[str] = "made"
+    tensors: tuple[str, ...]
+    """Tensor objects, as in :class:`Operation`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRead(Event):
+    """Nodes are read for the first time that no line of the step made: they were there before the
+    recording, or torch does not show when they were made."""
+
+    kind: ClassVar[str] = "first read"
+    nodes: tuple[str, ...]
+    """Their ids."""
+
+
+@dataclass(frozen=True, slots=True)
 class Died(Event):
     """Tensors or nodes ceased to exist."""
 
@@ -459,6 +478,8 @@ EVENTS: dict[str, type[Event]] = {
         ZeroedGrad,
         Clipped,
         Refused,
+        Made,
+        FirstRead,
         Died,
         Raised,
         Note,

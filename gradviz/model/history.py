@@ -14,7 +14,9 @@ from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
     Event,
+    FirstRead,
     FlagChanged,
+    Made,
     NodeRan,
     NodesRan,
     Note,
@@ -343,6 +345,32 @@ class History(Rows):
                 if key not in event.reads:
                     found.setdefault(key, (call.place, event))
         return found
+
+    @cached_property
+    def _made(self) -> dict[str, int]:
+        """Step at which each tensor object was made, as far as the recording saw it."""
+        found: dict[str, int] = {}
+        for step, event in self.in_order(Operation, Made):
+            if isinstance(event, Operation):
+                keys = [key for key in event.made if key not in event.reads]
+            else:
+                keys = list(event.tensors) if isinstance(event, Made) else []
+            for key in keys:
+                found.setdefault(key, step)
+        return found
+
+    @cached_property
+    def _first_read(self) -> frozenset[str]:
+        """Nodes that no line of the recording is known to have made."""
+        events = [event for _, event in self._placed.get(FirstRead, ())]
+        return frozenset(n for e in events if isinstance(e, FirstRead) for n in e.nodes)
+
+    def is_made(self, key: str, steps: range) -> bool:
+        """Whether one of these steps is known to have made a tensor or node that begins to be part
+        of the recording at one of them. What was there before may be read first when it is used."""
+        if key in self._tensors:
+            return self._made.get(key, -1) in steps
+        return key in self._nodes and key not in self._first_read
 
     def aliases(self, key: str | None) -> Iterator[tuple[EventPlace, Operation]]:
         """Calls by which a tensor object was made from another with the same memory, the last

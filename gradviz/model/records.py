@@ -104,7 +104,7 @@ class TensorInfo:
     id: str
     """``"t0"``, ``"t1"``, … in a fixed order."""
     name: str | None
-    """Variable name or path such as ``model.fc.weight``; ``None`` if none was found."""
+    """Variable name or path such as ``model.fc.weight``; the best one; ``None`` if none."""
     shape: tuple[int, ...]
     """Shape of the tensor."""
     dtype: str
@@ -140,6 +140,18 @@ class TensorInfo:
     is_unread: bool = False
     """Whether the numbers were not read since the budget of the look was used up; ``values=True``
     reads them."""
+    aliases: tuple[str, ...] = ()
+    """Its other names, each once: a write through one of them is seen through all."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of this one tensor object, the best one first.
+
+        Those of plain variables come before those in containers and modules. In a recording they
+        are the names that the recorded code speaks of; inside a function that it calls, a tensor
+        that the code itself can name has the code's names.
+        """
+        return () if self.name is None else (self.name, *self.aliases)
 
     @property
     def may_be_elsewhere(self) -> bool:

@@ -14,7 +14,7 @@ DetailRow: TypeAlias = tuple[str, str]
 
 NODE_KEYS: Final[tuple[NodeKey, ...]] = ("id", "root", "state", "source", "module")
 TENSOR_KEYS: Final[tuple[tuple[TensorKey, ...], ...]] = (
-    ("id", "shape", "dtype", "device"),
+    ("id", "aliases", "shape", "dtype", "device"),
     ("version", "values"),
     ("hooks", "place", "storage", "sharing"),
 )

@@ -162,7 +162,10 @@ def snapshot_now(line: int, space: Mapping[str, Any]) -> tuple[int, Graph | None
     roots = [t for t in roots if t.grad_fn is not None]
     if not roots:
         return line, None
-    return line, gradviz.snapshot(*roots, names=names)
+    # Called among the variables of the program: those of this function are no names.
+    inside = {**space, "_roots": roots, "_names": names, "_snapshot": gradviz.snapshot}
+    exec("_graph = _snapshot(*_roots, names=_names)", inside)
+    return line, inside["_graph"]
 
 
 def named_tensors(space: Mapping[str, Any]) -> list[tuple[str, Tensor]]:

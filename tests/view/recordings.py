@@ -16,6 +16,7 @@ from gradviz.model.events import (
     Freed,
     HookChanged,
     HookFired,
+    Made,
     NodeRan,
     Operand,
     Operation,
@@ -48,7 +49,12 @@ class Script:
         backward: int | None = None,
         level: int | None = None,
     ) -> None:
-        """One more step: rows that are new or have changed, and ids that ceased to exist."""
+        """One more step: rows that are new, and made by it, or have changed, and ids that ceased to
+        exist."""
+        before = self.tensors.keys() | {key for one in events for key in getattr(one, "made", ())}
+        made = [row.id for row in rows if isinstance(row, TensorInfo) and row.id not in before]
+        if made and kind != "start":
+            events = (Made(tuple(made)), *events)
         for row in rows:
             (self.nodes if isinstance(row, Node) else self.tensors)[row.id] = row  # type: ignore[assignment]
         for key in gone:

@@ -158,6 +158,8 @@ class _Walk:
         """
         if facts.kind == "counted":  # of which lines these were, those that follow say
             return
+        if first and self._records[first - 1].kind == "counted":
+            first -= 1
         loops = self._loops_at(facts)
         self._block(place, facts)
         self._end(lambda run: run.depth > facts.depth)

@@ -120,6 +120,18 @@ def codes_of_work_for_threads() -> list[CodeType]:
     return [code for f in functions if (code := code_of(f)) is not None]
 
 
+def codes_of_makers() -> list[CodeType]:
+    """Code that gives new tensors, though it is no operation."""
+    functions: tuple[Any, ...] = (
+        torch.nn.Parameter.__new__,
+        torch.nn.Parameter.__deepcopy__,
+        torch.Tensor.__deepcopy__,
+        torch.autograd.grad,
+        torch.utils.dlpack.from_dlpack,
+    )
+    return [code for f in functions if (code := code_of(f)) is not None]
+
+
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]

@@ -78,15 +78,52 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int] | None:
 
 
 def nbytes_of(tensor: torch.Tensor) -> int | None:
-    """``Tensor.nbytes``; of sparse COO tensors the bytes of indices and values.
+    """``Tensor.nbytes``; of sparse tensors the bytes of indices and values.
 
-    ``None`` where torch does not have it without running an operation.
+    ``None`` where torch does not show it, as of layouts of other libraries.
     """
     if tensor.layout is torch.sparse_coo:
         return _bytes_of_coo(tensor)
-    if tensor.layout is not torch.strided or tensor.is_nested:
+    if tensor.layout in _COMPRESSED:
+        return _bytes_of_parts(_COMPRESSED[tensor.layout], tensor)
+    if tensor.is_nested:
+        return _bytes_of_nested(tensor)
+    if tensor.layout is not torch.strided:
         return None
     return tensor.numel() * tensor.element_size()
+
+
+_OF_ROWS: Final = ("crow_indices", "col_indices", "values")
+_OF_COLUMNS: Final = ("ccol_indices", "row_indices", "values")
+_COMPRESSED: Final = {
+    torch.sparse_csr: _OF_ROWS,
+    torch.sparse_bsr: _OF_ROWS,
+    torch.sparse_csc: _OF_COLUMNS,
+    torch.sparse_bsc: _OF_COLUMNS,
+}
+"""Sparse layouts and the tensors that a tensor of each is made of."""
+
+
+def _bytes_of_parts(names: tuple[str, ...], tensor: torch.Tensor) -> int | None:
+    try:
+        with torch.no_grad():  # values() is an operation that autograd records
+            parts: list[torch.Tensor] = [getattr(tensor, name)() for name in names]
+            return sum(part.nbytes for part in parts)
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def _bytes_of_nested(tensor: torch.Tensor) -> int | None:
+    """Those of all numbers; of the jagged layout with its offsets, and lengths if it has them."""
+    try:
+        if tensor.layout is torch.strided:
+            return tensor.numel() * tensor.element_size()
+        attributes = object.__getattribute__(tensor, "__dict__")
+        parts: list[torch.Tensor] = [attributes[name] for name in ("_values", "_offsets")]
+        parts += [one for one in (attributes.get("_lengths"),) if one is not None]
+        return sum(part.numel() * part.element_size() for part in parts)
+    except (AttributeError, KeyError, RuntimeError, NotImplementedError):
+        return None
 
 
 _INDEX: Final = 8
@@ -182,21 +219,40 @@ def place_may_be_stale(tensor: torch.Tensor) -> bool:
     return tensor.requires_grad and bool(tensor._is_view()) and bool(tensor._version)
 
 
-def is_surely_no_leaf(tensor: torch.Tensor) -> bool:
-    """Whether a view has a ``grad_fn``, or would get one, without reading it (F1.14).
+def is_leaf_unasked(tensor: torch.Tensor, before: bool | None = None) -> bool | None:
+    """Whether a view is a leaf, as far as that is certain without reading it (F1.14).
 
-    Its base, which is no view, has one. So the view was made from a base with a ``grad_fn``, or the
-    base got it by a later write; and then the view gets one when it is read. Views that were not
-    made in grad mode are an exception, and their reading may fail.
+    It is none if its base, which is no view, has a ``grad_fn``: the view was made from that base,
+    or the base got it by a later write, and then the view gets one when it is read. Nor is it if it
+    ever had one. Views that were not made in grad mode, or by a call that gave several, are an
+    exception: their reading may fail.
+
+    A view made under ``no_grad`` or in inference mode gets no ``grad_fn``; it is a leaf if its base
+    does not require grad. If the base does, a read of the view fails once the base was written.
+
+    All else is not certain. A view of a leaf that requires grad has a ``grad_fn``, but for one that
+    was made before the base required grad, and that only if nothing was written since. A view of a
+    base that does not require grad is a leaf, or has the ``grad_fn`` from before the base was
+    detached or frozen.
+
+    Args:
+        tensor: A view.
+        before: Whether it was a leaf when that was last read.
     """
     base = tensor._base
-    if base is None or base.grad_fn is None:
+    if base is None:
+        return None
+    made = _creation_meta(tensor)
+    if before is False and made == _CreationMeta.DEFAULT:
         return False
-    return bool(_creation_meta(tensor) == _DEFAULT)
+    if base.grad_fn is not None:
+        return False if made == _CreationMeta.DEFAULT else None
+    is_without_grad = made in (_CreationMeta.NO_GRAD_MODE, _CreationMeta.INFERENCE_MODE)
+    return True if is_without_grad and not base.requires_grad else None
 
 
 _creation_meta: Callable[[torch.Tensor], Any] = torch._C._autograd._get_creation_meta
-_DEFAULT: Final = torch._C._autograd.CreationMeta.DEFAULT
+_CreationMeta: Final = torch._C._autograd.CreationMeta
 
 
 def tensor_hooks(tensor: torch.Tensor) -> list[tuple[str, Any]]:

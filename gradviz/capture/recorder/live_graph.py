@@ -21,7 +21,7 @@ from gradviz.capture.traversal import Entries, no_collection, read_columns, walk
 from gradviz.model import Node, TensorInfo
 from gradviz.model.columns import OTHER_COLUMNS, Columns
 from gradviz.model.devices import Place, devices_at, place_of
-from gradviz.model.events import Event, FlagChanged, HookChanged, Note
+from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Note
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.recording import RowChanges
 
@@ -241,6 +241,9 @@ class LiveGraph:
             make_safe_to_free(nodes, entries, len(self.nodes))
         del nodes, index, starts
         events: list[Event] = []
+        older = [row.id for row in node_rows if self._is_first_read(row)]
+        if older:
+            events.append(FirstRead(tuple(older)))
         for row in node_rows:
             self.set_node(row.id, row)
         dropped = self._drop_unused_leaves({row.id for row in node_rows})
@@ -262,6 +265,11 @@ class LiveGraph:
         self.registry.changed.clear()
         self.roots = tuple(roots) or self._heads()
         return events
+
+    def _is_first_read(self, row: Node) -> bool:
+        """Whether a node that has no row yet is not known to have been made in the recording."""
+        is_new_row = row.id not in self.nodes and row.variable is None
+        return is_new_row and not self._places[row.id][2]
 
     # ------------------------------------------- what has changed: NOTE [What a line costs]
 
@@ -318,8 +326,9 @@ class LiveGraph:
                 if any(s.tensor is None and (s.shape == shape or not s.view_of) for s in slots):
                     yield key
             return
-        if row.version != autograd.version_of(tensor) and storage is not None:
-            self._written[storage] = None  # by what did not say so
+        is_written = row.version != autograd.version_of(tensor)  # by what did not say so
+        if (is_written or row.requires_grad != tensor.requires_grad) and storage is not None:
+            self._written[storage] = None  # a view requires grad if its base does
         if row.storage != (None if storage is None else f"s{storage}"):
             yield from self._index.mentions(entry.id)
         if row.node is not None and (row.hooks or autograd.tensor_hooks(tensor)):

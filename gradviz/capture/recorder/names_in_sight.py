@@ -81,6 +81,7 @@ class NamesInSight:
         """Variables that are modules."""
         self._modules = 0
         """How often modules have got other parameters, buffers or modules."""
+        registry.names_in_sight = self._names
 
     def modules_changed(self) -> None:
         """A module has got another parameter, buffer or module."""
@@ -206,7 +207,11 @@ class NamesInSight:
                     del self._named[key]
 
     def _names(self, key: int) -> list[str]:
-        """Names of a tensor: those of plain variables first, and of the block's."""
+        """Names of a tensor: those of plain variables first.
+
+        A function that the block calls gives names only where the block has none: what the block
+        can name keeps its names while functions come and go.
+        """
         found = [
             (place[0], depth, self._order[place], at, name)
             for place, names in self._named.get(key, {}).items()
@@ -215,7 +220,8 @@ class NamesInSight:
         for place, module in self._in_sight.items():
             for at, path in module.paths.get(key, ()):
                 found.append((place[0], 1, self._order[place], at, place[1] + path))
-        return [one[-1] for one in sorted(found)]
+        found.sort()
+        return [one[-1] for one in found if one[0] == found[0][0]]
 
 
 def _is_container(name: str, value: Any) -> bool:

@@ -32,11 +32,18 @@ class RegistryEntry:
     """Whether the name is one that it has now."""
     is_renamed: bool = False
     """Whether another tensor has its name now."""
+    aliases: tuple[str, ...] = ()
+    """Its other names."""
 
     @property
     def name_now(self) -> str | None:
         """Its name; one from before the recording counts while no other tensor has it."""
         return self.name if self.is_named or (self.was_there and not self.is_renamed) else None
+
+    @property
+    def aliases_now(self) -> tuple[str, ...]:
+        """Its other names, if it has a name."""
+        return () if self.name_now is None else self.aliases
 
     @property
     def id(self) -> str:
@@ -75,6 +82,8 @@ class Registry:
         """Numbers of storages that nothing known holds, or held when it was last looked."""
         self.is_saved: Callable[[int], bool] = _never
         """Whether a node holds a storage."""
+        self.names_in_sight: Callable[[int], Sequence[str]] = _no_names
+        """Names of a tensor, by its ``id()``, when the last line had run."""
         self.newly_stored: dict[int, None] = {}
         """Numbers of tensors that have another storage since somebody asked."""
         self.newly_known: list[int] = []
@@ -141,6 +150,8 @@ class Registry:
         self._tensors += 1
         ref = autograd.TensorRef(tensor, number, self._gone_tensors.append)
         entry = RegistryEntry(number, ref, name or before, before is not None, None)
+        if before is not None:
+            entry.aliases = _others(self.names_in_sight(id(tensor)), before)
         self._entries[id(tensor)], self._places[number] = entry, id(tensor)
         self._is_called(entry, True)
         self._called_again(entry.name)
@@ -253,14 +264,15 @@ class Registry:
         name = before
         if names:  # the first name counts, but one that it still has stays
             name = before if _is_path(before) and before in names else names[0]
-        if (name, is_named) == (before, entry.is_named):
+        aliases = _others(names, name)
+        if (name, is_named, aliases) == (before, entry.is_named, entry.aliases):
             return False
-        was = entry.name_now
+        was = entry.name_now, entry.aliases_now
         self._is_called(entry, False)
-        entry.name, entry.is_named = name, is_named
+        entry.name, entry.is_named, entry.aliases = name, is_named, aliases
         self._is_called(entry, True)
         others = self._called_again(before) | self._called_again(name)
-        if was != entry.name_now:
+        if was != (entry.name_now, entry.aliases_now):
             others.add(entry.number)
         self.changed.update(dict.fromkeys(others))
         return bool(others)
@@ -428,11 +440,20 @@ class Registry:
         self.newly_known.clear()
         self.newly_stored.clear()
         self.is_saved = _never
+        self.names_in_sight = _no_names
         self.unnamed.clear()
 
 
 def _never(_: int) -> bool:
     return False
+
+
+def _no_names(_: int) -> Sequence[str]:
+    return ()
+
+
+def _others(names: Iterable[str], best: str | None) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(names) if name != best)
 
 
 def _is_path(name: str | None) -> bool:

@@ -27,6 +27,7 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.hooks import HookEvents
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
 from gradviz.capture.recorder.observers.line_steps import LineSteps
+from gradviz.capture.recorder.observers.made_tensors import MadeTensors
 from gradviz.capture.recorder.observers.modules import ModuleCalls
 from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.observers.operations import Operations
@@ -115,13 +116,14 @@ class Run:
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
         )
+        self._tensor_names = TensorNames(namespaces, registry, graph_reading)
         self._problems = _Problems(writer)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;
         # of the observers that watch a function, only the first is called.
         observers.add(
             self._problems,
             self._line_steps,
-            TensorNames(namespaces, registry, graph_reading),
+            self._tensor_names,
             CallEvents(operations, writer, lines, modules, optimizers, graph_reading),
             self._untracked_writes,
             graph_reading,
@@ -129,6 +131,7 @@ class Run:
             compiled,
             modules,
             functions,
+            MadeTensors(operations.tensor_keys, writer),
             GradModes(writer, functions),
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),
@@ -153,6 +156,7 @@ class Run:
             raise
 
     def _start(self) -> None:
+        self._tensor_names.step_ends()  # rows of the beginning have all names, too
         with autograd.unseen():
             self._graph_reading.read_first(self._namespaces, self._source.used)
         self._untracked_writes.compare()

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from gradviz.capture import autograd
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import TensorInfo
@@ -59,7 +60,7 @@ class RunTensors(Tensors):
 
     def _known(self, entry: RegistryEntry, tensor: torch.Tensor, is_read: bool) -> Known:
         is_fresh = not self._registry.may_be_stale(tensor)
-        return Known(tensor, entry.name_now, is_read, is_root=is_fresh)
+        return Known(tensor, entry.name_now, is_read, entry.aliases_now, is_root=is_fresh)
 
     def _find(self, tensor: torch.Tensor) -> int | None:
         at = super()._find(tensor)
@@ -71,6 +72,8 @@ class RunTensors(Tensors):
 
     def _place(self, one: Known, at: int) -> None:
         super()._place(one, at)
+        if one.is_leaf is None:
+            one.is_leaf = autograd.is_leaf_unasked(one.tensor, self._was_leaf(one))
         if one.is_leaf or one.node is not None or one.storage is None:
             return
         if one.tensor.requires_grad and not self._registry.may_be_stale(one.tensor):
@@ -81,6 +84,15 @@ class RunTensors(Tensors):
             if node is not None and self._registry.known_node(node) is not None:
                 # Its node was read before, and is not read now.
                 self._by_storage.setdefault(one.storage, []).append(at)
+
+    def _was_leaf(self, one: Known) -> bool | None:
+        """Whether a view was a leaf when it was last read, if it is on the same storage still."""
+        entry = self._registry.entries.get(id(one.tensor))
+        row = None if entry is None else self._row_of(entry.id)
+        if row is None or one.storage is None:
+            return None
+        is_same = row.storage == f"s{self._registry.storage_number(one.storage)}"
+        return row.is_leaf if is_same else None
 
     def _outputs_on(self, storage: int | None) -> Sequence[int]:
         if storage is not None and storage not in self._joined:
@@ -106,7 +118,7 @@ class RunTensors(Tensors):
         for one in self.shown:
             entry = registry.know(one.tensor)
             # A leaf that the walk has found has a name too if it is in sight.
-            one.name = entry.name_now
+            one.name, one.aliases = entry.name_now, entry.aliases_now
             registry.moved(entry, one.tensor)
             registry.has_grad(entry, one.grad)
 

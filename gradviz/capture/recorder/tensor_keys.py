@@ -10,7 +10,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder.registry import Registry
-from gradviz.model.events import Event, Operation, Refused, Write
+from gradviz.model.events import Event, Made, Operation, Refused, Write
 from gradviz.model.recording import StepRecord
 
 _MANY: Final = 1_000
@@ -81,6 +81,8 @@ class TensorKeys:
             return replace(event, reads=self._settled(event.reads), made=made, required=required)
         if isinstance(event, Write):
             return replace(event, reads=self._settled(event.reads), made=self._settled(event.made))
+        if isinstance(event, Made):
+            return replace(event, tensors=self._settled(event.tensors))
         if isinstance(event, Refused):
             return replace(event, reads=self._settled(event.reads))
         return event

@@ -14,13 +14,13 @@ from gradviz.model.facts.common import (
 )
 from gradviz.model.facts.fact import Fact, Facts, Maker, Surroundings, Values
 from gradviz.model.formatting import UNREAD, number, numbers, shape, summary
-from gradviz.model.records import (
-    TensorInfo,
-)
+from gradviz.model.records import TensorInfo
+from gradviz.model.sentence import listed
 
 TensorKey: TypeAlias = Literal[
     "id",
     "name",
+    "aliases",
     "shape",
     "dtype",
     "device",
@@ -41,6 +41,8 @@ TensorKey: TypeAlias = Literal[
     "sharing",
 ]
 
+MOST_ALIASES: Final = 4
+"""Other names of a tensor that are listed; a count stands for more."""
 FLAGS: Final[tuple[TensorKey, ...]] = (
     "is_leaf",
     "requires_grad",
@@ -78,6 +80,15 @@ def tensor_facts(
 
 def _tensor_name(info: TensorInfo, around: Surroundings) -> Fact:
     return Fact("name", info.name, around.tidy(info.name) if info.name else info.id)
+
+
+def _aliases(info: TensorInfo, around: Surroundings) -> Fact:
+    """Its other names: the first few, and how many more there are."""
+    if not info.aliases:
+        return Fact("other names")
+    shown = [around.tidy(name) for name in info.aliases[: MOST_ALIASES + 1]]
+    words = str(listed([*shown, *info.aliases[len(shown) :]], MOST_ALIASES))
+    return Fact("other names", info.aliases, words, f"also {words}", f"also {words}")
 
 
 def _output(info: TensorInfo, around: Surroundings) -> Fact:
@@ -179,6 +190,7 @@ def _sharing(info: TensorInfo, around: Surroundings) -> Fact:
 _TENSOR: Final[dict[TensorKey, Maker[TensorInfo]]] = {
     "id": lambda info, around: Fact("id", info.id, info.id),
     "name": _tensor_name,
+    "aliases": _aliases,
     "shape": lambda info, around: shape_fact(info.shape),
     "dtype": lambda info, around: dtype_fact(info.dtype, around),
     "device": lambda info, around: device_fact(info.device, around),

@@ -31,8 +31,8 @@ class FreshItems:
         self._step = 0
         self._start = 0
         """First step inside the current one."""
-        self._tensors: set[str] = set()
-        """Tensors that began to exist since then."""
+        self._made: set[str] = set()
+        """Nodes and tensors that were made since then."""
         self._marked: dict[int, set[str]] = {0: set()}
         """Cards that have a mark, by step."""
 
@@ -41,7 +41,9 @@ class FreshItems:
         recording = self._recording
         self._step, self._start = step, recording.numbers.starts[step]
         steps = range(max(1, self._start), step + 1)
-        self._tensors = {key for at in steps for key in recording.history.begun(at)}
+        history = recording.history
+        begun = {key for at in steps for key in history.begun(at)}
+        self._made = {key for key in begun if history.is_made(key, steps)}
         self._marked[step] = set()
         before = range(min(self._start, step - 1), step)
         return {key for at in before for key in self._marked.get(at, ())}
@@ -55,17 +57,21 @@ class FreshItems:
         """
         if card is None or not self._step:
             return card
-        if not before.existed(self._start - 1):
+        if not before.existed(self._start - 1) and self._is_made(card):
             self._marked[self._step].add(card.id)
             if card.status:
                 return card
             css, said = f"{card.css} gv-made", f"{card.aria}, new"
             return replace(card, css=css, status="new", aria=said)
-        tags = {b.data_id for b in card.blocks if b.kind == "tag"} & self._tensors
+        tags = {b.data_id for b in card.blocks if b.kind == "tag"} & self._made
         if not tags:
             return card
         self._marked[self._step].add(card.id)
         return replace(card, blocks=tuple(_tag(b) if b.data_id in tags else b for b in card.blocks))
+
+    def _is_made(self, card: Card) -> bool:
+        """Whether the step made what the card is of: of a leaf's, the leaf."""
+        return (card.tensor or card.id) in self._made
 
     def marked_link(self, look: LinkLook | None, before: Existing) -> LinkLook | None:
         """A link at this step with its mark."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Final
 
 from gradviz.model.cut_reasons import CALLS_THAT_CUT, REASONS
 from gradviz.model.events import (
@@ -46,17 +48,26 @@ def made(state: CaptionState) -> Iterator[Sentence]:
         yield from (_with_saved(node, " saved ", state) for node in nodes if _kept(node))
     told = {info.id for info, _ in _rebound(state)}
     rows = [state.row(key) for key in state.fresh if key[0] == "t" and key not in told]
-    for requires in (True, False):
-        news = [i for i in rows if i and i.is_leaf and i.requires_grad is requires and i.name]
-        if news:
-            is_one = len(news) == 1
-            state_word = f"new and {'does' if is_one else 'do'} not require grad"
-            if requires:
-                state_word = (
-                    "a new leaf that requires grad" if is_one else "new leaves that require grad"
-                )
-            names = listed([state.tensor(info.id) for info in news], MOST)
-            yield say("{} {} {}", names, "is" if is_one else "are", state_word)
+    leaves = [info for info in rows if info and info.is_leaf and info.name]
+    for is_new, requires in product((True, False), repeat=2):
+        same = [
+            info
+            for info in leaves
+            if info.requires_grad is requires and state.is_made(info.id) is is_new
+        ]
+        if same:
+            names = listed([state.tensor(info.id) for info in same], MOST)
+            yield say("{} {}", names, _LEAVES[is_new, requires][len(same) > 1])
+
+
+_LEAVES: Final = {
+    (True, True): ("is a new leaf that requires grad", "are new leaves that require grad"),
+    (True, False): ("is new and does not require grad", "are new and do not require grad"),
+    (False, True): ("is a leaf that requires grad", "are leaves that require grad"),
+    (False, False): ("does not require grad", "do not require grad"),
+}
+"""What leaves are: by whether the step made them, and whether they require grad; of one, of many.
+"""
 
 
 def rebound(state: CaptionState) -> Iterator[Sentence]:
@@ -89,7 +100,8 @@ def names_new_nodes(state: CaptionState) -> bool:
 
 
 def _new_nodes(state: CaptionState) -> list[Node]:
-    nodes = [state.node_row(key) for key in state.fresh if key[0] == "n"]
+    fresh = [key for key in state.fresh if key[0] == "n" and state.is_made(key)]
+    nodes = [state.node_row(key) for key in fresh]
     return [node for node in nodes if node is not None and node.variable is None]
 
 

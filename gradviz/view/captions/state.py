@@ -45,6 +45,12 @@ class CaptionState:
         made = [key for place in inside for key in begun(place) if self.is_alive(key)]
         return list(dict.fromkeys((*made, *begun(at))))
 
+    def is_made(self, key: str) -> bool:
+        """Whether the step, or a step inside it, is known to have made a node or tensor that is
+        fresh; others were there before, and are read first when they are used."""
+        first = self.history.recording.numbers.starts[self.step.index]
+        return self.history.is_made(key, range(first, self.step.index + 1))
+
     @property
     def unseen(self) -> set[str]:
         """Ids of what was made inside the step and no longer exists after it."""

@@ -129,6 +129,7 @@ def _slot(slot: SlotFacts) -> str:
 def _tensor_line(info: TensorInfo, graph_index: GraphIndex) -> str:
     facts = graph_index.of_tensor(info)
     words = [" ".join((facts["name"].words, *facts.short(*TENSOR_KEYS)))]
+    words += facts.short("aliases")
     words += facts.long(*FLAGS)
     words += facts.short("grad")
     words += [hook.long for hook in facts["hooks"].parts]

@@ -32,6 +32,7 @@ NEW_TENSOR: Final[tuple[TensorKey, ...]] = ("shape", "dtype", "version", "values
 """Facts that the line of a new tensor begins with."""
 TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
     "name",
+    "aliases",
     "is_leaf",
     "requires_grad",
     "retains_grad",
@@ -246,6 +247,7 @@ def _slot(facts: SlotFacts, is_new: bool = True) -> str:
 
 def _new_tensor(facts: TensorFacts) -> str:
     words = [" ".join((facts["name"].words, "is", *facts.short(*NEW_TENSOR)))]
+    words += facts.short("aliases")
     words += facts.long(*FLAGS)
     words += facts.short("place") if facts["place"].value else []
     words += facts.short("grad") if facts["grad"].value else []
@@ -258,9 +260,10 @@ def _tensor_changes(old: TensorFacts, new: TensorFacts) -> Iterator[str]:
         then, now = old[key], new[key]
         if then.value == now.value:
             continue
+        nothing = "none" if key == "aliases" else "?"
         if key == "version":
             yield f"{then.short} -> {now.short}"
         elif key == "hooks":
             yield f"{now.label} {now.words}"
         else:
-            yield f"{now.label} {then.words or '?'} -> {now.words or '?'}"
+            yield f"{now.label} {then.words or nothing} -> {now.words or nothing}"

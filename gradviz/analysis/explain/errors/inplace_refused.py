@@ -22,9 +22,10 @@ from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
 from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
+from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
-from gradviz.model.sentence import Term, say
+from gradviz.model.sentence import Sentence, Term, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +178,12 @@ def _leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | N
 
 
 def _was_to_write(by: str, where: str, written: GivenOperand, context: ErrorContext) -> Cause:
-    return Cause("write", say("{}{} would write {}", by, where, written.words), context.noticed)
+    refused, key = context.refused, written.key
+    other = Sentence()
+    if refused is not None:
+        other = through_other_name(context.history, (context.step, 0), refused, key)
+    words = say("{}{} would write {}{}", by, where, written.words, other)
+    return Cause("write", words, context.noticed)
 
 
 def _by(context: ErrorContext) -> str:

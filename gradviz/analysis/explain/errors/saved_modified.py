@@ -12,8 +12,10 @@ from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.after_saved_modified import fixes_of
 from gradviz.analysis.explain.torch_messages import versions_in
 from gradviz.analysis.explain.torch_names import is_result, operation_of
+from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import shape
+from gradviz.model.history import History
 from gradviz.model.records import SavedTensor
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
@@ -47,6 +49,7 @@ def _of_one(suspect: ModifiedSlot, context: ErrorContext) -> SavedWritten:
     name = _name(suspect)
     saved = say("a view of {}", name) if is_view else name or Sentence(_anonymous(slot))
     at = "" if first is None else say("{} in {}", first.by, context.at(first.at))
+    other = "" if first is None else _other_name(first, context.history)
     case = "the optimizer wrote" if first is not None and first.is_optimizer else ""
     return SavedWritten(
         history=context.history,
@@ -60,7 +63,7 @@ def _of_one(suspect: ModifiedSlot, context: ErrorContext) -> SavedWritten:
             "now": slot.current_version,
             "operation": operation_of(node),
             "source": "its result" if is_result(slot) else "a tensor that it saved",
-            "by": say("{} wrote it", at) if at else "modified after it was saved",
+            "by": say("{} wrote it{}", at, other) if at else "modified after it was saved",
         },
         variables=(suspect.name, None if first is None else first.name),
         node=node,
@@ -129,7 +132,7 @@ def _anonymous(slot: SavedTensor) -> str:
 def _causes(suspect: ModifiedSlot, writes: list[Written], context: ErrorContext) -> Iterator[Cause]:
     lines = {written.at: written for written in reversed(writes)}
     for written in sorted(lines.values(), key=lambda one: one.before)[:2]:
-        yield Cause("write", _wrote(written, suspect), written.at)
+        yield Cause("write", _wrote(written, suspect, context.history), written.at)
     node, slot = suspect.node, suspect.slot
     made = context.history.made_at(node)
     if made is not None:
@@ -139,7 +142,13 @@ def _causes(suspect: ModifiedSlot, writes: list[Written], context: ErrorContext)
         yield Cause("save", words, made)
 
 
-def _wrote(written: Written, suspect: ModifiedSlot) -> Sentence:
+def _other_name(written: Written, history: History) -> Sentence:
+    if written.event is None:
+        return Sentence()
+    return through_other_name(history, *written.event, written.tensor)
+
+
+def _wrote(written: Written, suspect: ModifiedSlot, history: History) -> Sentence:
     versions = f"version {written.before} became {written.after}"
     name = (
         None
@@ -160,7 +169,8 @@ def _wrote(written: Written, suspect: ModifiedSlot) -> Sentence:
         if written.through == "view":
             shares = ", a view on the storage of {}"
         whose = say(shares, _name(suspect))
-    return say("{}{} wrote {}{}: {}", by, where, name, whose, versions)
+    other = _other_name(written, history)
+    return say("{}{} wrote {}{}{}: {}", by, where, name, other, whose, versions)
 
 
 def _unknown(context: ErrorContext) -> Sentence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.events import Operation
 from gradviz.model.explanation import Cause
 from gradviz.model.history import EventPlace, History, WriteEvent
@@ -68,7 +69,8 @@ def write_words(act: WriteEvent, name: str, key: str | None, history: History) -
         return say("an assignment to {}.data replaced its storage", thing)
     if act.is_exact:
         by = "an indexed assignment" if act.event.by == "__setitem__" else act.event.by
-        return say("{} wrote {}{}", by, thing, through)
+        other = "" if way else through_other_name(history, act.place, act.event, key)
+        return say("{} wrote {}{}{}", by, thing, through, other)
     if act.event.agent == "optimizer":
         return say("{} wrote {}", act.event.by, thing)
     return say("a write that torch did not see changed {}{}", thing, through)
