@@ -12,12 +12,14 @@ from gradviz.model.events import (
     BackwardStarted,
     Clipped,
     Event,
+    FirstRead,
     FlagChanged,
     Freed,
     GradModeChanged,
     HookChanged,
     HookFired,
     LoopVariable,
+    Made,
     Note,
     Operation,
     OptimizerStepped,
@@ -46,6 +48,8 @@ _WORDS: Final[dict[type[Event], tuple[str, ...]]] = {
     OptimizerStepped: ("name", "position"),
     ZeroedGrad: ("name", "set_to_none"),
     Clipped: ("name", "only_measures"),
+    Made: (),
+    FirstRead: (),
     Refused: ("name", "type", "module", "position"),
     Raised: ("type", "message"),
     Note: ("about", "text"),
@@ -63,6 +67,8 @@ _IDS: Final[dict[type[Event], tuple[str, ...]]] = {
     OptimizerStepped: ("updated", "skipped", "parameters"),
     ZeroedGrad: ("tensors",),
     Clipped: ("tensors", "without"),
+    Made: ("tensors",),
+    FirstRead: ("nodes",),
 }
 """Fields that name nodes, tensors and storages: what is gone is told apart no longer."""
 

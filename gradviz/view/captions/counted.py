@@ -55,7 +55,7 @@ def _turns(state: CaptionState) -> str:
     recording, at = state.history.recording, state.step.index
     span = state.history.span(at)
     last = at if span is None else span[1]
-    found = [turn for turn in recording.turns if turn.times > 1 and at < turn.first <= last]
+    found = [turn for turn in recording.turns if turn.times > 1 and at <= turn.first <= last]
     least = min((turn.level for turn in found), default=0)
     outer = [turn for turn in found if turn.level == least]
     return "".join(f"{_of_loop(turn)}, " for turn in outer[:1]) if len(outer) == 1 else ""
