@@ -92,7 +92,7 @@ class Run:
             registry, options.values, _Origins(lines, modules)
         )
         self._writer = writer = StepWriter(live_graph, options.budget)
-        known = KnownHooks(registry)
+        known = KnownHooks(registry, tracer.role_changed)
         threads = OtherThreads()
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         functions = CustomFunctions()

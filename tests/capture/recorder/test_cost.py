@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
 from typing import Any, TypeAlias
 
 import pytest
@@ -19,6 +21,9 @@ from gradviz.capture.recorder.observers import untracked_writes
 from gradviz.capture.recorder.registry import RegistryEntry
 from gradviz.capture.tensors import Tensors
 from gradviz.model.events import Write
+
+if sys.version_info < (3, 12):
+    from gradviz.capture.recorder.tracers.frame import FrameTracer
 
 Counted: TypeAlias = "Counter[str]"
 Counting: TypeAlias = "Callable[[], AbstractContextManager[Counted]]"
@@ -194,3 +199,39 @@ def test_memory_is_compared_only_where_a_write_could_go_unseen(
         ("norm.running_var", "module"),
     }
     assert last.shape == (5,)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="there no trace function is used")
+def test_events_of_code_without_a_role_are_passed_over_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    examined: Counter[str] = Counter()
+    told, note = FrameTracer._told, FrameTracer._note
+
+    def tells(self: FrameTracer, *args: Any) -> int:
+        examined["events"] += 1
+        return told(self, *args)
+
+    def notes(self: FrameTracer, frame: FrameType, what: int, argument: int | None) -> None:
+        examined["examined"] += 1
+        note(self, frame, what, argument)
+
+    monkeypatch.setattr(FrameTracer, "_told", tells)
+    monkeypatch.setattr(FrameTracer, "_note", notes)
+
+    def of(steps: int) -> Counter[str]:
+        examined.clear()
+        w = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w])
+        with gradviz.record(values=False):
+            for _ in range(steps):
+                y = nn.functional.relu(w * 2)
+                y.sum().backward()
+                optimizer.step()
+        return Counter(examined)
+
+    of(1)
+    few, many = of(10), of(20)
+    per_step = {key: (many[key] - few[key]) / 10 for key in many}
+    assert per_step["examined"] == 4 + 2 + 3  # lines, optimizer.step(), exceptions in torch
+    assert per_step["events"] < 600

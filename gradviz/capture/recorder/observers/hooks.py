@@ -54,9 +54,10 @@ class HookEvents(Observer):
         return True
 
     def watches(self, code: CodeType) -> bool:
-        """Whether a function registers hooks, removes one, or may be one."""
-        # Asked once per code object, and a hook may be registered later: so by name of its kind.
-        return code in (self._registration, self._removal) or _may_be_hook(code)
+        """Whether a function registers hooks, removes one, or is one by now."""
+        if code in (self._registration, self._removal):
+            return True
+        return bool(self._known.of(code)) and not code.co_filename.startswith(_NOT_THE_USERS)
 
     def entered(self, frame: FrameType) -> None:
         """A hook is about to be registered, or to run."""
@@ -109,9 +110,5 @@ def _kind_of_node_hook(function: Any) -> HookKind:
     return "node_pre" if count == 1 else "node_post"
 
 
-def _may_be_hook(code: CodeType) -> bool:
-    """Functions of torch and of Python itself are passed over; a hook takes an argument."""
-    return not code.co_filename.startswith(_NOT_THE_USERS) and code.co_argcount >= 1
-
-
 _NOT_THE_USERS = (str(torch.__path__[0]), "<frozen")
+"""Where functions of torch and of Python itself are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import Any, Final
 
@@ -24,10 +25,12 @@ class KnownHooks:
 
     Args:
         registry: The known tensors.
+        learned: Is called with the code of a function that was no hook before.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, learned: Callable[[CodeType], object]) -> None:
         self._registry = registry
+        self._learned = learned
         self._known: dict[CodeType, list[tuple[Hook, str | None]]] = {}
 
     def of(self, code: CodeType) -> list[tuple[Hook, str | None]]:
@@ -45,7 +48,10 @@ class KnownHooks:
         if code is not None:
             hook = Hook(kind, autograd.describe_hook(function))  # type: ignore[arg-type]
             key = None if tensor is None else self._registry.know(tensor).id
-            known = self._known.setdefault(code, [])
+            if code not in self._known:
+                self._known[code] = []
+                self._learned(code)
+            known = self._known[code]
             if (hook, key) not in known:
                 known.append((hook, key))
 

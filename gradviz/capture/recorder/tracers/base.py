@@ -87,6 +87,10 @@ class BaseTracer:
             found = self.roles[code] = self._role(code)
             return found
 
+    def role_changed(self, code: CodeType) -> None:
+        """A function has become a hook: what it is to the recording is asked again."""
+        self.roles.pop(code, None)
+
     def _role(self, code: CodeType) -> CodeRole:
         if code.co_name == frames.NAME:
             return NO_ROLE

@@ -65,7 +65,8 @@ class Stack:
     def __init__(self) -> None:
         # The state of a thread has three pointers, two numbers, what remains, and the limit.
         state = _current() + 3 * ctypes.sizeof(ctypes.c_void_p) + 2 * ctypes.sizeof(ctypes.c_int)
-        self._remaining = ctypes.c_int.from_address(state)
+        self.remaining = ctypes.c_int.from_address(state)
+        """How many calls may still be nested, to be read without a call of Python."""
         limit = ctypes.c_int.from_address(state + ctypes.sizeof(ctypes.c_int))
         if limit.value != sys.getrecursionlimit():
             raise RuntimeError("the state of a thread is not that of Python 3.11")
@@ -73,7 +74,7 @@ class Stack:
     @property
     def room(self) -> int:
         """How many calls may still be nested; those of functions in C count too."""
-        return self._remaining.value
+        return self.remaining.value
 
 
 class EngineThreads:

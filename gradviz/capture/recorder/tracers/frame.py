@@ -1,10 +1,17 @@
-"""Tells of lines by a trace function on the level of C: NOTE [Tracing that changes no lifetime]."""
+"""Tells of lines by a trace function on the level of C: NOTE [Tracing that changes no lifetime].
+
+NOTE [What an event costs]
+The interpreter calls the trace function when any function in Python begins and ends, those of
+torch and of the recorder among them: many times per call of torch. Nearly all have no role, so
+that is found out first, by one look into a dictionary.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from types import FrameType
+import threading
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from gradviz.capture import autograd
@@ -28,6 +35,8 @@ _EXCEPTION: Final = 1
 _LINE: Final = 2
 _HEADROOM: Final = 100
 """Frames that are kept for the recorder's own code."""
+_NOTHING: Final = ctypes.py_object()
+"""No object, on the level of C."""
 
 
 class FrameTracer(BaseTracer):
@@ -39,6 +48,9 @@ class FrameTracer(BaseTracer):
         self._is_in_place = False
         self._is_deep = False
         self._stack = Stack()
+        self._remaining = self._stack.remaining
+        self._idle: dict[int, CodeType] = {}
+        """Code without a role, by ``id()``: a code object's own hash goes through its constants."""
         self._other = OtherTracer(self._take_place, self._ends)
         # The interpreter keeps only a pointer to it.
         self._hook = TraceHook(self._told)
@@ -59,13 +71,13 @@ class FrameTracer(BaseTracer):
             if self.is_line_frame(frame):
                 self._other.needs_lines(frame)
             frame = frame.f_back
-        other, self._is_in_place = self._other.function, True
         # In this frame, of which the other was told that it began.
-        set_trace(self._hook, ctypes.py_object() if other is None else other)
+        other, self._is_in_place = self._other.function, True
+        set_trace(self._hook, _NOTHING if other is None else other)
 
     def _take_place(self) -> None:
         other, self._is_in_place = self._other.function, True
-        set_trace(self._hook, ctypes.py_object() if other is None else other)
+        set_trace(self._hook, _NOTHING if other is None else other)
 
     def _leave_place(self, function: Any) -> None:
         self._is_in_place = False
@@ -91,26 +103,36 @@ class FrameTracer(BaseTracer):
         self._other.stop()
         self.first = None
 
+    # Until pause() has left the place, and from when resume() has taken it, every call of a
+    # function in Python is an event: so neither calls any.
+
     def pause(self) -> None:
         """Tell nothing until :meth:`resume`, at next to no cost: the recorder's own code runs."""
-        if not self.is_first_thread:
+        if threading.get_ident() != self.thread:
             self._engine_threads.pause()
-            return
-        if self._is_in_place:
+        elif self._is_in_place:
             there = sys.gettrace()
+            settrace(None)
+            self._is_in_place = False
             if there is not self._other.function:  # set on the level of C, past sys.settrace
                 self._other.replaced(there)
-            self._leave_place(None)
 
     def resume(self) -> None:
         """Tell again."""
-        if not self.is_first_thread:
+        if threading.get_ident() != self.thread:
             self._engine_threads.resume()
             return
         if self._is_deep:
             self._is_deep = self._stack.room < 2 * _HEADROOM
-        if self._is_on and not self._is_deep and not self._other.is_raising:
-            self._take_place()
+        other = self._other
+        if self._is_on and not self._is_deep and not other.is_raising:
+            self._is_in_place = True
+            set_trace(self._hook, _NOTHING if other.function is None else other.function)
+
+    def role_changed(self, code: CodeType) -> None:
+        """As :meth:`BaseTracer.role_changed`."""
+        super().role_changed(code)
+        self._idle.clear()
 
     def backward_begins(self) -> None:
         """Tell of hooks in threads of the engine, too; to be called while paused."""
@@ -129,6 +151,17 @@ class FrameTracer(BaseTracer):
     @autograd.never_compiled
     @runs_user_code
     def _told(self, _: object, frame: FrameType, what: int, argument: int | None) -> int:
+        # NOTE [What an event costs]
+        if (
+            id(frame.f_code) in self._idle
+            and what != _EXCEPTION
+            and self._other.function is None
+            and frame is not self.first
+            and (what != CALL or self._remaining.value >= _HEADROOM)
+        ):
+            if what == CALL:
+                frame.f_trace_lines = False
+            return 0
         self._note(frame, what, argument)
         if self._other.function is not None:
             self._pass_on(frame, what, argument)
@@ -155,6 +188,8 @@ class FrameTracer(BaseTracer):
                 self._rest_in_the_depth()
                 return
             role = self.role(frame.f_code)
+            if role is NO_ROLE:
+                self._idle[id(frame.f_code)] = frame.f_code
             if what == CALL and (self._other.function is None or frame.f_trace is None):
                 has_lines = role.has_lines or self._other.function is not None
                 frame.f_trace_lines = has_lines or frame is self.first

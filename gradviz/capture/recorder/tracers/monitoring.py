@@ -72,6 +72,11 @@ class MonitoringTracer(BaseTracer):
     def resume(self) -> None:
         """Nothing was paused."""
 
+    def role_changed(self, code: CodeType) -> None:
+        """As :meth:`BaseTracer.role_changed`; that it begins may be told no more."""
+        super().role_changed(code)
+        monitoring.restart_events()
+
     def _callbacks(self) -> dict[int, Any]:
         """Who is told of each event; a generator that yields is left, and entered again later."""
         events = monitoring.events
