@@ -85,7 +85,7 @@ def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
         own: The tensor.
         zeros: Whether zeros are counted, which takes as long as all the rest.
     """
-    rows = torch.stack([_reduced(*chunk, zeros) for chunk in _chunks(own)]).tolist()
+    rows = _numbers([_reduced(*chunk, zeros) for chunk in _chunks(own)])
     low, high, total, norms, *filled = zip(*rows)
     nan = inf = 0
     if not all(map(math.isfinite, (*low, *high))):
@@ -102,11 +102,21 @@ def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
     )
 
 
+def _numbers(rows: list[list[torch.Tensor]]) -> list[list[float]]:
+    """The numbers in tensors with one number each; a device is waited for once."""
+    if rows[0][0].is_cpu:
+        return [[one.item() for one in row] for row in rows]
+    wide = rows[0][3].dtype  # of the norm
+    found = torch.stack([torch.stack([one.to(wide) for one in row]) for row in rows])
+    numbers: list[list[float]] = found.tolist()
+    return numbers
+
+
 def _unless_nan(reduce: Callable[[tuple[float, ...]], float], column: tuple[float, ...]) -> float:
     return math.nan if any(map(math.isnan, column)) else reduce(column)
 
 
-def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> torch.Tensor:
+def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> list[torch.Tensor]:
     """Minimum, maximum, sum, norm and how many are not 0; nothing waits for them.
 
     Args:
@@ -116,11 +126,14 @@ def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> torch.T
     """
     magnitudes = numbers.abs() if numbers.is_complex() else numbers
     low, high = torch.aminmax(given if given.dtype in _COMPARABLE else magnitudes)
-    norm = torch.linalg.vector_norm(magnitudes)
-    found = [low.to(norm.dtype), high.to(norm.dtype), magnitudes.sum(), norm]
+    if numbers.is_cpu:
+        norm = torch.dot(magnitudes, magnitudes).sqrt()
+    else:  # the library for dot() would take memory of a GPU
+        norm = torch.linalg.vector_norm(magnitudes)
+    found = [low, high, magnitudes.sum(), norm]
     if zeros:
-        found.append(numbers.count_nonzero().to(norm.dtype))
-    return torch.stack(found)
+        found.append(numbers.count_nonzero())
+    return found
 
 
 def _not_finite(numbers: torch.Tensor) -> torch.Tensor:
@@ -131,20 +144,28 @@ def _not_finite(numbers: torch.Tensor) -> torch.Tensor:
 def _chunks(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """The numbers in the order of rows, at most ``CHUNK`` at a time, contiguous in memory.
 
-    In double precision, and as they are where that is as easily compared.
+    In double precision, and as they are where that is as easily compared. They are valid until the
+    next are taken: all chunks are written into the same memory.
     """
     # In double precision, so that a sum or a norm of large numbers does not overflow.
     wide = torch.float32 if tensor.device.type == "mps" else torch.float64
     dtype = wide.to_complex() if tensor.is_complex() else wide
     count = tensor.numel()
     whole = tensor.view(-1) if tensor.is_contiguous() else tensor
+    buffer = torch.empty(min(count, CHUNK), dtype=dtype, device=tensor.device)
     for start in range(0, count, CHUNK):
-        parts = _pieces(whole, start, min(CHUNK, count - start))
-        first, *more = [part.reshape(-1) for part in parts]
-        if more or first.dtype not in _COMPARABLE:
-            first = torch.cat([part.to(dtype) for part in (first, *more)])
-        given = first.contiguous()
-        yield given.to(dtype), given
+        first, *more = _pieces(whole, start, min(CHUNK, count - start))
+        is_given = not more and first.is_contiguous() and first.dtype in _COMPARABLE
+        given = first.view(-1) if is_given else None
+        if given is not None and given.dtype is dtype:
+            yield given, given
+            continue
+        numbers = buffer[: min(CHUNK, count - start)]
+        at = 0
+        for part in (first, *more):
+            numbers[at : at + part.numel()].view(part.shape).copy_(part)
+            at += part.numel()
+        yield numbers, numbers if given is None else given
 
 
 def _pieces(tensor: torch.Tensor, start: int, count: int) -> Iterator[torch.Tensor]:

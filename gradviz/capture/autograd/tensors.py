@@ -299,6 +299,20 @@ def _has_memory(tensor: torch.Tensor) -> bool:
         return False
 
 
+def numbers_in(tensor: torch.Tensor) -> tuple[Any, ...] | None:
+    """What plain tensors with the same numbers in the same memory have in common.
+
+    In the order of rows, so that a ``view`` has the same as what it is a view of, and a transpose
+    has not. ``None`` for others. Valid while one of the tensors exists and is not written.
+    """
+    if not is_plain(tensor):
+        return None
+    is_whole = tensor.is_contiguous()
+    layout = tensor.numel() if is_whole else (tensor.shape, tensor.stride())
+    place = _data_address(tensor), tensor.storage_offset(), tensor.device
+    return *place, layout, tensor.dtype, tensor.is_conj(), tensor.is_neg()
+
+
 def is_dead(tensor: torch.Tensor) -> bool:
     """Whether there is nothing left to read: memory given back, or a transform that ended."""
     if _is_wrapped(tensor):

@@ -262,6 +262,7 @@ class LiveGraph:
         self._left_behind_rows.clear()
         self._stale.clear()
         self._written.clear()
+        self._rename(seen)
         self.registry.changed.clear()
         self.roots = tuple(roots) or self._heads()
         return events
@@ -270,6 +271,16 @@ class LiveGraph:
         """Whether a node that has no row yet is not known to have been made in the recording."""
         is_new_row = row.id not in self.nodes and row.variable is None
         return is_new_row and not self._places[row.id][2]
+
+    def _rename(self, read: set[str]) -> None:
+        """Of tensors that have only got another name, nothing else is read."""
+        for number in sorted(self.registry.renamed):
+            entry = self.registry.entry(number)
+            row = None if entry is None or entry.id in read else self.tensors.get(entry.id)
+            if entry is not None and row is not None:
+                named = replace(row, name=entry.name_now, aliases=entry.aliases_now)
+                self.set_tensor(entry.id, named)
+        self.registry.renamed.clear()
 
     # ------------------------------------------- what has changed: NOTE [What a line costs]
 
@@ -293,6 +304,8 @@ class LiveGraph:
     def _changed(self) -> tuple[list[tuple[RegistryEntry, torch.Tensor]], dict[str, None]]:
         """Tensors, by number, and ids of nodes whose rows may have changed."""
         registry, stale = self.registry, dict(self._stale)
+        new = (n for n in registry.renamed if f"t{n}" not in self.tensors)
+        registry.changed.update(dict.fromkeys(new))
         asked: set[int] = set()
         while self._written or not asked.issuperset(registry.changed):
             for storage in self._written:
@@ -560,6 +573,8 @@ def _differences(before: TensorInfo | None, after: TensorInfo) -> list[Event]:
 
 
 def _hook_differences(before: TensorInfo, info: TensorInfo) -> list[Event]:
+    if before.hooks == info.hooks:
+        return []
     old, new = Counter(before.hooks), Counter(info.hooks)
     # Those of a tensor that has another node now were not removed.
     gone = old - new if before.node == info.node else Counter()

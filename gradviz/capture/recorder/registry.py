@@ -102,6 +102,8 @@ class Registry:
         """By ``id()``: tensors that have become known, or have gone, since names were given."""
         self.changed: dict[int, None] = {}
         """Numbers of tensors of which the rows may have changed since they were read."""
+        self.renamed: dict[int, None] = {}
+        """Numbers of tensors that have another name since then."""
 
     # ---------------------------------------------------------------- tensors
 
@@ -114,10 +116,11 @@ class Registry:
             entry = self._entries.pop(place)
             self.unnamed[place] = None
             self._is_called(entry, False)
-            self.changed.update(dict.fromkeys(self._called_again(entry.name)))
+            self.renamed.update(dict.fromkeys(self._called_again(entry.name)))
             self._move(entry, None)
             self._move_grad(number, None)
             self.changed.pop(number, None)
+            self.renamed.pop(number, None)
             self._dead_tensors.append(number)
         return self._entries
 
@@ -274,7 +277,7 @@ class Registry:
         others = self._called_again(before) | self._called_again(name)
         if was != (entry.name_now, entry.aliases_now):
             others.add(entry.number)
-        self.changed.update(dict.fromkeys(others))
+        self.renamed.update(dict.fromkeys(others))
         return bool(others)
 
     def _is_called(self, entry: RegistryEntry, so: bool) -> None:
@@ -434,6 +437,7 @@ class Registry:
         self._grads_on.clear()
         self._grad_storage.clear()
         self.changed.clear()
+        self.renamed.clear()
         self._called.clear()
         self._bearers.clear()
         self._perhaps_gone.clear()

@@ -22,6 +22,7 @@ from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.function_mode import CallMode
+from gradviz.capture.recorder.gradient_values import GradientValues
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
@@ -32,7 +33,6 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import Tracer
 from gradviz.capture.traversal import walk
 from gradviz.capture.user_code import runs_user_code
-from gradviz.capture.values import summarise
 from gradviz.model import GraphBusyError, Hook, Node, SavedTensor, ValueSummary
 from gradviz.model.events import (
     Accumulated,
@@ -51,8 +51,6 @@ from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
 from gradviz.model.records import NodeState
 
-_MOST_SUMMARIES: Final = 1_000
-"""How many gradients are remembered while a backward runs."""
 _PER_NODE: Final = 16
 """What a node that runs takes of the budget of a recording, sub-steps, events and rows."""
 _MOST_EVENTS: Final = 1_000
@@ -146,10 +144,8 @@ class BackwardEvents(Observer):
         self._mode = mode
         self._tracer = tracer
         self._observer = observer
-        self._values = values
+        self._numbers = GradientValues(values)
         self._count = 0
-        self._summaries: dict[int, tuple[autograd.TensorRef, int | None, ValueSummary]] = {}
-        """By ``id()``: gradients are handed on from node to node, and are read once."""
         self._running: dict[int, _Backward] = {}
         """Backwards that run, by number; several where one runs inside another."""
         self._open: dict[int, list[_Open]] = {}
@@ -251,7 +247,7 @@ class BackwardEvents(Observer):
                 BackwardStarted(
                     number,
                     tuple((f"n{registry.node_number(node)}", nr) for node, nr in roots),
-                    tuple(map(self._summary, call.gradients)),
+                    self._numbers.of(call.gradients),
                     call.retain_graph,
                     call.create_graph,
                     call.accumulates,
@@ -319,7 +315,7 @@ class BackwardEvents(Observer):
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
         self._live_graph.have_run(backward.nodes if raised else backward.unread)
         self._graph_reading.changed()
-        self._summaries.clear()
+        self._numbers.forget()
         backward.nodes.clear()
 
     # ------------------------------------------------------------- inside it
@@ -337,7 +333,7 @@ class BackwardEvents(Observer):
         self._write_order(backward)
         row = self._live_graph.nodes.get(key)
         used = () if row is None else tuple(s for s in row.saved if s.state in _THERE)
-        ready = NodeReady(number, key, tuple(map(self._summary, gradients)), used)
+        ready = NodeReady(number, key, self._numbers.of(gradients), used)
         opened = _Open(key, backward, ready, time.perf_counter())
         opened.first_number = autograd.sequence_number()
         leaf = _leaf(backward.nodes[key])
@@ -359,7 +355,7 @@ class BackwardEvents(Observer):
         leaf = _leaf(backward.nodes[key])
         grad = None
         if leaf is not None:
-            ready = replace(ready, grad_outputs=tuple(map(self._summary, gradients)))
+            ready = replace(ready, grad_outputs=self._numbers.of(gradients))
             grad = self._summary(autograd.grad_of(leaf))
         self._stack().append(_Open(key, backward, ready, 0.0, grad=grad, is_counted=True))
 
@@ -387,12 +383,14 @@ class BackwardEvents(Observer):
         if not self._tracer.is_first_thread and not opened.is_counted:
             made = range(opened.first_number, autograd.sequence_number())
             self._lines.made_elsewhere(made)
+        if self._is_function(opened):
+            self._numbers.forget()  # code in Python has run, and may have written
         self._accumulated(opened)
         if opened.is_counted:
             self._stack().pop()
             return
         opened.seconds = time.perf_counter() - opened.since
-        opened.grad_inputs = tuple(map(self._summary, grad_inputs or ()))
+        opened.grad_inputs = self._numbers.of(grad_inputs or ())
 
     def _accumulated(self, opened: _Open) -> None:
         """Tell what a leaf's ``.grad`` has become; at most once per node."""
@@ -436,7 +434,7 @@ class BackwardEvents(Observer):
 
     def _finish(self, opened: _Open) -> None:
         number = opened.backward.number
-        if autograd.plan_of(type(opened.backward.nodes[opened.key])).is_function:
+        if self._is_function(opened):
             self._live_graph.have_run([opened.key])  # its context may have other attributes
         freed = self._freed(opened)
         if freed is not None:
@@ -452,6 +450,10 @@ class BackwardEvents(Observer):
             )
         )
         self._step("node", 1, opened.key, number, opened.seconds)
+
+    def _is_function(self, opened: _Open) -> bool:
+        """Whether the backward of the node is written in Python."""
+        return autograd.plan_of(type(opened.backward.nodes[opened.key])).is_function
 
     def _freed(self, opened: _Open) -> Freed | None:
         key = opened.key
@@ -512,7 +514,7 @@ class BackwardEvents(Observer):
 
     def hook_left(self, hook: Hook, tensor: str | None, value: Any, is_known: bool) -> None:
         """A hook of the user's has returned."""
-        self._summaries.clear()  # it may have written, and not so that versions show it
+        self._numbers.forget()  # it may have written, and not so that versions show it
         node = autograd.current_node()
         key = None if node is None else self._live_graph.registry.known_node(node)
         number = self._number_of(key)
@@ -532,21 +534,7 @@ class BackwardEvents(Observer):
         return max(having or self._running, default=0)
 
     def _summary(self, value: Any) -> ValueSummary | None:
-        if not is_tensor(value):
-            return None
-        if not self._values:
-            return summarise(value, False)
-        version = autograd.version_of(value)
-        known = self._summaries.get(id(value))
-        if known is not None and known[0]() is value and known[1] == version:
-            return known[2]
-        with autograd.arithmetic():
-            found = summarise(value)
-        if autograd.backward_is_running() and version is not None:
-            if len(self._summaries) > _MOST_SUMMARIES:
-                self._summaries.clear()
-            self._summaries[id(value)] = autograd.TensorRef(value), version, found
-        return found
+        return self._numbers.of((value,))[0]
 
     def _step(
         self,
