@@ -199,10 +199,10 @@ class Tensors:
         self, others: Sequence[torch.Tensor]
     ) -> tuple[tuple[TensorInfo, ...], list[FewValues]]:
         """The chosen tensors as data, and the values of other tensors, where values are read."""
+        if self._budget.is_none:
+            return tuple(map(self._info, self.shown)), [NO_VALUES] * len(others)
         with autograd.arithmetic():  # once for all: it costs as much as a tensor
             infos = tuple([self._info(one) for one in self.shown])
-            if self._budget.is_none:
-                return infos, [NO_VALUES] * len(others)
             return infos, [few_values(tensor, self._budget) for tensor in others]
 
     def _info(self, one: Known) -> TensorInfo:

@@ -18,12 +18,13 @@ from gradviz.model.events import Accumulated, NodeRan
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """Shapes of the gradients of which numbers were computed."""
     found: list[tuple[int, ...]] = []
-    summarise = gradient_values.summarise
+    summarise = vars(gradient_values)["summarise"]
 
     def counts(tensor: Tensor, values: bool = True) -> ValueSummary:
         if values:
             found.append(tuple(tensor.shape))
-        return summarise(tensor, values)
+        summary: ValueSummary = summarise(tensor, values)
+        return summary
 
     monkeypatch.setattr(gradient_values, "summarise", counts)
     return found
@@ -84,7 +85,7 @@ class WritesUnseen(torch.autograd.Function):
 def test_what_a_function_in_python_has_written_is_read_anew() -> None:
     w = torch.ones(9, requires_grad=True)
     with gradviz.record() as recording:
-        y = WritesUnseen.apply(w * 2)
+        y = WritesUnseen.apply(w * 2)  # type: ignore[no-untyped-call]
         (y * 3).sum().backward()
     found = dict(gradients(recording))
     assert found["WritesUnseenBackward"] == 7.0

@@ -75,30 +75,40 @@ class Observers(Observer):
 
     def __init__(self) -> None:
         self._all: tuple[Observer, ...] = ()
-        self._who_may_be_quiet: tuple[Observer, ...] = ()
+        self._watch: tuple[Observer, ...] = ()
+        self._may_be_quiet: tuple[Observer, ...] = ()
+        self._before: tuple[Observer, ...] = ()
+        self._after: tuple[Observer, ...] = ()
 
     def add(self, *observers: Observer) -> None:
         """Call these too from now on, after the ones added earlier."""
         self._all += observers
-        may_be = [one for one in observers if type(one).is_quiet is not Observer.is_quiet]
-        self._who_may_be_quiet += tuple(may_be)
+        # What is asked at every call of torch goes to those only that answer.
+        self._watch = self._having("watches")
+        self._may_be_quiet = self._having("is_quiet")
+        self._before, self._after = self._having("before"), self._having("after")
+
+    def _having(self, name: str) -> tuple[Observer, ...]:
+        """The observers whose classes override a method."""
+        own = getattr(Observer, name)
+        return tuple([one for one in self._all if getattr(type(one), name) is not own])
 
     def watcher(self, code: CodeType) -> Observer | None:
         """The first observer that watches a function."""
-        return next((one for one in self._all if one.watches(code)), None)
+        return next((one for one in self._watch if one.watches(code)), None)
 
     @property
     def is_quiet(self) -> bool:
         """Whether one of them says so."""
-        return any(one.is_quiet for one in self._who_may_be_quiet)
+        return any(one.is_quiet for one in self._may_be_quiet)
 
     def before(self, call: TorchCall) -> bool:
         """Whether all observers need the call; the first that does not ends the search."""
-        return all(one.before(call) for one in self._all)
+        return all(one.before(call) for one in self._before)
 
     def after(self, call: TorchCall) -> None:
         """Call all."""
-        for one in self._all:
+        for one in self._after:
             one.after(call)
 
     def raised(self, call: TorchCall, error: BaseException) -> None:
