@@ -12,6 +12,7 @@ is not known.
 from __future__ import annotations
 
 import dis
+from itertools import islice
 from types import CodeType
 from typing import Final
 
@@ -30,11 +31,11 @@ _ASCRIBED_DIFFERENTLY: Final = (
 
 
 class Expressions:
-    """Looks up expressions; the table of a code object is made once."""
+    """Looks up expressions, that of an instruction once."""
 
     def __init__(self) -> None:
-        self._tables: dict[int, tuple[CodeType, list[Position | None]]] = {}
-        """By ``id()`` of the code object, which is valid while it exists."""
+        self._found: dict[tuple[int, int], tuple[CodeType, Position | None]] = {}
+        """By ``id()`` of the code object, which is valid while it exists, and by instruction."""
 
     def at(self, code: CodeType, last: int) -> Position | None:
         """The expression whose instruction ran last.
@@ -46,24 +47,23 @@ class Expressions:
         Returns:
             Lines as the file numbers them, columns in bytes of UTF-8; ``None`` if it is not known.
         """
-        found = self._tables.get(id(code))
+        found = self._found.get((id(code), last))
         if found is None:
-            found = self._tables[id(code)] = code, _table(code)
-        place = last // 2  # an instruction, and each entry of its cache, has two bytes
-        return found[1][place] if 0 <= place < len(found[1]) else None
+            found = self._found[id(code), last] = code, _expression(code, last)
+        return found[1]
 
 
-def _table(code: CodeType) -> list[Position | None]:
-    """The expression of each instruction of a code object."""
-    found: list[Position | None] = []
-    before = ""
-    for operation, (line, end_line, column, end) in zip(code.co_code[::2], code.co_positions()):
-        name = dis.opname[operation]
-        enters = name == "CALL" and before == "LOAD_SPECIAL"  # what `with` calls, from 3.14
-        before = name
-        is_known = not enters and not name.startswith(_ASCRIBED_DIFFERENTLY)
-        if is_known and line and end_line and column is not None and end is not None:
-            found.append(Position(line, column, end_line, end))
-        else:
-            found.append(None)
-    return found
+def _expression(code: CodeType, last: int) -> Position | None:
+    """The expression of an instruction of a code object."""
+    instructions, place = code.co_code, last // 2  # each has two bytes, its caches too
+    if not 0 <= 2 * place < len(instructions):
+        return None
+    name = dis.opname[instructions[2 * place]]
+    before = dis.opname[instructions[2 * place - 2]] if place else ""
+    enters = name == "CALL" and before == "LOAD_SPECIAL"  # what `with` calls, from 3.14
+    if enters or name.startswith(_ASCRIBED_DIFFERENTLY):
+        return None
+    line, end_line, column, end = next(islice(code.co_positions(), place, None))
+    if line and end_line and column is not None and end is not None:
+        return Position(line, column, end_line, end)
+    return None
