@@ -22,7 +22,7 @@ from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.gradients import gradient_of
 from gradviz.capture.roots import Root, place
 from gradviz.capture.tensors import Known, Tensors
-from gradviz.capture.traversal import no_collection, read_walked, walk
+from gradviz.capture.traversal import read_walked, walk
 from gradviz.model.audit_input import (
     Alias,
     AuditInput,
@@ -32,6 +32,7 @@ from gradviz.model.audit_input import (
     OtherPath,
     ParameterFacts,
 )
+from gradviz.model.collector import no_collection
 
 
 def audit_facts(

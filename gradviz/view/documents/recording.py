@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
@@ -62,13 +63,13 @@ def recording_document(
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
-    some = animations[animations.opening]
+    some, sentences = animations[animations.opening], captions(recording)
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
         "title": recording_title(recording),
         "summary": f"{recording_title(recording)}: {summary(recording)}",
-        "text": recording_outline(recording),
+        "text": recording_outline(recording, sentences),
         "density": animations.opening,
         "pictures": {
             density: {
@@ -84,7 +85,7 @@ def recording_document(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "views": list(_views(recording, animations)),
+        "views": list(_views(recording, animations, sentences)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
@@ -92,8 +93,8 @@ def recording_document(
     }
     if extent := some.extent_drawn.document:
         document["extent"] = extent
-    text = _json(recording)
-    if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+    room -= len(json.dumps(document, ensure_ascii=False))
+    if room > 0 and len(text := _json(recording)) <= room:
         document["json"] = text
     return document
 
@@ -130,12 +131,14 @@ def _used(animations: Iterable[Animation]) -> set[str]:
     return classes_of(look for group in looks for look in group if look is not None)
 
 
-def _views(recording: Recording, animations: Animations) -> Iterator[dict[str, Any]]:
+def _views(
+    recording: Recording, animations: Animations, sentences: Sequence[Sentence]
+) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
     items = marked_items(recording, animation.step_items, animation.marks)
     for step, sentence, step_items, shown in zip(
-        recording.all_steps, captions(recording), animation.step_items, items, strict=True
+        recording.all_steps, sentences, animation.step_items, items, strict=True
     ):
         yield {
             "kind": step.kind,
