@@ -17,7 +17,16 @@ from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.animation.shared_places import Life, share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.graph import cards, cut_stubs
-from gradviz.view.graph.card_parts import DENSITIES, MORE, Card, Density, Port, Status, thinned
+from gradviz.view.graph.card_parts import (
+    DENSITIES,
+    MORE,
+    Block,
+    Card,
+    Density,
+    Port,
+    Status,
+    thinned,
+)
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
 from gradviz.view.graph.extent import Extent, extent_of
@@ -150,6 +159,8 @@ class UnplacedDrawing:
         self._cuts: dict[str, dict[CutStub, None]] = {}
         self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
         """The cards without what backward and the step do."""
+        self._blocks: dict[Block, Block] = {}
+        """Blocks that are equal are one object."""
         self._link_keys: dict[str, list[LinkKey]] = {}
         self._play(recording, entries)
 
@@ -275,7 +286,9 @@ class UnplacedDrawing:
         alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
         return replace(
             made,
-            blocks=(*made.blocks, *cut_stubs.blocks(alive)),
+            blocks=tuple(
+                self._blocks.setdefault(b, b) for b in (*made.blocks, *cut_stubs.blocks(alive))
+            ),
             inputs=tuple(self._kept[density].get(key, {}).values()),
         )
 

@@ -64,6 +64,7 @@ def recording_document(
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
     some, sentences = animations[animations.opening], captions(recording)
+    pieces: dict[str, int] = {}
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
@@ -74,10 +75,14 @@ def recording_document(
         "pictures": {
             density: {
                 "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
-                "elements": {key: list(looks) for key, looks in animation.written.items()},
+                "elements": {
+                    key: [[pieces.setdefault(one, len(pieces)) for one in look] for look in looks]
+                    for key, looks in animation.pieces.items()
+                },
             }
             for density, animation in animations.items()
         },
+        "pieces": list(pieces),
         "open": opening,
         "stops": sorted(set(marked)),
         "turns": [asdict(turn) for turn in recording.turns],
@@ -149,7 +154,6 @@ def _views(
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
             "caption": segments(sentence),
-            "sentence": str(sentence),
             "tick": TICKS.get(step.kind, ""),
             "at": {density: one.changes[step.index] for density, one in animations.items()},
             "saved": step.saved_bytes,

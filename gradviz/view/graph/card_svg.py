@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import hypot
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.view.element import Element, Value
 from gradviz.view.graph.card_parts import MORE, Block, Line, Port, times
@@ -25,6 +25,10 @@ GLYPHS: Final = {
     "new": "m0.3,0h6.4m-3.2,-3.2v6.4",
 }
 """A tick, a filled and an open triangle, a cross and a plus, from the middle of their left side."""
+
+
+DrawnBlocks: TypeAlias = "dict[tuple[int, float, float, float], tuple[Element, ...]]"
+"""The elements of blocks, by the ``id()`` of the block, its left, top and width."""
 
 
 class LinkCurve(str):
@@ -48,8 +52,18 @@ class LinkCurve(str):
         return curve
 
 
-def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
-    """A card with its ports, at its place."""
+def card(
+    frame: CardFrame, place: Point, direction: Direction, drawn: DrawnBlocks | None = None
+) -> Element:
+    """A card with its ports, at its place.
+
+    Args:
+        frame: The card, measured.
+        place: Where it is.
+        direction: How data flows.
+        drawn: Blocks that were drawn before, of cards that still exist; they are used again.
+    """
+    drawn = {} if drawn is None else drawn
     item = frame.card
     attributes: dict[str, Value] = {"class": item.css}
     if item.id != MORE:
@@ -70,11 +84,14 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
     beside = left + item.blocks[0].width + BESIDE
     for block, top in zip(item.blocks, frame.tops, strict=True):
+        start, width = left, frame.width - left - PAD - right
         if block.beside:
-            inside += _block(block, beside, top, block.width)
-            beside += block.width + BESIDE
-        else:
-            inside += _block(block, left, top, frame.width - left - PAD - right)
+            start, width = beside, block.width
+            beside += width + BESIDE
+        known = drawn.get(own := (id(block), start, top, width))
+        if known is None:
+            known = drawn[own] = tuple(_block(block, start, top, width))
+        inside += known
     edge = frame.width - 8
     for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
         if word:
