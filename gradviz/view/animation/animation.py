@@ -22,6 +22,7 @@ from gradviz.view.animation.step_drawings import (
     UnplacedDrawing,
     Variants,
     merged,
+    most_at_once,
     reference_variants,
 )
 from gradviz.view.animation.step_items import StepItems
@@ -389,7 +390,8 @@ class Animations(Mapping[Density, Animation]):
     """
 
     def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
-        unplaced = UnplacedDrawing(recording, options)
+        least = options.densities_of(most_at_once(recording, options.focus))
+        unplaced = UnplacedDrawing(recording, options, least)
         self.opening: Density = options.density_of(unplaced.seen)
         """The density in which the player opens."""
         self._made = {

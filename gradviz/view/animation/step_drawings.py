@@ -312,6 +312,22 @@ class UnplacedDrawing:
         return LinkLook(progress.edges.get((link_key.source, link_key.slot)))
 
 
+def most_at_once(recording: Recording, focus: str = "") -> int:
+    """How many of the nodes that are drawn exist at most at one step: so many places there are at
+    least."""
+    graph = recording.graph
+    drawn = {graph.nodes[place].id for place in places_of(graph, LIMIT, focus)}
+    there, most = set[str](), 0
+    for step in recording.records:
+        for key, node in step.changes.nodes:
+            if node is None:
+                there.discard(key)
+            elif key in drawn:
+                there.add(key)
+        most = max(most, len(there))
+    return most
+
+
 def _in_backward(card: Card | None, status: Status) -> Card | None:
     """A card that says where backward is."""
     if card is None or not status:

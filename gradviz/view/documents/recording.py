@@ -98,9 +98,10 @@ def recording_document(
     }
     if extent := some.extent_drawn.document:
         document["extent"] = extent
-    room -= len(json.dumps(document, ensure_ascii=False))
-    if room > 0 and len(text := _json(recording)) <= room:
-        document["json"] = text
+    if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
+        text = _json(recording)
+        if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+            document["json"] = text
     return document
 
 
