@@ -85,7 +85,12 @@ def statistics_of(own: torch.Tensor, zeros: bool = True) -> Statistics:
         own: The tensor.
         zeros: Whether zeros are counted, which takes as long as all the rest.
     """
-    rows = torch.stack([_reduced(*chunk, zeros) for chunk in _chunks(own)]).tolist()
+    found = (_reduced(*chunk, zeros) for chunk in _chunks(own))
+    if own.is_cpu:  # there is nothing to wait for, and most gradients are small
+        rows = [[one.item() for one in row] for row in found]
+    else:
+        there = [torch.stack([one.to(row[3].dtype) for one in row]) for row in found]
+        rows = torch.stack(there).tolist()
     low, high, total, norms, *filled = zip(*rows)
     nan = inf = 0
     if not all(map(math.isfinite, (*low, *high))):
@@ -106,7 +111,7 @@ def _unless_nan(reduce: Callable[[tuple[float, ...]], float], column: tuple[floa
     return math.nan if any(map(math.isnan, column)) else reduce(column)
 
 
-def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> torch.Tensor:
+def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> list[torch.Tensor]:
     """Minimum, maximum, sum, norm and how many are not 0; nothing waits for them.
 
     Args:
@@ -117,10 +122,10 @@ def _reduced(numbers: torch.Tensor, given: torch.Tensor, zeros: bool) -> torch.T
     magnitudes = numbers.abs() if numbers.is_complex() else numbers
     low, high = torch.aminmax(given if given.dtype in _COMPARABLE else magnitudes)
     norm = torch.linalg.vector_norm(magnitudes)
-    found = [low.to(norm.dtype), high.to(norm.dtype), magnitudes.sum(), norm]
+    found = [low, high, magnitudes.sum(), norm]
     if zeros:
-        found.append(numbers.count_nonzero().to(norm.dtype))
-    return torch.stack(found)
+        found.append(numbers.count_nonzero())
+    return found
 
 
 def _not_finite(numbers: torch.Tensor) -> torch.Tensor:

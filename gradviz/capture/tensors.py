@@ -144,7 +144,12 @@ class Tensors:
         return one
 
     def saved(
-        self, tensor: torch.Tensor, storage: int | None, node: int, slot: str
+        self,
+        tensor: torch.Tensor,
+        base: torch.Tensor | None,
+        storage: int | None,
+        node: int,
+        slot: str,
     ) -> tuple[int | None, int | None]:
         """Places among the candidates of a tensor that a node has saved, and of its base.
 
@@ -158,7 +163,6 @@ class Tensors:
         if at is not None:
             self._candidates[at].belongs = True
             return at, None
-        base = autograd.base_of(tensor)
         if base is not None and (at := self._find(base)) is not None:
             self._candidates[at].belongs = True
             return None, at

@@ -73,15 +73,16 @@ def few_values(tensor: torch.Tensor, budget: Budget) -> FewValues:
 
     To be called within ``autograd.arithmetic()``.
     """
-    return _few_values(tensor, budget) or NO_VALUES
-
-
-@unless_out_of_memory
-def _few_values(tensor: torch.Tensor, budget: Budget) -> FewValues | None:
-    count = tensor.numel()
-    if budget.is_none or count > MOST_VALUES or not is_readable(tensor):
-        return None
-    return FewValues(_values(tensor)) if budget.allows(count) else _UNREAD
+    # Not by unless_out_of_memory: nodes can save thousands of such tensors.
+    try:
+        count = tensor.numel()
+        if budget.is_none or count > MOST_VALUES or not is_readable(tensor):
+            return NO_VALUES
+        return FewValues(_values(tensor)) if budget.allows(count) else _UNREAD
+    except RecursionError:
+        raise
+    except (MemoryError, RuntimeError):
+        return NO_VALUES
 
 
 def summarise_within(
