@@ -19,6 +19,7 @@ from benchmarks import (
     player,
     recording,
     report,
+    showing,
 )
 
 SECTIONS: dict[str, ModuleType] = {
@@ -27,6 +28,7 @@ SECTIONS: dict[str, ModuleType] = {
     "importing": importing,
     "recording": recording,
     "drawing": drawing,
+    "showing": showing,
     "browser": browser,
     "player": player,
     "lab": lab,

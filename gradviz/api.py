@@ -170,11 +170,12 @@ def audit(
     *,
     recording: Recording | None = None,
     names: Mapping[str, Tensor] | None = None,
+    values: bool | None = None,
 ) -> ReportWidget:
     """Report for each parameter whether it gets a gradient from ``loss``, and if not, why.
 
     Works before and after ``backward()``, and also if the loss has no graph. Reads the graph as
-    :func:`snapshot` does, every ``.grad`` (norm, zeros, nan and inf; on a GPU this waits for
+    :func:`snapshot` does, each ``.grad`` once (norm, zeros, nan and inf; on a GPU this waits for
     pending work), the groups and state of the optimizer, and named tensors of the caller.
     Changes nothing: no version, gradient, hook, optimizer state or lifetime.
 
@@ -189,6 +190,9 @@ def audit(
             which gradient. If backward has not run yet, this is about the step after it.
         recording: A recording of the forward, made by :func:`record`.
         names: Names that take precedence over those of your variables.
+        values: Which numbers are read, as for :func:`snapshot`: ``True`` all, ``False`` none,
+            ``None`` those of the first tensors, up to 262,144 elements. The report names the
+            gradients that were not read.
 
     Returns:
         A report: sentences, a table with one row per parameter, further tables, and the graph
@@ -222,7 +226,7 @@ def audit(
             "with gradviz.record() as recording: loss = model(x).sum()"
         )
     return ReportWidget(
-        audit_of(audit_facts(loss, model, optimizer, names, naming.caller()), recording)
+        audit_of(audit_facts(loss, model, optimizer, names, naming.caller(), values), recording)
     )
 
 

@@ -31,7 +31,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
     ended = run(
         "--quick",
         *("--only", "capture", "--only", "memory", "--only", "importing"),
-        *("--only", "recording", "--only", "drawing"),
+        *("--only", "recording", "--only", "drawing", "--only", "showing"),
         *("--json", str(path)),
     )
     assert ended.returncode == 0, ended.stderr
@@ -42,6 +42,7 @@ def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]
     printed, _ = quick
     for title in (
         "Time of a look",
+        "Showing a recording",
         "Memory: bytes per node",
         "Import: seconds",
         "Time of a recorded run",

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
+import torch
+
 from gradviz.capture import autograd
 from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
@@ -201,13 +203,14 @@ class NodeReader:
     def _describe(self, tensor: Any, at: int, slot: str) -> Description:
         self._held.append(tensor)
         tensors = self._tensors
-        facts = autograd.facts_of(tensor)
-        key = facts[4]
-        known, base = tensors.saved(tensor, key, at, slot)
+        facts, of = autograd.facts_of(tensor), autograd.base_of(tensor)
+        nbytes, key = facts[3], facts[4]
+        known, base = tensors.saved(tensor, of, key, at, slot)
         number = None if key is None else tensors.storages.number_of(key, tensor)
-        is_parameter = autograd.is_parameter(tensor)
+        is_plain = type(tensor) is torch.Tensor and of is None  # as nearly all are
+        is_parameter = not is_plain and autograd.is_parameter(tensor)
         unknown = None
-        if known is None and facts[3] is not None and facts[3] <= _MOST_BYTES:
+        if known is None and nbytes is not None and nbytes <= _MOST_BYTES:
             unknown = len(self.unknown)
             self.unknown.append(tensor)
         about = self._about[id(tensor)] = facts, number, known, base, is_parameter, unknown

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.statistics import Statistics
 from gradviz.capture.values import NO_VALUES, Budget, FewValues, few_values, summarise_within
-from gradviz.model import Hook, TensorInfo
+from gradviz.model import Hook, TensorInfo, ValueSummary
 
 
 @dataclass(slots=True)
@@ -25,6 +26,9 @@ class Known:
     """Its other names."""
     grad: torch.Tensor | None = None
     """Its ``.grad`` object, read while no backward could replace it."""
+    grad_summary: ValueSummary | None = None
+    grad_statistics: Statistics | None = None
+    """What the summary is made from."""
     is_root: bool = False
     """Its place has been read already, so reading it again changes nothing."""
     belongs: bool = False
@@ -62,6 +66,7 @@ class Tensors:
         index: Place of each node of the graph.
         values: Whether numbers are read, ``None`` for a budget; on a GPU that waits for it.
         storages: Gives storages their numbers.
+        zeros: Whether the zeros of gradients are counted.
     """
 
     def __init__(
@@ -70,8 +75,10 @@ class Tensors:
         index: dict[Any, int],
         values: bool | None = True,
         storages: Storages | None = None,
+        zeros: bool = False,
     ) -> None:
         self._candidates = known
+        self._zeros = zeros
         self._budget = Budget(values)
         self.shown: list[Known] = []
         self._index = index
@@ -139,7 +146,12 @@ class Tensors:
         return one
 
     def saved(
-        self, tensor: torch.Tensor, storage: int | None, node: int, slot: str
+        self,
+        tensor: torch.Tensor,
+        base: torch.Tensor | None,
+        storage: int | None,
+        node: int,
+        slot: str,
     ) -> tuple[int | None, int | None]:
         """Places among the candidates of a tensor that a node has saved, and of its base.
 
@@ -153,7 +165,6 @@ class Tensors:
         if at is not None:
             self._candidates[at].belongs = True
             return at, None
-        base = autograd.base_of(tensor)
         if base is not None and (at := self._find(base)) is not None:
             self._candidates[at].belongs = True
             return None, at
@@ -208,6 +219,9 @@ class Tensors:
     def _info(self, one: Known) -> TensorInfo:
         tensor = one.tensor
         few = few_values(tensor, self._budget)
+        if one.grad is not None:
+            read = summarise_within(one.grad, self._budget, self._zeros)
+            one.grad_summary, one.grad_statistics = read
         return TensorInfo(
             id=one.id,
             name=one.name,
@@ -218,7 +232,7 @@ class Tensors:
             is_leaf=one.is_leaf,
             retains_grad=tensor.retains_grad,
             version=autograd.version_of(tensor),
-            grad=None if one.grad is None else summarise_within(one.grad, self._budget),
+            grad=one.grad_summary,
             hooks=one.hooks,
             node=None if one.node is None else self.node_id(one.node),
             output_nr=one.output_nr,

@@ -7,9 +7,7 @@ another thread runs backward over the graph).
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -23,6 +21,7 @@ from gradviz.capture.node_reader import FactColumns, NodeReader
 from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import Graph, TensorInfo
+from gradviz.model.collector import no_collection
 from gradviz.model.columns import Columns
 
 Entries = list[tuple[tuple[int, int] | None, ...]]
@@ -54,23 +53,6 @@ def snapshot_of(
             return _read(roots, nodes, entries, index, shown)
         finally:
             make_safe_to_free(nodes, entries)
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running during a walk.
-
-    The many small tuples of a walk would set it off again and again. They still count, so the
-    next collection comes earlier than it would have.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def walk(

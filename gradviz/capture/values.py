@@ -10,6 +10,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.statistics import (
+    Statistics,
     is_readable,
     readable,
     statistics_of,
@@ -72,25 +73,34 @@ def few_values(tensor: torch.Tensor, budget: Budget) -> FewValues:
 
     To be called within ``autograd.arithmetic()``.
     """
-    return _few_values(tensor, budget) or NO_VALUES
+    # Not by unless_out_of_memory: nodes can save thousands of such tensors.
+    try:
+        count = tensor.numel()
+        if budget.is_none or count > MOST_VALUES or not is_readable(tensor):
+            return NO_VALUES
+        return FewValues(_values(tensor)) if budget.allows(count) else _UNREAD
+    except RecursionError:
+        raise
+    except (MemoryError, RuntimeError):
+        return NO_VALUES
 
 
-@unless_out_of_memory
-def _few_values(tensor: torch.Tensor, budget: Budget) -> FewValues | None:
-    count = tensor.numel()
-    if budget.is_none or count > MOST_VALUES or not is_readable(tensor):
-        return None
-    return FewValues(_values(tensor)) if budget.allows(count) else _UNREAD
+def summarise_within(
+    tensor: torch.Tensor, budget: Budget, zeros: bool = False
+) -> tuple[ValueSummary, Statistics | None]:
+    """The same as :func:`summarise`, as far as the budget allows, and what it is made from.
 
-
-def summarise_within(tensor: torch.Tensor, budget: Budget) -> ValueSummary:
-    """The same as :func:`summarise`, as far as the budget allows."""
+    Args:
+        tensor: The tensor.
+        budget: How much may be read.
+        zeros: Whether zeros are counted too.
+    """
     if budget.is_none:
-        return summarise(tensor, False)
+        return summarise(tensor, False), None
     if not budget.allows(max(LEAST, _count(tensor) or 0)):
         shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
-        return ValueSummary(shape, dtype, is_unread=True)
-    return summarise(tensor)
+        return ValueSummary(shape, dtype, is_unread=True), None
+    return _summarised(tensor, readable(tensor), zeros)
 
 
 @unless_out_of_memory
@@ -105,12 +115,17 @@ def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
     to those that six digits of the largest number leave, so that what cancels gives 0. To be called
     within ``autograd.arithmetic()``.
     """
+    return _summarised(tensor, readable(tensor) if values else None, zeros=False)[0]
+
+
+def _summarised(
+    tensor: torch.Tensor, own: torch.Tensor | None, zeros: bool
+) -> tuple[ValueSummary, Statistics | None]:
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
-    own = readable(tensor) if values else None
-    found = statistics_of(own, zeros=False) if own is not None and own.numel() else None
+    found = statistics_of(own, zeros) if own is not None and own.numel() else None
     if own is None or found is None:
-        return ValueSummary(shape, dtype)
-    return ValueSummary(
+        return ValueSummary(shape, dtype), None
+    summary = ValueSummary(
         shape,
         dtype,
         _values(own) if own.numel() <= MOST_VALUES else None,
@@ -121,6 +136,7 @@ def summarise(tensor: torch.Tensor, values: bool = True) -> ValueSummary:
         found.nan > 0,
         found.inf > 0,
     )
+    return summary, found
 
 
 def _values(tensor: torch.Tensor) -> tuple[Number, ...]:

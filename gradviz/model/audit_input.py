@@ -32,6 +32,8 @@ class Gradient:
     """How many are infinite."""
     norm: Number | None = None
     """Euclidean norm, to six significant digits."""
+    is_unread: bool = False
+    """Whether its numbers were not read: more than the budget allows, or not wanted."""
 
     @property
     def is_zero(self) -> bool | None:

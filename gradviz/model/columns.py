@@ -36,14 +36,20 @@ COLUMN_NAMES: Final = tuple(f.name for f in fields(Columns))
 OTHER_COLUMNS: Final = tuple(n for n in COLUMN_NAMES if n not in ("name", "next_functions"))
 
 
+KEPT: Final = 10_000
+"""Graphs up to this many nodes keep the :class:`Node` objects that were made; those of larger ones
+would take far more memory than the columns."""
+
+
 class Nodes(Sequence[Node]):
     """The nodes of a graph as a read-only sequence; each :class:`Node` is made on access."""
 
-    __slots__ = ("_columns", "_numbers")
+    __slots__ = ("_columns", "_made", "_numbers")
 
     def __init__(self, columns: Columns, numbers: Sequence[int]) -> None:
         self._columns = columns
         self._numbers = numbers
+        self._made: dict[int, Node] = {}
 
     def __len__(self) -> int:
         return len(self._columns.name)
@@ -54,13 +60,13 @@ class Nodes(Sequence[Node]):
     def __getitem__(self, index: slice) -> tuple[Node, ...]: ...
     def __getitem__(self, index: int | slice) -> Node | tuple[Node, ...]:
         if isinstance(index, slice):
-            return tuple(self._make(i) for i in range(*index.indices(len(self))))
+            return tuple(map(self._node, range(*index.indices(len(self)))))
         if not -len(self) <= index < len(self):
             raise IndexError(f"node {index} of a graph with {len(self)} nodes")
-        return self._make(index % len(self))
+        return self._node(index % len(self))
 
     def __iter__(self) -> Iterator[Node]:
-        return map(self._make, range(len(self)))
+        return map(self._node, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Nodes):
@@ -71,6 +77,14 @@ class Nodes(Sequence[Node]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} nodes>"
+
+    def _node(self, i: int) -> Node:
+        made = self._made.get(i)
+        if made is None:
+            made = self._make(i)
+            if len(self) <= KEPT:
+                self._made[i] = made
+        return made
 
     def _make(self, i: int) -> Node:
         columns = self._columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.devices import devices_at, place_of
@@ -11,6 +12,8 @@ from gradviz.model.errors import UnknownNodeError
 from gradviz.model.presentation import Printed
 from gradviz.model.records import Edge, Node, TensorInfo
 from gradviz.model.serialization import graph
+
+Made = TypeVar("Made")
 
 
 class Graph(Printed):
@@ -31,7 +34,7 @@ class Graph(Printed):
         True
     """
 
-    __slots__ = ("_columns", "_edges", "_numbers", "_places", "_root_places", "_tensors")
+    __slots__ = ("_columns", "_made", "_numbers", "_places", "_root_places", "_tensors")
     _columns: Columns
     _numbers: Sequence[int]
     """Number in the id of each node: its place, but for graphs of a recording's steps, whose ids
@@ -40,7 +43,8 @@ class Graph(Printed):
     """Place of each number where it is another one."""
     _root_places: tuple[tuple[int, int], ...]
     _tensors: tuple[TensorInfo, ...]
-    _edges: tuple[Edge, ...] | None
+    _made: dict[str, Any]
+    """What was asked for before, by name."""
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Graph(Printed):
         put(self, "_places", places)
         put(self, "_root_places", tuple(roots))
         put(self, "_tensors", tuple(tensors))
-        put(self, "_edges", None)
+        put(self, "_made", {})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Graph is a picture of one moment and cannot be changed ({name!r})")
@@ -100,22 +104,25 @@ class Graph(Printed):
     @property
     def nodes(self) -> Nodes:
         """All nodes by rising id; in a snapshot breadth-first from the first root."""
-        return Nodes(self._columns, self._numbers)
+        return self._kept("nodes", lambda: Nodes(self._columns, self._numbers))
 
     @property
     def edges(self) -> tuple[Edge, ...]:
         """One edge per entry of ``next_functions`` that is not ``None``, by source and slot."""
-        if self._edges is None:
-            numbers = self._numbers
-            made = tuple(
-                Edge(f"n{numbers[i]}", f"n{numbers[entry[0]]}", slot, entry[1])
-                for i, entries in enumerate(self._columns.next_functions)
-                for slot, entry in enumerate(entries)
-                if entry is not None
-            )
-            object.__setattr__(self, "_edges", made)
-        assert self._edges is not None
-        return self._edges
+        return self._kept("edges", lambda: tuple(self._all_edges()))
+
+    def _all_edges(self) -> Iterator[Edge]:
+        numbers = self._numbers
+        for i, entries in enumerate(self._columns.next_functions):
+            for slot, entry in enumerate(entries):
+                if entry is not None:
+                    yield Edge(f"n{numbers[i]}", f"n{numbers[entry[0]]}", slot, entry[1])
+
+    def _kept(self, name: str, make: Callable[[], Made]) -> Made:
+        """What is made of a graph is made once."""
+        if name not in self._made:
+            self._made[name] = make()
+        return cast("Made", self._made[name])
 
     def uses_outside(self, places: Collection[int]) -> Counter[tuple[str, int]]:
         """How many entries of the other nodes point to each output of the nodes at these places,
@@ -162,7 +169,8 @@ class Graph(Printed):
     @property
     def roots(self) -> tuple[tuple[str, int], ...]:
         """Where backward would start: ``(node id, output number)`` per output, in order."""
-        return tuple((f"n{self._numbers[i]}", nr) for i, nr in self._root_places)
+        places, numbers = self._root_places, self._numbers
+        return self._kept("roots", lambda: tuple((f"n{numbers[i]}", nr) for i, nr in places))
 
     @property
     def tensors(self) -> tuple[TensorInfo, ...]:
@@ -172,6 +180,9 @@ class Graph(Printed):
     @property
     def leaves(self) -> tuple[TensorInfo, ...]:
         """Leaf tensors that backward accumulates into, in the order of their nodes."""
+        return self._kept("leaves", self._all_leaves)
+
+    def _all_leaves(self) -> tuple[TensorInfo, ...]:
         known = {tensor.id: tensor for tensor in self._tensors}
         return tuple(known[v] for v in self._columns.variable if v is not None)
 
@@ -187,6 +198,9 @@ class Graph(Printed):
 
         Packed and opaque saves are not counted: torch does not show their size.
         """
+        return self._kept("saved_bytes", self._all_saved_bytes)
+
+    def _all_saved_bytes(self) -> int:
         sizes: dict[str, int] = {}
         for slots in self._columns.saved:
             for slot in slots:
@@ -198,6 +212,9 @@ class Graph(Printed):
     def counts(self) -> dict[str, int]:
         """How many of each: nodes, edges, ``None`` entries, leaves, tensors, roots, saved
         tensors by state (``"saved held"``, …) and nodes by state (``"nodes freed"``, …)."""
+        return dict(self._kept("counts", self._all_counts))
+
+    def _all_counts(self) -> dict[str, int]:
         columns = self._columns
         entries = sum(len(e) for e in columns.next_functions)
         edges = sum(e is not None for row in columns.next_functions for e in row)
@@ -281,6 +298,9 @@ class Graph(Printed):
 
         Numbers on the CPU, tensors there without dimensions, do not count beside another.
         """
+        return self._kept("device", self._one_device)
+
+    def _one_device(self) -> str | None:
         saved = (place_of(slot) for row in self._columns.saved for slot in row)
         found = devices_at([*map(place_of, self._tensors), *saved])
         return found[0] if len(found) == 1 else None

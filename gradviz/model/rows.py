@@ -192,13 +192,26 @@ class Rows:
             found = dict.fromkeys(keys or (), step) | found
         return found
 
+    @cached_property
+    def _bearers(self) -> dict[str, dict[str, None]]:
+        """All tensors that ever had each name."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for key, history in self._tensors.items():
+            for row in history.rows:
+                if row is not None and row.name is not None:
+                    found[row.name][key] = None
+        return dict(found)
+
     def is_renamed(self, key: str, step: int) -> bool:
         """Whether another tensor has the name by now."""
         name, now = self.name(key, step), self.tensor_at(key, step)
         return (
             name is not None
             and (now is None or now.name != name)
-            and any(row.name == name and row.id != key for row in self.tensors(step))
+            and any(
+                other != key and (row := self.tensor(other, step)) is not None and row.name == name
+                for other in self._bearers.get(name, ())
+            )
         )
 
     def leaf_before(self, key: str, step: int) -> TensorInfo | None:

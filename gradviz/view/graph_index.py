@@ -282,10 +282,11 @@ class GraphIndex:
     @property
     def subject(self) -> str:
         """What the graph belongs to: the names of the root outputs, else of the root nodes."""
-        infos = reversed(self.tensors.values())
-        by_place = {(i.node, i.output_nr): self.names[i.id] for i in infos if i.name}
-        roots = [(node_id, nr) for node_id, numbers in self.roots.items() for nr in numbers]
-        names = dict.fromkeys(by_place.get(root) or self.node_name(root[0]) for root in roots)
+        names: dict[str, None] = {}
+        for node_id, numbers in self.roots.items():
+            made = [self.tensors[key] for key in by_number(self._made.get(node_id, ()))]
+            named = {i.output_nr: self.names[i.id] for i in reversed(made) if i.name}
+            names |= dict.fromkeys(named.get(nr) or self.node_name(node_id) for nr in numbers)
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")
 

@@ -33,6 +33,8 @@ class StepIndex(GraphIndex):
         self._variables = {node: variable for variable, node in self.leaf_node.items()}
         self._counts = Counter[str]()
         self._hidden_uses_now = Counter[tuple[str, int]]()
+        self.hidden_now = 0
+        """How many nodes exist that are not drawn."""
         self._saved_bytes = 0
         self._recording = recording
 
@@ -111,6 +113,7 @@ class StepIndex(GraphIndex):
         self._counts.subtract(_count(old))
         self._counts.update(_count(node))
         if not self.is_drawn(key):
+            self.hidden_now += (node is not None) - (old is not None)
             self._hidden_uses_now.subtract(_entries(old))
             self._hidden_uses_now.update(_entries(node))
         ends = targets_of(node) | targets_of(old)

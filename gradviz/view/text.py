@@ -86,8 +86,11 @@ def cells(text: str) -> int:
         >>> cells("abc"), cells("重み")
         (3, 4)
     """
-    if text.isascii():
-        return len(text)
+    return len(text) if text.isascii() else _counted(text)
+
+
+@lru_cache(maxsize=4096)
+def _counted(text: str) -> int:
     return sum(
         2 if sign in _TWO_CELLS or unicodedata.east_asian_width(sign) in "WF" else 1
         for sign in text

@@ -16,6 +16,7 @@ from gradviz.model import (
     UnknownNodeError,
     ValueSummary,
 )
+from gradviz.model.columns import KEPT
 
 
 def leaf_info(tensor_id: str, node_id: str, **facts: object) -> TensorInfo:
@@ -194,3 +195,26 @@ def test_ids_must_rise_and_may_leave_gaps() -> None:
         graph["n2"]
     with pytest.raises(ValueError, match="not in this graph"):
         Graph.of([Node("n0", "X", (("n7", 0),))], [("n0", 0)])
+
+
+def chain(nodes: int) -> Graph:
+    following = [(f"n{i + 1}", 0) for i in range(nodes - 1)]
+    made = [Node(f"n{i}", "SinBackward0", (entry,)) for i, entry in enumerate([*following, None])]
+    return Graph.of(made, [("n0", 0)])
+
+
+def test_what_is_made_of_a_graph_is_made_once() -> None:
+    graph = chain(3)
+    for name in ("nodes", "edges", "roots", "leaves"):
+        assert getattr(graph, name) is getattr(graph, name)
+    assert graph.nodes[1] is graph["n1"]
+    assert list(graph.nodes)[1] is graph.nodes[:2][1] is graph["n1"]
+    counts = graph.counts
+    counts["nodes"] = 0  # a dictionary of one's own each time: nobody changes the graph
+    assert graph.counts["nodes"] == 3
+
+
+def test_a_large_graph_does_not_keep_the_nodes_that_were_looked_at() -> None:
+    graph = chain(KEPT + 1)
+    assert graph["n5"] is not graph["n5"]
+    assert graph["n5"] == graph["n5"]

@@ -14,16 +14,23 @@ def stored(wire: dict[str, Any], with_drawing: bool = False) -> str:
 
     Args:
         wire: The document.
-        with_drawing: Whether its SVG is kept. Else empty strings stand in its place, of a
-            recording as many as an element has looks.
+        with_drawing: Whether its SVG is kept. Else nothing stands in its place, of a recording as
+            often as an element has looks.
     """
     if not with_drawing:
         wire = {**wire, "pictures": {k: _empty(one) for k, one in wire["pictures"].items()}}
+        wire |= {"pieces": []} if "pieces" in wire else {}
     return json.dumps(wire, indent=1, ensure_ascii=False) + "\n"
 
 
 def _empty(picture: Any) -> Any:
     if isinstance(picture, str):
         return ""
-    elements = {key: [""] * len(looks) for key, looks in picture["elements"].items()}
+    elements = {key: [[]] * len(looks) for key, looks in picture["elements"].items()}
     return {"svg": "", "elements": elements}
+
+
+def look_of(wire: dict[str, Any], density: str, key: str, number: int) -> str:
+    """A look of an element of a recording as text, empty where it does not exist."""
+    pieces = wire["pieces"]
+    return "".join(pieces[place] for place in wire["pictures"][density]["elements"][key][number])

@@ -23,6 +23,7 @@ from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.widgets.explanation import explanation_view
 from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
+from tests.view.documents import look_of
 from tests.view.explanations import FREED, SILENT, explained, post_mortem, spoilt
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, product
@@ -40,7 +41,7 @@ def classes(svg: str, key: str) -> set[str]:
 def test_the_wire_is_that_of_the_recording_but_for_what_is_explained() -> None:
     plain: dict[str, Any] = recording_document(product(again=True))
     assert {key for key in plain if plain[key] != WIRE[key]} <= {
-        "text", "pictures", "views", "legend",
+        "text", "pictures", "pieces", "views", "legend",
     }  # fmt: skip
     for index, (before, after) in enumerate(zip(plain["views"], WIRE["views"], strict=True)):
         if index not in (5, 6, 21, 22, LAST):
@@ -106,11 +107,11 @@ def test_the_node_that_raised_needs_no_second_sign() -> None:
 
 def test_elements_and_turns_agree_with_the_picture() -> None:
     for step in (20, 21, 22, LAST):
-        for density, picture in WIRE["pictures"].items():
+        for density in WIRE["pictures"]:
             now: dict[str, int] = {}
             for view in WIRE["views"][: step + 1]:
                 now |= view["at"][density]
-            drawn = [picture["elements"][key][number] for key, number in now.items()]
+            drawn = [look_of(WIRE, density, key, number) for key, number in now.items()]
             svg = Animation(BOTH, DrawOptions(density=density)).svg(step)
             assert all(text in svg for text in drawn)
 

@@ -10,13 +10,14 @@ import pytest
 from gradviz.model import OptionError, Recording
 from gradviz.model.recording import Code, StepRecord
 from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.documents.recording import opening_step, recording_document
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.inspector import node_sections
 from gradviz.view.outlines.graph import table
-from tests.view.documents import stored
+from tests.view.documents import look_of, stored
 from tests.view.explanations import FREED, SILENT, explained
 from tests.view.recordings import ALL, cuts, loop, product
 
@@ -99,7 +100,7 @@ def test_looks_and_picture_are_those_of_the_animation(name: str) -> None:
         for step, view in enumerate(wire["views"]):
             now |= view["at"][density]
             body = "\n".join(
-                picture["elements"][key][number] or f'<g id="{key}" class="gv-absent"></g>'
+                look_of(wire, density, key, number) or f'<g id="{key}" class="gv-absent"></g>'
                 for key, number in now.items()
             )
             assert f"</style>\n{body}\n</svg>" in animations[density].svg(step)
@@ -125,11 +126,24 @@ def test_a_view_holds_only_what_differs() -> None:
                 now.update(change)
 
 
-def test_captions_are_the_sentence_in_pieces() -> None:
-    for wire in WIRES.values():
-        for view in wire["views"]:
+def test_captions_are_those_of_the_steps_in_pieces() -> None:
+    for name, wire in WIRES.items():
+        for step, view in zip(ALL[name].all_steps, wire["views"], strict=True):
             pieces = [p if isinstance(p, str) else p["text"] for p in view["caption"]]
-            assert "".join(pieces) == view["sentence"]
+            assert "".join(pieces) == str(caption(ALL[name], step.index))
+
+
+def test_a_piece_of_the_drawing_is_sent_once_for_all_elements_steps_and_densities() -> None:
+    for wire in WIRES.values():
+        assert len(set(wire["pieces"])) == len(wire["pieces"])
+        used = {
+            place
+            for picture in wire["pictures"].values()
+            for looks in picture["elements"].values()
+            for look in looks
+            for place in look
+        }
+        assert used == set(range(len(wire["pieces"])))
 
 
 def test_terms_name_something_that_the_page_has() -> None:
@@ -258,4 +272,4 @@ def test_a_recording_of_nothing_is_a_document_too() -> None:
     wire = recording_document(Recording([start]))
     assert wire["open"] == 0
     assert [picture["elements"] for picture in wire["pictures"].values()] == [{}, {}, {}]
-    assert wire["views"][0]["sentence"] == "before the first line"
+    assert wire["views"][0]["caption"] == ["before the first line"]

@@ -77,6 +77,8 @@ def _from_grad(
         return True, f"{which} with nan or inf"
     if still:
         return False, "lr is 0"
+    if grad.is_unread:
+        return None, f"{which}, which is not read"
     if not grad.is_zero:
         return True, which
     if facts.is_moving is None:

@@ -147,6 +147,9 @@ def _gradients(rows: Sequence[ParameterAudit]) -> Iterator[str]:
     zero = [row.name for row in there if row.grad is not None and row.grad.is_zero]
     if zero:
         yield f"{listed(zero, FEW)}: .grad is all zeros."
+    unread = [row.name for row in there if row.grad is not None and row.grad.is_unread]
+    if unread:
+        yield f"{listed(unread, FEW)}: .grad is not read: values=True reads it."
     noticed: dict[str, list[str]] = {}
     for row in rows:
         for text in row.also if row.gets_gradient else ():

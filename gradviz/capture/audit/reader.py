@@ -22,7 +22,7 @@ from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.gradients import gradient_of
 from gradviz.capture.roots import Root, place
 from gradviz.capture.tensors import Known, Tensors
-from gradviz.capture.traversal import no_collection, read_walked, walk
+from gradviz.capture.traversal import read_walked, walk
 from gradviz.model.audit_input import (
     Alias,
     AuditInput,
@@ -32,6 +32,7 @@ from gradviz.model.audit_input import (
     OtherPath,
     ParameterFacts,
 )
+from gradviz.model.collector import no_collection
 
 
 def audit_facts(
@@ -40,6 +41,7 @@ def audit_facts(
     optimizer: Any,
     names: Mapping[str, torch.Tensor] | None,
     frame: FrameType | None,
+    values: bool | None = None,
 ) -> AuditInput:
     """Read everything; :func:`gradviz.audit` is the public door.
 
@@ -49,13 +51,14 @@ def audit_facts(
         optimizer: An optimizer of torch or ``None``.
         names: Names that come before those found.
         frame: Frame whose variables give names.
+        values: Whether numbers are read; ``None``: up to a budget.
     """
     given = naming.given_names(names)
     losses = list(given_losses("loss", loss))
     paths = list(given_parameters("", "model", model))
     known_optimizer = checked(optimizer)
     with autograd.unseen(), no_collection():
-        reader = _AuditReader(losses, paths, known_optimizer, given, frame)
+        reader = _AuditReader(losses, paths, known_optimizer, given, frame, values)
         return reader.read()
 
 
@@ -68,6 +71,7 @@ class _AuditReader:
         optimizer: The optimizer, if any.
         given: Names that were given.
         frame: Frame whose variables give names.
+        values: Whether numbers are read; ``None``: up to a budget.
     """
 
     def __init__(
@@ -77,8 +81,10 @@ class _AuditReader:
         optimizer: torch.optim.Optimizer | None,
         given: list[naming.Named],
         frame: FrameType | None,
+        values: bool | None,
     ) -> None:
         self._losses = losses
+        self._values = values
         self._optimizer = optimizer
         self._given = given
         variables = [] if frame is None else naming.namespace(frame)
@@ -104,7 +110,7 @@ class _AuditReader:
         try:
             around = self._around(nodes, index)
             self._choose(started, around)
-            tensors = Tensors(list(self._known.values()), index)
+            tensors = Tensors(list(self._known.values()), index, self._values, zeros=True)
             places = [(index[root.node], root.output_nr) for root in started]
             graph = read_walked(places, nodes, entries, tensors, index)
             functions = tuple(_functions(nodes))
@@ -177,7 +183,10 @@ class _AuditReader:
         for key, (tensor, _) in self._paths.items():
             known = self._known[key]
             names = tuple(self._names_of.get(key, ()))
-            grad = None if known.grad is None else gradient_of(known.grad)
+            summary, grad = known.grad_summary, None
+            if known.grad is not None:
+                is_unread = self._values is False or (summary is not None and summary.is_unread)
+                grad = gradient_of(known.grad, known.grad_statistics, is_unread)
             is_lazy = torch.nn.parameter.is_lazy(tensor)
             takers = [hook.name for hook in known.hooks if hook.kind == "post_accumulate_grad"]
             yield ParameterFacts(

@@ -17,8 +17,9 @@ from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.recorder.registry import Registry, RegistryEntry
 from gradviz.capture.recorder.row_index import RowIndex
 from gradviz.capture.recorder.run_tensors import RunTensors
-from gradviz.capture.traversal import Entries, no_collection, read_columns, walk
+from gradviz.capture.traversal import Entries, read_columns, walk
 from gradviz.model import Node, TensorInfo
+from gradviz.model.collector import no_collection
 from gradviz.model.columns import OTHER_COLUMNS, Columns
 from gradviz.model.devices import Place, devices_at, place_of
 from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Note

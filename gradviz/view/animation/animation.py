@@ -22,10 +22,11 @@ from gradviz.view.animation.step_drawings import (
     UnplacedDrawing,
     Variants,
     merged,
+    most_at_once,
     reference_variants,
 )
 from gradviz.view.animation.step_items import StepItems
-from gradviz.view.element import Element, style, svg, write, write_around
+from gradviz.view.element import Element, style, svg, write, write_around, write_pieces
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import MORE, Card, Density, times
@@ -121,7 +122,7 @@ class Animation:
         """The complete picture of one step, the same bytes for the same recording."""
         sheet = write(style(self.css(variables, engine_arrows)))
         drawn = (
-            self.written[key][number] or write(step_svg.absent(key))
+            "".join(self.pieces[key][number]) or write(step_svg.absent(key))
             for key, number in self.at(step).items()
         )
         picture = svg(self.size, self.summaries[step], engine_arrows, ())
@@ -130,8 +131,15 @@ class Animation:
     @cached_property
     def written(self) -> dict[str, tuple[str, ...]]:
         """The variants of each element as text; ``""``: it does not exist."""
+        return {key: tuple(map("".join, looks)) for key, looks in self.pieces.items()}
+
+    @cached_property
+    def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The variants of each element as text, in pieces that come again and again; none: it does
+        not exist."""
+        written: dict[int, str] = {}
         return {
-            key: tuple("" if look is None else write(look) for look in looks)
+            key: tuple(() if look is None else tuple(write_pieces(look, written)) for look in looks)
             for key, looks in self.elements.items()
         }
 
@@ -293,9 +301,13 @@ class Animation:
         for link_key, link in self._drawn_links.items():
             drawn = (self._wire(link_key, look, tail) for look, tail in link.looks)
             yield f"gv-{link_key.key}", (*drawn, None)
+        blocks: card_svg.DrawnBlocks = {}
         for key, variants in self._cards.items():
             place = self._layout.places[self._place[key]]
-            drawn = (card_svg.card(self._frames[c], place, self.direction) for c in variants.looks)
+            drawn = (
+                card_svg.card(self._frames[c], place, self.direction, blocks)
+                for c in variants.looks
+            )
             if key == MORE:
                 drawn = (Element("g", {"id": "gv-more", **e.attributes}, e.children) for e in drawn)
             before = self._opening.frames.get(key, ())
@@ -378,7 +390,8 @@ class Animations(Mapping[Density, Animation]):
     """
 
     def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
-        unplaced = UnplacedDrawing(recording, options)
+        least = options.densities_of(most_at_once(recording, options.focus))
+        unplaced = UnplacedDrawing(recording, options, least)
         self.opening: Density = options.density_of(unplaced.seen)
         """The density in which the player opens."""
         self._made = {

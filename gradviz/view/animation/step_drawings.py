@@ -12,16 +12,21 @@ from typing import Any, Generic, TypeVar
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node
 from gradviz.view import aria
-from gradviz.view.animation.backward_progress import (
-    BackwardProgress,
-    EdgeGradient,
-    backward_progress,
-)
+from gradviz.view.animation.backward_progress import BackwardProgress, EdgeGradient
 from gradviz.view.animation.fresh_items import FreshItems
 from gradviz.view.animation.shared_places import Life, share_nodes, share_tensors
 from gradviz.view.animation.step_items import StepItems, StepItemsWriter
 from gradviz.view.graph import cards, cut_stubs
-from gradviz.view.graph.card_parts import DENSITIES, MORE, Card, Density, Port, thinned
+from gradviz.view.graph.card_parts import (
+    DENSITIES,
+    MORE,
+    Block,
+    Card,
+    Density,
+    Port,
+    Status,
+    thinned,
+)
 from gradviz.view.graph.cut_stubs import CutStub
 from gradviz.view.graph.drawing import OUTSIDE
 from gradviz.view.graph.extent import Extent, extent_of
@@ -152,13 +157,17 @@ class UnplacedDrawing:
         """The rows for the browser at each step."""
         self._writer = StepItemsWriter()
         self._cuts: dict[str, dict[CutStub, None]] = {}
+        self._bare: dict[Density, dict[str, Card | None]] = {key: {} for key in densities}
+        """The cards without what backward and the step do."""
+        self._blocks: dict[Block, Block] = {}
+        """Blocks that are equal are one object."""
         self._link_keys: dict[str, list[LinkKey]] = {}
         self._play(recording, entries)
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
-        before, fresh = BackwardProgress(), FreshItems(recording)
+        progress, fresh = BackwardProgress(recording), FreshItems(recording)
         for step, step_index, touched in step_indexes(recording, self._focus):
-            place = backward_progress(recording, step.index)
+            moved, flowing = progress.advance(step.index)
             if not step.index:
                 self.extent = extent_of(step_index, self._outside, "recording", "recording")
                 self._string(step_index, entries)
@@ -168,27 +177,24 @@ class UnplacedDrawing:
                 home = self._home(cut.tensor, step_index)
                 self._cuts.setdefault(home, {})[cut] = None
                 touched.add(home)
-            touched |= {k for k, _ in before.nodes.items() ^ place.nodes.items()}
-            touched |= fresh.begin(step.index)
-            flowing = {k for k in {*before.edges, *place.edges}
-                       if before.edges.get(k) != place.edges.get(k)}  # fmt: skip
+            for density, found in self._bare.items():
+                for key in touched & self._some_cards.keys():
+                    found[key] = self._card(key, step_index, density)
+            touched |= moved | fresh.begin(step.index)
             for density, made in self.cards.items():
                 for key in touched & made.keys():
-                    card = self._card(key, step_index, place, density)
+                    card = _in_backward(self._bare[density].get(key), progress.nodes.get(key, ""))
                     made[key].put(step.index, fresh.marked(card, made[key]))
             if self.hidden:
-                drawn = sum(node.id in step_index.rows for node in self.nodes)
-                hidden = len(step_index.rows) - drawn
-                uses = step_index.hidden_uses_now
+                hidden, uses = step_index.hidden_now, step_index.hidden_uses_now
                 stub = cards.more_card(hidden, uses) if hidden else None
                 for made in self.cards.values():
                     made[MORE].put(step.index, stub)
-            near = touched | {node for node, _ in flowing}
+            near = touched | flowing
             for link_key in dict.fromkeys(t for key in near for t in self._link_keys.get(key, ())):
-                look = self._look(link_key, step_index, place)
+                look = self._look(link_key, step_index, progress)
                 self.links[link_key].put(step.index, fresh.marked_link(look, self.links[link_key]))
             self.summaries.append(aria.of_graph(step_index))
-            before = place
 
     def _string(self, step_index: StepIndex, entries: dict[tuple[str, str], int]) -> None:
         """All links of the union."""
@@ -263,10 +269,8 @@ class UnplacedDrawing:
     def _home(self, tensor: str, step_index: StepIndex) -> str:
         return step_index.leaf_node.get(tensor) or step_index.tensors[tensor].node or tensor
 
-    def _card(
-        self, key: str, step_index: StepIndex, place: BackwardProgress, density: Density
-    ) -> Card | None:
-        """The card at the current step."""
+    def _card(self, key: str, step_index: StepIndex, density: Density) -> Card | None:
+        """The card at the current step, without what backward does."""
         made: Card | None = None
         content = self._contents[density]
         if key[0] == "t":
@@ -279,19 +283,17 @@ class UnplacedDrawing:
             made = cards.waiting_leaf_card(key, variable, step_index, content)
         if made is None:
             return None
-        status = place.nodes.get(key, "")
         alive = tuple(cut for cut in self._cuts.get(key, ()) if cut.tensor in step_index.tensors)
         return replace(
             made,
-            css=f"{made.css} gv-{status}" if status else made.css,
-            status=status,
-            aria=f"{made.aria}, {status}" if status else made.aria,
-            blocks=(*made.blocks, *cut_stubs.blocks(alive)),
+            blocks=tuple(
+                self._blocks.setdefault(b, b) for b in (*made.blocks, *cut_stubs.blocks(alive))
+            ),
             inputs=tuple(self._kept[density].get(key, {}).values()),
         )
 
     def _look(
-        self, link_key: LinkKey, step_index: StepIndex, place: BackwardProgress
+        self, link_key: LinkKey, step_index: StepIndex, progress: BackwardProgress
     ) -> LinkLook | None:
         tail = self._some_cards[link_key.target].now
         if link_key.source == MORE:
@@ -307,7 +309,31 @@ class UnplacedDrawing:
             return None
         if link_key.count > 1:  # their gradients are not one gradient
             return LinkLook(count=link_key.count)
-        return LinkLook(place.edges.get((link_key.source, link_key.slot)))
+        return LinkLook(progress.edges.get((link_key.source, link_key.slot)))
+
+
+def most_at_once(recording: Recording, focus: str = "") -> int:
+    """How many of the nodes that are drawn exist at most at one step: so many places there are at
+    least."""
+    graph = recording.graph
+    drawn = {graph.nodes[place].id for place in places_of(graph, LIMIT, focus)}
+    there, most = set[str](), 0
+    for step in recording.records:
+        for key, node in step.changes.nodes:
+            if node is None:
+                there.discard(key)
+            elif key in drawn:
+                there.add(key)
+        most = max(most, len(there))
+    return most
+
+
+def _in_backward(card: Card | None, status: Status) -> Card | None:
+    """A card that says where backward is."""
+    if card is None or not status:
+        return card
+    css, said = f"{card.css} gv-{status}", f"{card.aria}, {status}"
+    return replace(card, css=css, status=status, aria=said)
 
 
 def reference_variants(

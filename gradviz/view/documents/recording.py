@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.recording import Recording
+from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
@@ -62,21 +63,26 @@ def recording_document(
     opening = opening_step(recording, step)
     marked = [check_step(recording, stop, "stops") for stop in stops]
     animations = animations or Animations(recording, options)
-    some = animations[animations.opening]
+    some, sentences = animations[animations.opening], captions(recording)
+    pieces: dict[str, int] = {}
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": "recording",
         "title": recording_title(recording),
         "summary": f"{recording_title(recording)}: {summary(recording)}",
-        "text": recording_outline(recording),
+        "text": recording_outline(recording, sentences),
         "density": animations.opening,
         "pictures": {
             density: {
                 "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
-                "elements": {key: list(looks) for key, looks in animation.written.items()},
+                "elements": {
+                    key: [[pieces.setdefault(one, len(pieces)) for one in look] for look in looks]
+                    for key, looks in animation.pieces.items()
+                },
             }
             for density, animation in animations.items()
         },
+        "pieces": list(pieces),
         "open": opening,
         "stops": sorted(set(marked)),
         "turns": [asdict(turn) for turn in recording.turns],
@@ -84,7 +90,7 @@ def recording_document(
             {"name": clean(c.name), "first": c.first_line, "lines": _lines(c.text)}
             for c in recording.codes
         ],
-        "views": list(_views(recording, animations)),
+        "views": list(_views(recording, animations, sentences)),
         "tensor_columns": list(TENSOR_COLUMNS),
         "outline_columns": list(COLUMNS),
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
@@ -92,9 +98,10 @@ def recording_document(
     }
     if extent := some.extent_drawn.document:
         document["extent"] = extent
-    text = _json(recording)
-    if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
-        document["json"] = text
+    if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
+        text = _json(recording)
+        if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
+            document["json"] = text
     return document
 
 
@@ -130,12 +137,14 @@ def _used(animations: Iterable[Animation]) -> set[str]:
     return classes_of(look for group in looks for look in group if look is not None)
 
 
-def _views(recording: Recording, animations: Animations) -> Iterator[dict[str, Any]]:
+def _views(
+    recording: Recording, animations: Animations, sentences: Sequence[Sentence]
+) -> Iterator[dict[str, Any]]:
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
     items = marked_items(recording, animation.step_items, animation.marks)
     for step, sentence, step_items, shown in zip(
-        recording.all_steps, captions(recording), animation.step_items, items, strict=True
+        recording.all_steps, sentences, animation.step_items, items, strict=True
     ):
         yield {
             "kind": step.kind,
@@ -146,7 +155,6 @@ def _views(recording: Recording, animations: Animations) -> Iterator[dict[str, A
             "next_line": recording.history.next_line(step.index),
             "node": step.node,
             "caption": segments(sentence),
-            "sentence": str(sentence),
             "tick": TICKS.get(step.kind, ""),
             "at": {density: one.changes[step.index] for density, one in animations.items()},
             "saved": step.saved_bytes,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import hypot
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.view.element import Element, Value
 from gradviz.view.graph.card_parts import MORE, Block, Line, Port, times
@@ -25,6 +26,14 @@ GLYPHS: Final = {
     "new": "m0.3,0h6.4m-3.2,-3.2v6.4",
 }
 """A tick, a filled and an open triangle, a cross and a plus, from the middle of their left side."""
+
+
+DrawnBlocks: TypeAlias = "dict[tuple[int, float, float, float], tuple[Element, ...]]"
+"""The elements of blocks, by the ``id()`` of the block, its left, top and width."""
+
+
+_drawn_once: Final = lru_cache(maxsize=4096)
+"""What is drawn in the same way again and again is one element, which is also written once."""
 
 
 class LinkCurve(str):
@@ -48,8 +57,18 @@ class LinkCurve(str):
         return curve
 
 
-def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
-    """A card with its ports, at its place."""
+def card(
+    frame: CardFrame, place: Point, direction: Direction, drawn: DrawnBlocks | None = None
+) -> Element:
+    """A card with its ports, at its place.
+
+    Args:
+        frame: The card, measured.
+        place: Where it is.
+        direction: How data flows.
+        drawn: Blocks that were drawn before, of cards that still exist; they are used again.
+    """
+    drawn = {} if drawn is None else drawn
     item = frame.card
     attributes: dict[str, Value] = {"class": item.css}
     if item.id != MORE:
@@ -65,20 +84,23 @@ def card(frame: CardFrame, place: Point, direction: Direction) -> Element:
     radius = frame.height / 2 if item.refers else radius
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and "gv-tensor" not in item.css:
-        inside.append(_band(frame, radius))
+        inside.append(_band(frame.width, frame.height, frame.band, radius))
     left = PAD + (INSIDE if direction == "LR" and frame.left else 0)
     right = INSIDE if direction == "LR" and frame.box.width > frame.left + frame.width else 0
     beside = left + item.blocks[0].width + BESIDE
     for block, top in zip(item.blocks, frame.tops, strict=True):
+        start, width = left, frame.width - left - PAD - right
         if block.beside:
-            inside += _block(block, beside, top, block.width)
-            beside += block.width + BESIDE
-        else:
-            inside += _block(block, left, top, frame.width - left - PAD - right)
+            start, width = beside, block.width
+            beside += width + BESIDE
+        known = drawn.get(own := (id(block), start, top, width))
+        if known is None:
+            known = drawn[own] = tuple(_block(block, start, top, width))
+        inside += known
     edge = frame.width - 8
     for word, css in ((item.chip, "gv-chip"), (item.status, f"gv-chip gv-{item.status}-chip")):
         if word:
-            inside.append(_chip(word, css, frame, edge))
+            inside.append(_chip(word, css, frame.band, edge))
             edge -= chip_width(word) + 5
     inside += _ports(frame, item.inputs, True, direction)
     inside += _ports(frame, item.outputs, False, direction)
@@ -101,7 +123,7 @@ def reach(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> 
 
 
 def link(
-    path: Sequence[Point],
+    path: tuple[Point, ...],
     source: str,
     target: str,
     slot: int | None,
@@ -127,9 +149,7 @@ def link(
         css: More classes.
         label: What belongs to it.
     """
-    first = (path[0][0] + tail[0], path[0][1] + tail[1])
-    last = (path[-1][0] + head[0], path[-1][1] + head[1])
-    line = Element("path", {"d": LinkCurve.of(path, tail, head)})
+    line, *arrows = _curve(path, tail, head)
     if not is_edge:
         return Element(
             "g",
@@ -142,8 +162,6 @@ def link(
             },
             (line,),
         )
-    into = _arrow(last, path[-2] if head == (0, 0) else path[-1], path)
-    back = _arrow(first, path[1] if tail == (0, 0) else path[0], path)
     return Element(
         "g",
         {
@@ -154,12 +172,21 @@ def link(
             "data-slot": None if slot is None else str(slot),
             "aria-hidden": "true",
         },
-        (
-            line,
-            Element("polygon", {"class": "gv-head gv-head-data", "points": into}),
-            Element("polygon", {"class": "gv-head gv-head-engine", "points": back}),
-            *([label] if label else ()),
-        ),
+        (line, *arrows, *([label] if label else ())),
+    )
+
+
+@_drawn_once
+def _curve(path: tuple[Point, ...], tail: Point, head: Point) -> tuple[Element, ...]:
+    """A link and the arrow heads at its ends, the one where data arrives first."""
+    first = (path[0][0] + tail[0], path[0][1] + tail[1])
+    last = (path[-1][0] + head[0], path[-1][1] + head[1])
+    into = _arrow(last, path[-2] if head == (0, 0) else path[-1], path)
+    back = _arrow(first, path[1] if tail == (0, 0) else path[0], path)
+    return (
+        Element("path", {"d": LinkCurve.of(path, tail, head)}),
+        Element("polygon", {"class": "gv-head gv-head-data", "points": into}),
+        Element("polygon", {"class": "gv-head gv-head-engine", "points": back}),
     )
 
 
@@ -194,6 +221,7 @@ def _pair(point: Point) -> str:
     return f"{px(point[0])},{px(point[1])}"
 
 
+@_drawn_once
 def _rect(x: float, y: float, width: float, height: float, radius: float, css: str = "") -> Element:
     is_moved = bool(x or y)
     return Element(
@@ -217,16 +245,16 @@ def _title(words: str) -> Element:
     return Element("title", {}, (words,))
 
 
-def _band(frame: CardFrame, radius: float) -> Element:
+@_drawn_once
+def _band(width: float, height: float, band: float, radius: float) -> Element:
     edge = 0.6
-    w, h, r = frame.width - edge, frame.band, px(radius - edge)
-    if h >= frame.height - 1:
-        return _rect(edge, edge, w - edge, frame.height - 2 * edge, radius - edge, "gv-band")
+    w, h, r = width - edge, band, px(radius - edge)
+    if h >= height - 1:
+        return _rect(edge, edge, w - edge, height - 2 * edge, radius - edge, "gv-band")
     corner = f"a{r},{r} 0 0 1 {r}"
     return _path(
         "gv-band",
-        f"M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}"
-        f"H{px(frame.width - radius)}{corner},{r}V{px(h)}Z",
+        f"M{px(edge)},{px(h)}V{px(radius)}{corner},-{r}H{px(width - radius)}{corner},{r}V{px(h)}Z",
     )
 
 
@@ -303,9 +331,10 @@ def _text(
     return Element("text", attributes, content or (text,))
 
 
-def _chip(word: str, css: str, frame: CardFrame, edge: float) -> Element:
+@_drawn_once
+def _chip(word: str, css: str, band: float, edge: float) -> Element:
     width = chip_width(word)
-    x, y = edge - width, frame.band - 21
+    x, y = edge - width, band - 21
     inside, start = [_rect(x, y, width, PILL, 3)], x + 6
     if word in GLYPHS:
         inside.append(_path(None, f"M{px(x + 6)},{px(y + PILL / 2)}{GLYPHS[word]}"))
@@ -327,8 +356,14 @@ def _ports(
             left, top = x - width / 2, y if is_input else frame.height - INSIDE
         else:
             left, top = INSIDE - width if is_input else frame.width - INSIDE, y - PILL / 2
-        attributes: dict[str, Value] = {"class": port.css}
-        if port.css == "gv-stub":
-            attributes |= {"data-source": frame.card.id, "data-slot": str(port.slot)}
-        pill = _rect(left, top, width, PILL, 7.5)
-        yield Element("g", attributes, (pill, _text(port.label, left + 6, top + 11, 10)))
+        yield _pill(port, left, top, frame.card.id if port.css == "gv-stub" else "")
+
+
+@_drawn_once
+def _pill(port: Port, left: float, top: float, source: str) -> Element:
+    """The name of a port; one of an entry that is None says whose it is."""
+    attributes: dict[str, Value] = {"class": port.css}
+    if source:
+        attributes |= {"data-source": source, "data-slot": str(port.slot)}
+    pill = _rect(left, top, port.width, PILL, 7.5)
+    return Element("g", attributes, (pill, _text(port.label, left + 6, top + 11, 10)))

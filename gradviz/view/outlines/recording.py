@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
@@ -19,6 +19,7 @@ from gradviz.model.facts import (
 )
 from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node, TensorInfo
+from gradviz.model.sentence import Sentence
 from gradviz.view import formatting
 from gradviz.view.captions.caption import captions
 from gradviz.view.explanations.fields import explained
@@ -46,11 +47,15 @@ TENSOR_CHANGES: Final[tuple[TensorKey, ...]] = (
 """Facts of a tensor whose changes are listed."""
 
 
-def recording_outline(recording: Recording) -> str:
+def recording_outline(recording: Recording, sentences: Sequence[Sentence] | None = None) -> str:
     """The recording as text, the same for the same recording; the device is in the first line.
 
     Every step has its number and caption, its explanations, and the changes since the step before:
     nodes, saved tensors with their versions, and flags, versions and ``.grad`` of tensors.
+
+    Args:
+        recording: The recording.
+        sentences: The captions of its steps, if they have been made.
 
     Examples:
         >>> from gradviz.model.recording import Recording, RowChanges, StepRecord
@@ -62,7 +67,7 @@ def recording_outline(recording: Recording) -> str:
     lines = [recording_title(recording) + ": " + summary(recording)]
     if recording.device is not None:
         lines[0] += f"; on {clean(recording.device)}"
-    sentences, why = captions(recording), explained(recording)
+    sentences, why = sentences or captions(recording), explained(recording)
     count = len(recording.records)
     first = min(count, MOST // 2) if count > MOST else count
     last = range(count - MOST // 2, count) if count > MOST else range(0)

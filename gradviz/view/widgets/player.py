@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 import traitlets
 
+from gradviz.model.collector import no_collection
 from gradviz.model.errors import GradvizError, OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation, Animations
@@ -96,8 +97,9 @@ class Player(GraphWidget):
         self._options = options
         self._chosen = None if step is None else check_step(recording, step, "step")
         marked = _listed(stops)
-        self._animations = Animations(recording, options)
-        wire = recording_document(recording, step, marked, options, animations=self._animations)
+        with no_collection():
+            self._animations = Animations(recording, options)
+            wire = recording_document(recording, step, marked, options, animations=self._animations)
         super().__init__(
             wire=wire,
             step=recording.numbers.number(wire["open"]),

@@ -1,13 +1,24 @@
 // The picture of a document in one density.
 import type { Density } from "./graph";
 import type { AnyDocument } from "./parse";
-import { isRecording } from "./recording";
+import { isRecording, type RecordingDocument } from "./recording";
 import { isReport } from "./report";
 
 /** The picture of a graph, of a recording that of the step shown first; "" where there is none. */
 export function svgOf(wire: AnyDocument, density: Density): string {
   if (isRecording(wire)) return wire.pictures[density]?.svg ?? "";
   return wire.pictures[density] ?? "";
+}
+
+/** The text of an element of a recording in one variant; "" where it is absent. */
+export function lookOf(
+  recording: RecordingDocument,
+  density: Density,
+  key: string,
+  variant: number,
+): string {
+  const look = recording.pictures[density]?.elements[key]?.[variant] ?? [];
+  return look.map((place) => recording.pieces[place] ?? "").join("");
 }
 
 /** A report without a graph has figures instead. */

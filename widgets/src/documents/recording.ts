@@ -40,7 +40,6 @@ export interface StepView {
   readonly next_line: number | null;
   readonly node: string | null;
   readonly caption: Sentence;
-  readonly sentence: string;
   readonly tick: string;
   /** More marks of the timeline: "culprit", "warning". Absent where there are none. */
   readonly ticks?: readonly string[];
@@ -61,13 +60,15 @@ export interface StepView {
 export interface StepPicture {
   /** The step shown first. */
   readonly svg: string;
-  /** Id of an element of the picture -> its variants; "" for absent. */
-  readonly elements: Readonly<Record<string, readonly string[]>>;
+  /** Id of an element of the picture -> its variants, each as places in `pieces`; none: absent. */
+  readonly elements: Readonly<Record<string, readonly (readonly number[])[]>>;
 }
 
 export interface RecordingDocument extends BaseDocument {
   readonly kind: "recording";
   readonly pictures: ByDensity<StepPicture>;
+  /** What the text of the elements of all pictures is made of. */
+  readonly pieces: readonly string[];
   /** Place in `views` of the step shown first by default. */
   readonly open: number;
   /** Places of the steps that the author marked. */
@@ -95,7 +96,6 @@ const view = recordOf({
   next_line: orNull(whole),
   node: orNull(text),
   caption: sentence,
-  sentence: text,
   tick: text,
   at: byDensity(mapOf(whole)),
   saved: whole,
@@ -125,7 +125,8 @@ export const recordingFields: Record<string, Check> = {
   turns: listOf(turn),
   stops: listOf(whole),
   codes: listOf(recordOf({ name: text, first: whole, lines: listOf(text) })),
-  pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(text)) })),
+  pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(listOf(whole))) })),
+  pieces: listOf(text),
   views: (value) => listOf(view)(value) && (value as unknown[]).length > 0,
   tensor_columns: listOf(text),
   outline_columns: listOf(text),

@@ -13,6 +13,10 @@ export interface Term {
 /** Text, and terms. */
 export type Sentence = readonly (string | Term)[];
 
+/** A sentence without what it names. */
+export const wordsOf = (words: Sentence): string =>
+  words.map((part) => (typeof part === "string" ? part : part.text)).join("");
+
 export const sentence: Check = listOf(
   (value) => text(value) || recordOf({ id: text, text })(value),
 );

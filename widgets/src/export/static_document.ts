@@ -2,7 +2,7 @@
 
 import type { BaseDocument, Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { stillOf } from "../documents/pictures";
+import { lookOf, stillOf } from "../documents/pictures";
 import { SVG } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
 
@@ -28,11 +28,11 @@ export function documentAt(
 }
 
 function svgAt(timeline: Timeline, index: number, density: Density, svg: string): string {
-  const elements = timeline.recording.pictures[density]?.elements;
   const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
   picture.documentElement.setAttribute("aria-label", timeline.view(index).summary);
   for (const [key, variant] of timeline.state(index).at.get(density) ?? []) {
-    const text = elements?.[key]?.[variant] || `<g id="${key}" class="gv-absent"/>`;
+    const look = lookOf(timeline.recording, density, key, variant);
+    const text = look || `<g id="${key}" class="gv-absent"/>`;
     const part = new DOMParser().parseFromString(`<svg xmlns="${SVG}">${text}</svg>`, "text/xml");
     const made = part.documentElement.firstElementChild;
     if (made) picture.getElementById(key)?.replaceWith(picture.importNode(made, true));

@@ -3,7 +3,7 @@
 
 import type { Density, GraphContent, Item } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { svgOf } from "../documents/pictures";
+import { lookOf, svgOf } from "../documents/pictures";
 import { isReport } from "../documents/report";
 import { claim, html, SVG } from "../lib/dom";
 import { relatedTo, subjectsOf } from "../model/related";
@@ -104,11 +104,11 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const focused = index.at(document.activeElement);
     const timeline = store.get("timeline");
     const density = store.get("drawn");
-    const elements = timeline?.recording.pictures[density]?.elements;
     for (const [key, variant] of timeline?.state(store.get("at")).at.get(density) ?? []) {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
-      picture.patch(key, elements?.[key]?.[variant] ?? "", (target) => motion.changes(target));
+      const look = timeline ? lookOf(timeline.recording, density, key, variant) : "";
+      picture.patch(key, look, (target) => motion.changes(target));
     }
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
     index.read(picture.svg, content.items);

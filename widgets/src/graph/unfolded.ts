@@ -3,6 +3,7 @@
 
 import type { Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
+import { lookOf } from "../documents/pictures";
 import { isRecording } from "../documents/recording";
 import { svg } from "../lib/dom";
 import type { Timeline } from "../model/timeline";
@@ -37,7 +38,7 @@ export class FullLooks {
     const key = `gv-${id}`;
     if (isRecording(wire)) {
       const variant = timeline?.state(at).at.get("full")?.get(key);
-      return variant === undefined ? undefined : wire.pictures.full?.elements[key]?.[variant];
+      return variant === undefined ? undefined : lookOf(wire, "full", key, variant);
     }
     this.#drawn ??= new DOMParser().parseFromString(wire.pictures.full ?? "<svg/>", "text/xml");
     const card = this.#drawn.getElementById(key);

@@ -1,6 +1,7 @@
 // The controls of a recording in one line: back, forward, to the error or its culprit, play, the
 // timeline, the current step in words; the rarer ones behind a button.
 
+import { wordsOf } from "../documents/sentence";
 import { makeButton, type Tool } from "../lib/button";
 import { claim, focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -55,8 +56,8 @@ export function makeControls(
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
     const explained = cursor.cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
-    const { sentence } = timeline.view(at);
-    if (told !== undefined) announce(`${cursor.count}: ${sentence}${explained.join("")}`);
+    const words = wordsOf(timeline.view(at).caption);
+    if (told !== undefined) announce(`${cursor.count}: ${words}${explained.join("")}`);
     told = at;
   });
   return element;

@@ -66,8 +66,6 @@ describe("wire", () => {
         for (const cells of tensors.values())
           expect(cells).toHaveLength(read.tensor_columns.length);
         for (const cells of rows.values()) expect(cells).toHaveLength(read.outline_columns.length);
-        const words = view.caption.map((part) => (typeof part === "string" ? part : part.text));
-        expect(words.join("")).toBe(view.sentence);
         for (const part of view.caption) {
           if (typeof part === "string" || part.id.startsWith("line:")) continue;
           expect(known, part.id).toContain(part.id);

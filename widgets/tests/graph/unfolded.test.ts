@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import cuts from "../../../tests/golden/recording/cuts.json";
 import { parseDocument } from "../../src/documents/parse";
+import { lookOf } from "../../src/documents/pictures";
 import type { RecordingDocument, StepPicture } from "../../src/documents/recording";
 import { type Picture, parsePicture } from "../../src/graph/picture";
 import { SvgIndex } from "../../src/graph/svg_index";
@@ -14,10 +15,10 @@ const window = { x: 0, y: 0, width: 1000, height: 560 };
 
 /** The compact picture at a step, as the graph panel shows it. */
 function pictureAt(step: number): { picture: Picture; index: SvgIndex } {
-  const { svg, elements } = wire.pictures.compact as StepPicture;
+  const { svg } = wire.pictures.compact as StepPicture;
   const picture = parsePicture(svg, "v");
   for (const [key, variant] of timeline.state(step).at.get("compact") ?? [])
-    picture.patch(key, elements[key]?.[variant] ?? "");
+    picture.patch(key, lookOf(wire, "compact", key, variant));
   const index = new SvgIndex();
   index.read(picture.svg, timeline.content(step).items);
   return { picture, index };
@@ -27,10 +28,11 @@ describe("the full look of a card", () => {
   const looks = new FullLooks(wire);
 
   it("is the variant of the full picture at the step", () => {
-    const { elements } = wire.pictures.full as StepPicture;
     for (const step of [2, 4, 6]) {
       const variant = timeline.state(step).at.get("full")?.get("gv-n0") as number;
-      expect(looks.of("n0", "compact", timeline, step)).toBe(elements["gv-n0"]?.[variant]);
+      expect(looks.of("n0", "compact", timeline, step)).toBe(
+        lookOf(wire, "full", "gv-n0", variant),
+      );
     }
   });
 

@@ -678,7 +678,6 @@ describe("one widget", () => {
     const views = VIEWS.map((view) => ({
       ...view,
       caption: [evil, { id: evil, text: evil }],
-      sentence: evil,
       summary: evil,
       tensors: { t0: [evil, evil, evil, evil, evil, evil] },
       rows: { n0: [evil, evil, evil] },
@@ -687,10 +686,14 @@ describe("one widget", () => {
     const { svg, elements: known } = recording.pictures.normal as StepPicture;
     const elements = {
       ...known,
-      "gv-n0": ["", '<g id="gv-n0"><script>alert(1)</script><g onclick="alert(1)"/></g>'],
+      "gv-n0": [[], [recording.pieces.length]],
     };
+    const pieces = [
+      ...recording.pieces,
+      '<g id="gv-n0"><script>alert(1)</script><g onclick="alert(1)"/></g>',
+    ];
     const { el, model } = mount({
-      wire: { ...recording, views, codes, pictures: inAll({ svg, elements }) },
+      wire: { ...recording, views, codes, pieces, pictures: inAll({ svg, elements }) },
       step: 0,
     });
     model.set("step", 3);

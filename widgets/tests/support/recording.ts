@@ -61,7 +61,6 @@ const base: StepView = {
   next_line: null,
   node: null,
   caption: [],
-  sentence: "",
   tick: "",
   at: {},
   saved: 0,
@@ -78,7 +77,7 @@ export const inAll = <T>(one: T): ByDensity<T> =>
 type Given = Partial<Omit<StepView, "at">> & { readonly at?: Readonly<Record<string, number>> };
 const view = ({ at = {}, ...given }: Given): StepView => {
   const words = (given.caption ?? []).map((part) => (typeof part === "string" ? part : part.text));
-  return { ...base, sentence: words.join(""), summary: words.join(""), ...given, at: inAll(at) };
+  return { ...base, summary: words.join(""), ...given, at: inAll(at) };
 };
 const inside = { line: 4, next_line: null, backward: 1 };
 
@@ -201,6 +200,14 @@ export const VIEWS: StepView[] = PLAIN.map((one, i) => ({ ...one, number: NUMBER
 
 const empty = Object.keys(ELEMENTS).map((key) => `<g id="${key}" class="gv-absent"></g>`);
 
+const pieces = [...new Set(Object.values(ELEMENTS).flat())].filter(Boolean);
+const elements = Object.fromEntries(
+  Object.entries(ELEMENTS).map(([key, looks]) => [
+    key,
+    looks.map((look) => (look ? [pieces.indexOf(look)] : [])),
+  ]),
+);
+
 export const recording: RecordingDocument = {
   format: 1,
   kind: "recording",
@@ -213,8 +220,9 @@ export const recording: RecordingDocument = {
       '<svg xmlns="http://www.w3.org/2000/svg" class="gradviz-svg" viewBox="0 0 370 240" ' +
       `width="370" height="240" role="group" aria-label="recording"><style>${STYLE}</style>` +
       `${empty.join("")}</svg>`,
-    elements: ELEMENTS,
+    elements,
   }),
+  pieces,
   open: 0,
   stops: [3],
   turns: [],
