@@ -1,0 +1,229 @@
+"""What gradviz says of each program of the ledger, judged by the fields of its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from torch import Tensor
+
+import gradviz
+from gradviz.model import GradvizError, Recording
+from gradviz.model.audit import ParameterAudit
+from gradviz.model.explanation import CodeLine, Explanation, Fix
+from tests.analysis.explain.running import fixed
+from tests.ledger.bug import Bug, Piece, Place, first_line
+from tests.ledger.running import Mode, Ran, are_equal, run, values_of
+
+MODES: Final[tuple[Mode, ...]] = ("as it comes", "into")
+_Seen = tuple[Explanation | None, tuple["Finding", ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a tool says is wrong."""
+
+    tool: str
+    """``"explanation"``, ``"audit"`` or ``"memory"``."""
+    what: str
+    """Kind of the explanation; parameter and fact of the audit; the line of the curve."""
+    at: CodeLine | None = None
+    """The line it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A fix, and what became of the program with it."""
+
+    code: str
+    verdict: str
+    """``"right"``, ``"raises ..."``, ``"another result"``, ``"not accepted"``."""
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict == "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was said of one program in one mode."""
+
+    bug: Bug
+    mode: Mode
+    raises: bool
+    """Whether the line that raises is named."""
+    variable: bool
+    """Whether the first variable is the one at fault."""
+    culprit: bool
+    """Whether a cause, or what tells a silent fault, is in a line that is at fault."""
+    first: bool
+    """Whether the first cause is."""
+    offered: tuple[Offered, ...]
+    told_by: tuple[str, ...]
+    """Tools that say of the fault what they do not say of the fixed program."""
+    accused: tuple[tuple[int, Finding], ...]
+    """Number of a fixed version, and what a tool says against it."""
+    explanation: Explanation | None
+
+
+@cache
+def judged(bug: Bug, mode: Mode) -> Judged:
+    """Run a program, its fixed versions, and what is offered as a fix."""
+    explanation, findings = _seen(bug, bug.pieces, mode)
+    after = [_seen(bug, bug.fixed(way), mode)[1] for way in bug.fixes]
+    against = {(one.tool, one.what) for one in after[0]}
+    told = [one for one in findings if (one.tool, one.what) not in against]
+    causes = [] if explanation is None else [cause.at for cause in explanation.causes]
+    lines = [one.at for one in told] if bug.is_silent else causes
+    offered = () if explanation is None else explanation.fixes
+    return Judged(
+        bug,
+        mode,
+        explanation is not None and place_of(explanation.noticed) in bug.places("raises"),
+        explanation is not None and set(explanation.variables[:1]) <= set(bug.variables) != set()
+        and explanation.variables != (),
+        any(place_of(line) in bug.places("culprit") for line in lines),
+        any(place_of(line) in bug.places("culprit") for line in lines[:1]),
+        tuple(Offered(fix.code, verdict_on(bug, explanation, fix)) for fix in offered if explanation),
+        tuple(dict.fromkeys(one.tool for one in told)),
+        tuple((n, one) for n, found in enumerate(after) for one in found if is_accusation(bug, one)),
+        explanation,
+    )  # fmt: skip
+
+
+def is_accusation(bug: Bug, one: Finding) -> bool:
+    """Whether what is said of a fixed version speaks against it."""
+    return one.tool == "explanation" or (
+        one.tool == "audit" and one.what.partition(":")[0] not in bug.without_gradient
+    )
+
+
+def place_of(line: CodeLine | None) -> Place | None:
+    """A line as the ledger marks it."""
+    return None if line is None or line.line is None else (line.line, line.text)
+
+
+def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
+    """The explanation of a program, and everything that any tool finds wrong."""
+    seen: list[_Seen] = []
+
+    def look(ran: Ran) -> None:
+        recording = ran.recording
+        if recording is None:
+            seen.append((None, ()))
+            return
+        explanations = recording.explanations
+        found = [Finding("explanation", e.kind, e.cause and e.cause.at) for e in explanations]
+        if not ran.error:
+            found += [*_of_audit(bug, ran, recording), *_of_memory(recording)]
+        seen.append((recording.explanation, tuple(found)))
+
+    run(pieces, mode, look)
+    return seen[0]
+
+
+def _of_audit(bug: Bug, ran: Ran, recording: Recording) -> list[Finding]:
+    given = [_evaluated(text, ran.space) for text in bug.audit]
+    if given[0] is None or given[1] is None:
+        return []
+    try:
+        rows = gradviz.audit(*given, recording=recording).findings
+    except GradvizError as refused:
+        return [Finding("audit", f"{type(refused).__name__}")]
+    return [Finding("audit", f"{row.name}: {fact}", row.at) for row in rows for fact in wrong(row)]
+
+
+def wrong(row: ParameterAudit) -> list[str]:
+    """What an audit says against a parameter."""
+    facts = {
+        "gets no gradient": row.gets_gradient is False,
+        "is not updated": row.updated is False,
+        ".grad is of another loss": row.stale is True,
+    }
+    return [words for words, is_so in facts.items() if is_so]
+
+
+def _of_memory(recording: Recording) -> list[Finding]:
+    """Lines after which more is held in every turn than in the turn before."""
+    curve = gradviz.memory(recording).findings.curve
+    held: dict[tuple[int | None, str, str], list[int]] = {}
+    for point in curve.points:
+        if point.level == 0:
+            held.setdefault((point.line, point.code, point.text), []).append(point.held)
+    return [
+        Finding("memory", f"more is held after each turn: {text}", CodeLine(line, text, code))
+        for (line, code, text), seen in held.items()
+        if len(seen) > 2 and all(a < b for a, b in zip(seen, seen[1:]))
+    ][:1]
+
+
+def _evaluated(text: str, space: dict[str, Any]) -> Any:
+    try:
+        return eval(text, dict(space)) if text else None
+    except (NameError, AttributeError):
+        return None
+
+
+@cache
+def expected(bug: Bug) -> tuple[list[Tensor], ...]:
+    """Right results: that of the reference, and of each fixed version."""
+    programs = (bug.right, *(bug.fixed(way) for way in bug.fixes))
+    return tuple(values_of(run(pieces).space, bug.result) for pieces in programs)
+
+
+def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
+    """Whether the program is right with a fix that was offered."""
+    if fix.how == "elsewhere":
+        is_accepted = _without_spaces(fix.code) in map(_without_spaces, bug.accepted)
+        return "right" if is_accepted else "not accepted"
+    pieces = list(bug.pieces)
+    at = _piece_of(pieces, explanation, fix)
+    if at is None:
+        return f"line {fix.line} is in no file that is named"
+    first = first_line(pieces, pieces[at])
+    try:
+        text = fixed(pieces[at].text, fix, first)
+        changed = [p._replace(text=text) if i == at else p for i, p in enumerate(pieces)]
+        ran = run(changed)
+    except SyntaxError:
+        return "raises SyntaxError"
+    if ran.error is not None:
+        return f"raises {ran.raised}: {str(ran.error)[:60]}"
+    try:
+        result = values_of(ran.space, bug.result)
+    except Exception as error:
+        return f"no result: {type(error).__name__}"
+    return "right" if any(are_equal(result, one) for one in expected(bug)) else "another result"
+
+
+def _piece_of(pieces: Sequence[Piece], explanation: Explanation, fix: Fix) -> int | None:
+    """The file or cell that a fix is about: that of a line it names, if it has such a line.
+
+    A fix has the number of a line and not the file; ``None`` if no file with a named line has it.
+    """
+    lines = [cause.at for cause in explanation.causes] + [explanation.noticed]
+    lines.sort(key=lambda line: line is None or line.line != fix.line)
+    named = [at for line in lines for at in _pieces_with(pieces, line)]
+    for at in (*named, len(pieces) - 1):
+        if 0 <= (fix.line or 0) - first_line(pieces, pieces[at]) < len(pieces[at].lines):
+            return at
+    return None
+
+
+def _pieces_with(pieces: Sequence[Piece], line: CodeLine | None) -> Iterator[int]:
+    for at, piece in reversed(list(enumerate(pieces))):
+        number = -1 if line is None else (line.line or 0) - first_line(pieces, piece)
+        if 0 <= number < len(piece.lines) and piece.lines[number].strip() == (line and line.text):
+            yield at
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def share(rows: Sequence[Judged], holds: Callable[[Judged], bool]) -> str:
+    """How many of some rows something holds for: ``"7/10  70 %"``."""
+    count = sum(map(holds, rows))
+    return f"{count}/{len(rows)}" + (f" {100 * count // len(rows):3d} %" if rows else "")
