@@ -6,7 +6,27 @@ from typing import Final
 
 from tests.ledger.bug import ALL as _ALL
 from tests.ledger.bug import Bug
-from tests.ledger.programs import graph_freed, leaf_written, no_graph, saved_tensor_written
+from tests.ledger.programs import (
+    graph_freed,
+    leaf_written,
+    no_graph,
+    other_errors,
+    saved_tensor_written,
+    silent_cuts,
+    silent_parameters,
+    silent_steps,
+)
 
+MODULES: Final = (
+    graph_freed,
+    leaf_written,
+    no_graph,
+    other_errors,
+    saved_tensor_written,
+    silent_cuts,
+    silent_parameters,
+    silent_steps,
+)
+"""Where they are written; importing them puts them in the list."""
 ALL: Final[tuple[Bug, ...]] = tuple(_ALL)
-EVERY: Final = (graph_freed, leaf_written, no_graph, saved_tensor_written)
+"""In the order of these modules."""

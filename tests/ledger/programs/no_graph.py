@@ -249,9 +249,7 @@ bug(
     "through NumPy and back",
     FAMILY,
     """
-    # %% signal.py
-    """.replace("signal", "spectrum")
-    + """
+    # %% spectrum.py
     import numpy as np
     import torch
 
