@@ -1,112 +1,162 @@
-"""``python -m tests.ledger`` prints how often which tool says what of the programs of the ledger.
+"""``python -m tests.ledger`` prints how often gradviz names what is wrong with a program.
 
-``--each`` adds a row per program, ``--why`` what was said of those where something is missing.
+Each program is recorded twice: as ``%%gradviz`` records it, and with all of its functions and
+classes in ``into=``. Loud faults raise an error of torch's; silent ones do not.
+
+``--each`` adds a row per program, ``--why`` what was said where something is missing, ``--only``
+chooses families or programs by a part of their name.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import torch
 
-from tests.ledger.judging import MODES, Judged, judged, share
+from tests.ledger.bug import Bug
+from tests.ledger.judging import MODES, Judged, judged
 from tests.ledger.programs import ALL
 
-LOUD: Final[dict[str, Callable[[Judged], bool]]] = {
-    "line that raises": lambda one: one.raises,
-    "variable": lambda one: one.variable,
-    "culprit line": lambda one: one.culprit,
-    "as first cause": lambda one: one.first,
-    "fix offered": lambda one: bool(one.offered),
-    "first fix right": lambda one: bool(one.offered) and one.offered[0].is_right,
-}
+Columns: TypeAlias = Mapping[str, Callable[[Judged], bool]]
+LOUD: Final[Columns] = MappingProxyType(
+    {
+        "line that raises": lambda one: one.raises,
+        "variable": lambda one: one.variable,
+        "culprit line": lambda one: one.culprit,
+        "as first cause": lambda one: one.first,
+        "fix offered": lambda one: bool(one.offered),
+    }
+)
 """Columns for programs in which torch raises an error."""
-SILENT: Final[dict[str, Callable[[Judged], bool]]] = {
-    "told": lambda one: bool(one.told_by),
-    "by explanation": lambda one: "explanation" in one.told_by,
-    "by audit": lambda one: "audit" in one.told_by,
-    "by memory": lambda one: "memory" in one.told_by,
-    "culprit line": lambda one: one.culprit,
-}
+SILENT: Final[Columns] = MappingProxyType(
+    {
+        "told": lambda one: bool(one.told_by),
+        "by explanation": lambda one: "explanation" in one.told_by,
+        "by audit": lambda one: "audit" in one.told_by,
+        "by memory": lambda one: "memory" in one.told_by,
+        "culprit line": lambda one: one.culprit,
+    }
+)
 """Columns for programs in which torch raises nothing."""
+_FIRST: Final = 46
+_WIDE: Final = 16
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
+    given = _arguments(arguments)
+    torch.set_num_threads(1)
+    bugs = [bug for bug in ALL if given.only in f"{bug.family} / {bug.name}"]
+    for mode in MODES:
+        rows = [judged(bug, mode) for bug in bugs]
+        how = "as it comes" if mode == "as it comes" else "with into=[all functions and classes]"
+        print(f"\n=== recorded {how}")
+        print("\n".join(_lines(rows, given.each, given.why)))
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.ledger", description=__doc__)
     parser.add_argument("--each", action="store_true", help="a row per program")
-    parser.add_argument("--why", action="store_true", help="what was said where something is missing")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    for mode in MODES:
-        rows = [judged(bug, mode) for bug in ALL]
-        print(f"\n=== recorded {mode if mode != 'into' else 'with into=[every function and class]'}")
-        loud = [one for one in rows if not one.bug.is_silent]
-        silent = [one for one in rows if one.bug.is_silent]
-        for words, of, columns in (("loud", loud, LOUD), ("silent", silent, SILENT)):
-            print("\n" + "\n".join(table(f"{words}: family", of, columns, given.each)))
-        print("\n" + "\n".join(of_fixes(rows)))
-        print("\n" + "\n".join(of_accusations(rows)))
-        if given.why:
-            print("\n" + "\n".join(missing(rows)))
+    parser.add_argument("--why", action="store_true", help="what was said where something lacks")
+    parser.add_argument("--only", default="", metavar="PART", help="part of family or name")
+    return parser.parse_args(arguments)
 
 
-def table(
-    first: str, rows: Sequence[Judged], columns: dict[str, Callable[[Judged], bool]], each: bool
-) -> Iterator[str]:
+def _lines(rows: Sequence[Judged], each: bool, why: bool) -> Iterator[str]:
+    loud = [one for one in rows if not one.bug.is_silent]
+    silent = [one for one in rows if one.bug.is_silent]
+    yield from ("", *table("loud", loud, LOUD, each), "", *table("silent", silent, SILENT, each))
+    yield from ("", *of_fixes(rows), "", *of_accusations(rows))
+    if why:
+        yield from ("", *missing(rows))
+
+
+def table(name: str, rows: Sequence[Judged], columns: Columns, each: bool) -> Iterator[str]:
     """A row per family, and one for all; with ``each`` one per program."""
-    widths = [max(len(name), 12) for name in columns]
-    yield "  ".join([f"{first:48}", *(f"{c:>{w}}" for c, w in zip(columns, widths))])
+    yield _row(name, [*columns, "fixes right", "accused"])
     for family in dict.fromkeys(one.bug.family for one in rows):
         of = [one for one in rows if one.bug.family == family]
-        shares = [f"{share(of, holds):>{w}}" for holds, w in zip(columns.values(), widths)]
-        yield "  ".join([f"{family:48}", *shares])
+        yield _row(f"  {family}", _shares(of, columns))
         for one in of if each else ():
-            marks = [f"{'yes' if holds(one) else '-':>{w}}" for holds, w in zip(columns.values(), widths)]
-            yield "  ".join([f"    {one.bug.name:44.44}", *marks])
-    shares = [f"{share(rows, holds):>{w}}" for holds, w in zip(columns.values(), widths)]
-    yield "  ".join([f"{'all':48}", *shares])
+            marks = ["yes" if holds(one) else "-" for holds in columns.values()]
+            yield _row(f"    {one.bug.name}", [*marks, *_counts([one])])
+    yield _row("  all", _shares(rows, columns))
+
+
+def _row(first: str, cells: Sequence[str]) -> str:
+    return f"{first:{_FIRST}.{_FIRST}}" + "".join(f"{cell:>{_WIDE}}" for cell in cells)
+
+
+def _shares(rows: Sequence[Judged], columns: Columns) -> list[str]:
+    return [
+        *(_share(sum(map(holds, rows)), len(rows)) for holds in columns.values()),
+        *_counts(rows),
+    ]
+
+
+def _counts(rows: Sequence[Judged]) -> list[str]:
+    """Fixes that are right of those offered, and fixed versions that are accused."""
+    offered = [fix for one in rows for fix in one.offered]
+    accused = {(one.bug, number) for one in rows for number, _ in one.accused}
+    versions = sum(len(one.bug.fixes) for one in rows)
+    return [
+        _share(sum(fix.is_right for fix in offered), len(offered)),
+        f"{len(accused)}/{versions}",
+    ]
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count}/{of} {100 * count // of:3d} %" if of else "-"
 
 
 def of_fixes(rows: Sequence[Judged]) -> Iterator[str]:
-    """How many of the fixes that were offered are right, and each that is not."""
-    offered = [(one, fix) for one in rows for fix in one.offered]
-    right = sum(fix.is_right for _, fix in offered)
-    yield f"fixes offered {len(offered)}, right {right}, wrong {len(offered) - right}"
-    for one, fix in offered:
-        if not fix.is_right:
-            code = " | ".join(fix.code.split("\n"))
-            yield f"    {one.bug.name}: {code!r}: {fix.verdict}"
+    """Each fix that was offered and is not right."""
+    wrong = [(one, fix) for one in rows for fix in one.offered if not fix.is_right]
+    yield f"fixes that are not right: {len(wrong)}"
+    for one, fix in wrong:
+        code = " | ".join(fix.code.split("\n"))
+        yield f"    {one.bug.name}: {code!r}: {fix.verdict}"
 
 
 def of_accusations(rows: Sequence[Judged]) -> Iterator[str]:
     """What was said against fixed versions."""
-    versions = sum(len(one.bug.fixes) for one in rows)
-    accused = [(one, number, what) for one in rows for number, what in one.accused]
-    count = len({(one.bug.name, number) for one, number, _ in accused})
-    yield f"fixed versions {versions}, accused {count}"
-    for one, number, what in accused:
-        yield f"    {one.bug.name}, fixed version {number}: {what.tool}: {what.what}"
+    accused = [(one.bug, number, what) for one in rows for number, what in one.accused]
+    yield f"said against fixed versions: {len(accused)}"
+    for bug, number, what in accused:
+        yield f"    {bug.name}, fixed version {number}: {what.tool}: {what.what}"
 
 
 def missing(rows: Sequence[Judged]) -> Iterator[str]:
     """What was said of the programs where not everything was named."""
     for one in rows:
-        columns = SILENT if one.bug.is_silent else LOUD
-        absent = [name for name, holds in columns.items() if not holds(one)]
-        if one.bug.is_silent:
-            absent = [] if one.told_by else ["told"]
+        absent = _absent(one)
         if not absent:
             continue
-        found = one.explanation
         yield f"{one.bug.family} / {one.bug.name}: no {', '.join(absent)}"
+        yield from _places(one.bug)
+        found = one.explanation
         if found is not None:
             yield f"    kind {found.kind!r}, variables {found.variables}, noticed {found.noticed}"
-            yield from (f"    cause {cause.kind}: {cause.what}: {cause.at}" for cause in found.causes)
+            yield from (
+                f"    cause {cause.kind}: {cause.what}: {cause.at}" for cause in found.causes
+            )
             yield from (f"    fix {fix.how} {fix.line}: {fix.code!r}" for fix in found.fixes)
             yield from (f"    unknown {words}" for words in found.unknown)
+
+
+def _absent(one: Judged) -> list[str]:
+    if one.bug.is_silent:
+        return [] if one.told_by else ["tool"]
+    return [name for name, holds in LOUD.items() if name != "as first cause" and not holds(one)]
+
+
+def _places(bug: Bug) -> Iterator[str]:
+    for mark in ("culprit", "raises"):
+        for number, text in bug.places(mark):
+            yield f"    {mark} {number}: {text}"
 
 
 if __name__ == "__main__":

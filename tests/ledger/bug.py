@@ -41,7 +41,8 @@ class Bug:
     family: str
     text: str
     fixes: tuple[tuple[Edit, ...], ...]
-    """Ways to fix it, the canonical one first; each as edits of the text without marks."""
+    """Ways to fix it, the canonical one first; each as edits of the text without marks. With each
+    the result is that of the reference."""
     reference: str
     """A cell that takes the place of the last one and finds the right result in another way."""
     result: str
@@ -52,6 +53,8 @@ class Bug:
     """Class of the exception, ``""`` if torch raises nothing."""
     message: str = ""
     """A part of torch's message."""
+    also_right: tuple[tuple[Edit, ...], ...] = ()
+    """Ways with another result that the author may mean as well."""
     accepted: tuple[str, ...] = ()
     """Code of right fixes that say in words where they go."""
     audit: tuple[str, str, str] = ("loss", "model", "optimizer")
@@ -59,8 +62,8 @@ class Bug:
     there is no audit."""
     without_gradient: tuple[str, ...] = ()
     """Parameters that get no gradient, or are not updated, because the author wants it so."""
-    grows: bool = False
-    """Whether the fault is that graphs are kept alive: the result is right."""
+    shown: str = ""
+    """Of a fault with which the result is right: an expression, true with it and false without."""
 
     def __str__(self) -> str:
         return self.name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from torch import Tensor
@@ -28,7 +29,7 @@ class Finding:
     tool: str
     """``"explanation"``, ``"audit"`` or ``"memory"``."""
     what: str
-    """Kind of the explanation; parameter and fact of the audit; the line of the curve."""
+    """Kind of the explanation; parameter and fact of the audit; what the curve shows."""
     at: CodeLine | None = None
     """The line it gives."""
 
@@ -55,9 +56,10 @@ class Judged:
     raises: bool
     """Whether the line that raises is named."""
     variable: bool
-    """Whether the first variable is the one at fault."""
+    """Whether the one at fault is among the first two variables."""
     culprit: bool
-    """Whether a cause, or what tells a silent fault, is in a line that is at fault."""
+    """Whether a line at fault is named: by a cause, as the one that raises, or, of a silent fault,
+    by what tells it."""
     first: bool
     """Whether the first cause is."""
     offered: tuple[Offered, ...]
@@ -75,22 +77,25 @@ def judged(bug: Bug, mode: Mode) -> Judged:
     after = [_seen(bug, bug.fixed(way), mode)[1] for way in bug.fixes]
     against = {(one.tool, one.what) for one in after[0]}
     told = [one for one in findings if (one.tool, one.what) not in against]
-    causes = [] if explanation is None else [cause.at for cause in explanation.causes]
-    lines = [one.at for one in told] if bug.is_silent else causes
-    offered = () if explanation is None else explanation.fixes
+    found = Explanation() if explanation is None else explanation
+    lines = [one.at for one in told]
+    if not bug.is_silent:
+        lines = [*(cause.at for cause in found.causes), found.noticed]
+    at_fault = [place_of(line) in bug.places("culprit") for line in lines]
     return Judged(
-        bug,
-        mode,
-        explanation is not None and place_of(explanation.noticed) in bug.places("raises"),
-        explanation is not None and set(explanation.variables[:1]) <= set(bug.variables) != set()
-        and explanation.variables != (),
-        any(place_of(line) in bug.places("culprit") for line in lines),
-        any(place_of(line) in bug.places("culprit") for line in lines[:1]),
-        tuple(Offered(fix.code, verdict_on(bug, explanation, fix)) for fix in offered if explanation),
-        tuple(dict.fromkeys(one.tool for one in told)),
-        tuple((n, one) for n, found in enumerate(after) for one in found if is_accusation(bug, one)),
-        explanation,
-    )  # fmt: skip
+        bug=bug,
+        mode=mode,
+        raises=place_of(found.noticed) in bug.places("raises"),
+        variable=any(name in bug.variables for name in found.variables[:2]),
+        culprit=any(at_fault),
+        first=any(at_fault[:1]),
+        offered=tuple(Offered(fix.code, verdict_on(bug, found, fix)) for fix in found.fixes),
+        told_by=tuple(dict.fromkeys(one.tool for one in told)),
+        accused=tuple(
+            (n, e) for n, each in enumerate(after) for e in each if is_accusation(bug, e)
+        ),
+        explanation=explanation,
+    )
 
 
 def is_accusation(bug: Bug, one: Finding) -> bool:
@@ -115,7 +120,9 @@ def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
             seen.append((None, ()))
             return
         explanations = recording.explanations
-        found = [Finding("explanation", e.kind, e.cause and e.cause.at) for e in explanations]
+        found = [
+            Finding("explanation", e.kind, e.cause.at if e.cause else None) for e in explanations
+        ]
         if not ran.error:
             found += [*_of_audit(bug, ran, recording), *_of_memory(recording)]
         seen.append((recording.explanation, tuple(found)))
@@ -125,14 +132,27 @@ def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
 
 
 def _of_audit(bug: Bug, ran: Ran, recording: Recording) -> list[Finding]:
-    given = [_evaluated(text, ran.space) for text in bug.audit]
-    if given[0] is None or given[1] is None:
+    """What a call of ``gradviz.audit`` in the next cell says."""
+    loss, model, optimizer = bug.audit
+    if not _is_there(loss, ran.space) or not _is_there(model, ran.space):
         return []
+    given = [loss, model, *([optimizer] if _is_there(optimizer, ran.space) else [])]
+    call = f"gradviz.audit({', '.join(given)}, recording=recording).findings"
+    names = {**ran.space, "gradviz": gradviz, "recording": recording}
     try:
-        rows = gradviz.audit(*given, recording=recording).findings
+        rows = eval(call, names)
     except GradvizError as refused:
-        return [Finding("audit", f"{type(refused).__name__}")]
+        return [Finding("audit", type(refused).__name__)]
     return [Finding("audit", f"{row.name}: {fact}", row.at) for row in rows for fact in wrong(row)]
+
+
+def _is_there(text: str, space: dict[str, Any]) -> bool:
+    if not text:
+        return False
+    try:
+        return eval(text, dict(space)) is not None
+    except (NameError, AttributeError):
+        return False
 
 
 def wrong(row: ParameterAudit) -> list[str]:
@@ -146,30 +166,23 @@ def wrong(row: ParameterAudit) -> list[str]:
 
 
 def _of_memory(recording: Recording) -> list[Finding]:
-    """Lines after which more is held in every turn than in the turn before."""
+    """Whether there is a line after which more is held in every turn than in the turn before."""
     curve = gradviz.memory(recording).findings.curve
     held: dict[tuple[int | None, str, str], list[int]] = {}
     for point in curve.points:
         if point.level == 0:
             held.setdefault((point.line, point.code, point.text), []).append(point.held)
     return [
-        Finding("memory", f"more is held after each turn: {text}", CodeLine(line, text, code))
-        for (line, code, text), seen in held.items()
-        if len(seen) > 2 and all(a < b for a, b in zip(seen, seen[1:]))
+        Finding("memory", "more is held after each turn")
+        for seen in held.values()
+        if len(seen) > 2 and all(a < b for a, b in pairwise(seen))
     ][:1]
-
-
-def _evaluated(text: str, space: dict[str, Any]) -> Any:
-    try:
-        return eval(text, dict(space)) if text else None
-    except (NameError, AttributeError):
-        return None
 
 
 @cache
 def expected(bug: Bug) -> tuple[list[Tensor], ...]:
     """Right results: that of the reference, and of each fixed version."""
-    programs = (bug.right, *(bug.fixed(way) for way in bug.fixes))
+    programs = (bug.right, *(bug.fixed(way) for way in (*bug.fixes, *bug.also_right)))
     return tuple(values_of(run(pieces).space, bug.result) for pieces in programs)
 
 
@@ -221,9 +234,3 @@ def _pieces_with(pieces: Sequence[Piece], line: CodeLine | None) -> Iterator[int
 
 def _without_spaces(text: str) -> str:
     return "".join(text.split())
-
-
-def share(rows: Sequence[Judged], holds: Callable[[Judged], bool]) -> str:
-    """How many of some rows something holds for: ``"7/10  70 %"``."""
-    count = sum(map(holds, rows))
-    return f"{count}/{len(rows)}" + (f" {100 * count // len(rows):3d} %" if rows else "")

@@ -37,7 +37,10 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (("features = model.encoder(x)\n", ""), ("    loss = criterion(", "    features = model.encoder(x)\n    loss = criterion(")),
+    (
+        ("features = model.encoder(x)\n", ""),
+        ("    loss = criterion(", "    features = model.encoder(x)\n    loss = criterion("),
+    ),
     reference="""
     for epoch in range(3):
         optimizer.zero_grad()
@@ -81,7 +84,12 @@ bug(
         optimizer.step()
     """,
     (("    loss.backward()", "    loss.backward()\n    h = h.detach()"),),
-    (("logits, h = model(inputs, h)", "logits, h = model(inputs, h if h is None else h.detach())"),),
+    (
+        (
+            "logits, h = model(inputs, h)",
+            "logits, h = model(inputs, h if h is None else h.detach())",
+        ),
+    ),
     reference="""
     h = None
     for start in range(0, 9, 3):
@@ -138,8 +146,20 @@ bug(
     for x, y in stream:
         history.append(train_step(model, optimizer, F.mse_loss, x, y))
     """,
-    (("return self.readout(self.state)", "out = self.readout(self.state)\n        self.state = self.state.detach()\n        return out"),),
-    (("joined = torch.cat([x, self.state], dim=1)", "joined = torch.cat([x, self.state.detach()], dim=1)"),),
+    (
+        (
+            "return self.readout(self.state)",
+            "out = self.readout(self.state)\n"
+            "        self.state = self.state.detach()\n"
+            "        return out",
+        ),
+    ),
+    (
+        (
+            "joined = torch.cat([x, self.state], dim=1)",
+            "joined = torch.cat([x, self.state.detach()], dim=1)",
+        ),
+    ),
     reference="""
     state = torch.zeros(4, 3)
     for x, y in stream:
@@ -183,7 +203,12 @@ bug(
         loss_g.backward()  # raises
         opt_g.step()
     """,
-    (("discriminator(real), discriminator(fake)", "discriminator(real), discriminator(fake.detach())"),),
+    (
+        (
+            "discriminator(real), discriminator(fake)",
+            "discriminator(real), discriminator(fake.detach())",
+        ),
+    ),
     reference="""
     for real, z in batches:
         opt_d.zero_grad()
@@ -278,13 +303,23 @@ bug(
         optimizer.step()
     """,
     (
-        ("norms = [p.pow(2).sum() for p in model.parameters()]", "self.weight, self.of = weight, list(model.parameters())"),
+        (
+            "norms = [p.pow(2).sum() for p in model.parameters()]",
+            "self.weight, self.of = weight, list(model.parameters())",
+        ),
         ("        self.penalty = weight * torch.stack(norms).sum()\n", ""),
-        ("return (prediction - target).abs().mean() + self.penalty", "penalty = self.weight * sum(p.pow(2).sum() for p in self.of)\n        return (prediction - target).abs().mean() + penalty"),
+        (
+            "return (prediction - target).abs().mean() + self.penalty",
+            "penalty = self.weight * sum(p.pow(2).sum() for p in self.of)\n"
+            "        return (prediction - target).abs().mean() + penalty",
+        ),
     ),
     (
         ("criterion = PenalisedLoss(model, weight=0.1)\n", ""),
-        ("    loss = criterion(", "    criterion = PenalisedLoss(model, weight=0.1)\n    loss = criterion("),
+        (
+            "    loss = criterion(",
+            "    criterion = PenalisedLoss(model, weight=0.1)\n    loss = criterion(",
+        ),
     ),
     reference="""
     def total():
@@ -316,7 +351,7 @@ bug(
 
         def act(self, state, choice):
             log_probs = torch.log_softmax(self.net(state), dim=-1)
-            self.log_probs.append(log_probs[choice])
+            self.log_probs.append(log_probs[choice])  # culprit
             return choice
 
         def loss(self):
@@ -354,7 +389,14 @@ bug(
         optimizer.step()
     """,
     result="list(policy.parameters())",
-    variables=("policy.log_probs[0]", "self.log_probs[0]", "log_probs[0]", "policy.log_probs", "self.log_probs", "log_probs"),
+    variables=(
+        "policy.log_probs[0]",
+        "self.log_probs[0]",
+        "log_probs[0]",
+        "policy.log_probs",
+        "self.log_probs",
+        "log_probs",
+    ),
     message=MESSAGE,
     audit=("loss", "policy", "optimizer"),
 )
@@ -404,7 +446,11 @@ bug(
         optimizer.step()
     """,
     (
-        ("        if self._cache is None:\n            self._cache = torch.tanh(self.project(self.table))\n", ""),
+        (
+            "        if self._cache is None:\n"
+            "            self._cache = torch.tanh(self.project(self.table))\n",
+            "",
+        ),
         ("return self._cache", "return torch.tanh(self.project(self.table))"),
     ),
     reference="""
@@ -455,7 +501,12 @@ bug(
 
     train_step()
     """,
-    (("    loss_class.backward()\n    loss_value.backward()\n", "    (loss_class + loss_value).backward()\n"),),
+    (
+        (
+            "    loss_class.backward()\n    loss_value.backward()\n",
+            "    (loss_class + loss_value).backward()\n",
+        ),
+    ),
     (("loss_class.backward()", "loss_class.backward(retain_graph=True)"),),
     reference="""
     accumulate(
@@ -496,14 +547,19 @@ bug(
     value = critic(trajectory[0])
     for t in range(3):
         next_value = critic(trajectory[t + 1])
-        loss = td_error(value, rewards[t], next_value)
+        loss = td_error(value, rewards[t], next_value)  # culprit
         optimizer.zero_grad()
         loss.backward()  # raises
         value = next_value
     optimizer.step()
     """,
     (("discount * next_value - value", "discount * next_value.detach() - value"),),
-    (("td_error(value, rewards[t], next_value)", "td_error(value, rewards[t], next_value.detach())"),),
+    (
+        (
+            "td_error(value, rewards[t], next_value)",
+            "td_error(value, rewards[t], next_value.detach())",
+        ),
+    ),
     reference="""
     optimizer.zero_grad()
     target = (rewards[2] + 0.9 * critic(trajectory[3])).item()
@@ -540,8 +596,21 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (("torch.autograd.grad(loss, parameters)", "torch.autograd.grad(loss, parameters, retain_graph=True)"),),
-    (("    norms.append(gradient_norm(loss, list(model.parameters())).item())\n", ""), ("    loss.backward()\n", "    loss.backward()\n    norms.append(torch.sqrt(sum(p.grad.pow(2).sum() for p in model.parameters())).item())\n")),
+    (
+        (
+            "torch.autograd.grad(loss, parameters)",
+            "torch.autograd.grad(loss, parameters, retain_graph=True)",
+        ),
+    ),
+    (
+        ("    norms.append(gradient_norm(loss, list(model.parameters())).item())\n", ""),
+        (
+            "    loss.backward()\n",
+            "    loss.backward()\n"
+            "    squares = sum(p.grad.pow(2).sum() for p in model.parameters())\n"
+            "    norms.append(torch.sqrt(squares).item())\n",
+        ),
+    ),
     reference="""
     for epoch in range(2):
         optimizer.zero_grad()
@@ -549,5 +618,52 @@ bug(
         optimizer.step()
     """,
     variables=("loss",),
+    message=MESSAGE,
+)
+bug(
+    "moving average keeps the graph of every batch",
+    FAMILY,
+    """
+    # %% baseline.py
+    class MovingBaseline:
+        def __init__(self, momentum=0.8):
+            self.momentum = momentum
+            self.value = 0.0
+
+        def update(self, rewards):
+            batch = rewards.mean()
+            self.value = self.momentum * self.value + (1 - self.momentum) * batch  # culprit
+            return self.value
+
+
+    def advantage_loss(scores, weights, baseline):
+        gain = scores * weights
+        return -(gain - baseline.update(gain)).pow(2).mean()
+    # %%
+    from baseline import MovingBaseline, advantage_loss
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.05)
+    baseline = MovingBaseline()
+    batches = [(torch.randn(4, 3), torch.rand(4, 1)) for _ in range(3)]
+    # %%
+    for states, weights in batches:
+        loss = advantage_loss(model(states).exp(), weights, baseline)
+        optimizer.zero_grad()
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (("batch = rewards.mean()", "batch = rewards.detach().mean()"),),
+    (("(1 - self.momentum) * batch\n", "(1 - self.momentum) * batch.item()\n"),),
+    reference="""
+    value = 0.0
+    for states, weights in batches:
+        value = 0.8 * value + 0.2 * (model(states).exp() * weights).mean().item()
+        optimizer.zero_grad()
+        accumulate(
+            lambda: -(model(states).exp() * weights - value).pow(2).mean(), model.parameters()
+        )
+        optimizer.step()
+    """,
+    variables=("baseline.value", "self.value", "value"),
     message=MESSAGE,
 )

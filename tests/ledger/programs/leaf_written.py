@@ -35,7 +35,14 @@ bug(
         loss.backward()
         model.update(0.1)
     """,
-    (("        self.w -= lr * self.w.grad\n        self.b -= lr * self.b.grad\n", "        with torch.no_grad():\n            self.w -= lr * self.w.grad\n            self.b -= lr * self.b.grad\n"),),
+    (
+        (
+            "        self.w -= lr * self.w.grad\n        self.b -= lr * self.b.grad\n",
+            "        with torch.no_grad():\n"
+            "            self.w -= lr * self.w.grad\n"
+            "            self.b -= lr * self.b.grad\n",
+        ),
+    ),
     (("    def update(self, lr):", "    @torch.no_grad()\n    def update(self, lr):"),),
     reference="""
     for epoch in range(2):
@@ -86,10 +93,27 @@ bug(
     loss.backward()
     """,
     (
-        ("        self.pe = nn.Parameter(torch.zeros(length, width))\n", "        pe = torch.zeros(length, width)\n"),
-        ("        self.pe[:, 0::2] = torch.sin(angles)\n        self.pe[:, 1::2] = torch.cos(angles)\n", "        pe[:, 0::2] = torch.sin(angles)\n        pe[:, 1::2] = torch.cos(angles)\n        self.pe = nn.Parameter(pe)\n"),
+        (
+            "        self.pe = nn.Parameter(torch.zeros(length, width))\n",
+            "        pe = torch.zeros(length, width)\n",
+        ),
+        (
+            "        self.pe[:, 0::2] = torch.sin(angles)\n"
+            "        self.pe[:, 1::2] = torch.cos(angles)\n",
+            "        pe[:, 0::2] = torch.sin(angles)\n"
+            "        pe[:, 1::2] = torch.cos(angles)\n"
+            "        self.pe = nn.Parameter(pe)\n",
+        ),
     ),
-    (("        self.pe[:, 0::2] = torch.sin(angles)\n        self.pe[:, 1::2] = torch.cos(angles)\n", "        with torch.no_grad():\n            self.pe[:, 0::2] = torch.sin(angles)\n            self.pe[:, 1::2] = torch.cos(angles)\n"),),
+    (
+        (
+            "        self.pe[:, 0::2] = torch.sin(angles)\n"
+            "        self.pe[:, 1::2] = torch.cos(angles)\n",
+            "        with torch.no_grad():\n"
+            "            self.pe[:, 0::2] = torch.sin(angles)\n"
+            "            self.pe[:, 1::2] = torch.cos(angles)\n",
+        ),
+    ),
     reference="""
     torch.manual_seed(1)
     with torch.no_grad():
@@ -175,7 +199,12 @@ bug(
     delta = pgd(model, x, y)
     """,
     (("delta += alpha * delta.grad.sign()", "delta.data += alpha * delta.grad.sign()"),),
-    (("            delta += alpha * delta.grad.sign()\n".replace("            ", "        "), "        with torch.no_grad():\n            delta += alpha * delta.grad.sign()\n"),),
+    (
+        (
+            "        delta += alpha * delta.grad.sign()\n",
+            "        with torch.no_grad():\n            delta += alpha * delta.grad.sign()\n",
+        ),
+    ),
     reference="""
     delta = torch.zeros_like(x)
     for _ in range(2):
@@ -232,4 +261,55 @@ bug(
     """,
     variables=("embeds", "self.prompt", "model.prompt", "prompt"),
     message=MESSAGE,
+)
+bug(
+    "running mean in a parameter",
+    FAMILY,
+    """
+    # %% centering.py
+    import torch
+    from torch import nn
+
+
+    class Center(nn.Module):
+        def __init__(self, width, momentum=0.9):
+            super().__init__()
+            self.momentum = momentum
+            self.mean = nn.Parameter(torch.zeros(width))  # culprit
+
+        def forward(self, x):
+            if self.training:
+                batch = x.detach().mean(dim=0)
+                self.mean.mul_(self.momentum).add_(batch, alpha=1 - self.momentum)  # culprit raises
+            return x - self.mean
+    # %%
+    from centering import Center
+    model = nn.Sequential(nn.Linear(3, 2), Center(2), nn.Tanh(), nn.Linear(2, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(5, 3), torch.randn(5, 1)
+    # %%
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    """,
+    (
+        (
+            "self.mean = nn.Parameter(torch.zeros(width))",
+            'self.register_buffer("mean", torch.zeros(width))',
+        ),
+    ),
+    reference="""
+    h = model[0](x).detach()
+    center = 0.1 * h.mean(0)
+    accumulate(
+        lambda: F.mse_loss(model[3](torch.tanh(model[0](x) - center)), y),
+        [*model[0].parameters(), *model[3].parameters()],
+    )
+    optimizer.step()
+    """,
+    result="[*model[0].parameters(), *model[3].parameters()]",
+    variables=("self.mean", "model.1.mean", "1.mean", "mean"),
+    message=MESSAGE,
+    accepted=('self.register_buffer("mean", torch.zeros(width))',),
 )

@@ -75,7 +75,10 @@ bug(
         loss.backward()  # raises
         optimizer.step()
     """,
-    (("predicted = model.predict(x)", "logits = model(x)"), ("F.mse_loss(predicted.double(), labels.double())", "F.cross_entropy(logits, labels)")),
+    (
+        ("predicted = model.predict(x)", "logits = model(x)"),
+        ("F.mse_loss(predicted.double(), labels.double())", "F.cross_entropy(logits, labels)"),
+    ),
     reference="""
     for epoch in range(2):
         optimizer.zero_grad()
@@ -119,7 +122,10 @@ bug(
     optimizer.step()
     """,
     (("    @torch.no_grad()\n", ""),),
-    reference="accumulate(lambda: F.mse_loss(model(a, b), same), model.parameters())\noptimizer.step()",
+    reference="""
+    accumulate(lambda: F.mse_loss(model(a, b), same), model.parameters())
+    optimizer.step()
+    """,
     variables=("z", "similarity"),
     message=MESSAGE,
 )
@@ -189,13 +195,16 @@ bug(
     # %%
     def step():
         optimizer.zero_grad()
-        loss = torch.tensor(dice_loss(model(x), mask))
+        loss = torch.tensor(dice_loss(model(x), mask))  # culprit
         loss.backward()  # raises
         optimizer.step()
 
     step()
     """,
-    (("1 - dice.item()", "1 - dice"), ("torch.tensor(dice_loss(model(x), mask))", "dice_loss(model(x), mask)")),
+    (
+        ("1 - dice.item()", "1 - dice"),
+        ("torch.tensor(dice_loss(model(x), mask))", "dice_loss(model(x), mask)"),
+    ),
     reference="accumulate(lambda: dice_loss(model(x), mask), model.parameters())\noptimizer.step()",
     variables=("dice", "loss"),
     message=MESSAGE,
@@ -233,7 +242,11 @@ bug(
     """,
     (
         ("    torch.set_grad_enabled(False)\n", ""),
-        ("    correct = (model(x).argmax(1) == labels).sum().item()\n", "    with torch.no_grad():\n        correct = (model(x).argmax(1) == labels).sum().item()\n"),
+        (
+            "    correct = (model(x).argmax(1) == labels).sum().item()\n",
+            "    with torch.no_grad():\n"
+            "        correct = (model(x).argmax(1) == labels).sum().item()\n",
+        ),
     ),
     (("    model.train()\n", "    model.train()\n    torch.set_grad_enabled(True)\n"),),
     reference="""
@@ -256,7 +269,8 @@ bug(
 
     def smooth(signal, width=3):
         kernel = np.ones(width) / width
-        rows = [np.convolve(row, kernel, mode="same") for row in signal.detach().numpy()]  # culprit
+        array = signal.detach().numpy()  # culprit
+        rows = [np.convolve(row, kernel, mode="same") for row in array]
         return torch.from_numpy(np.stack(rows))  # culprit
 
 
@@ -273,8 +287,15 @@ bug(
     """,
     (
         ("kernel = np.ones(width) / width", "kernel = torch.ones(1, 1, width) / width"),
-        ('    rows = [np.convolve(row, kernel, mode="same") for row in signal.detach().numpy()]\n', ""),
-        ("torch.from_numpy(np.stack(rows))", "torch.conv1d(signal.unsqueeze(1), kernel, padding=width // 2).squeeze(1)"),
+        (
+            "    array = signal.detach().numpy()\n"
+            '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n',
+            "",
+        ),
+        (
+            "torch.from_numpy(np.stack(rows))",
+            "torch.conv1d(signal.unsqueeze(1), kernel, padding=width // 2).squeeze(1)",
+        ),
     ),
     reference="accumulate(lambda: spectral_loss(model(x), target), model.parameters())",
     result="[p.grad for p in model.parameters()]",
@@ -305,7 +326,12 @@ bug(
     attacked = fgsm(model, image, label)
     """,
     (("adversarial = image.clone()", "adversarial = image.clone().requires_grad_()"),),
-    (("adversarial = image.clone()\n", "adversarial = image.clone()\n    adversarial.requires_grad = True\n"),),
+    (
+        (
+            "adversarial = image.clone()\n",
+            "adversarial = image.clone()\n    adversarial.requires_grad = True\n",
+        ),
+    ),
     reference="""
     moved = image.clone()
     accumulate(lambda: F.cross_entropy(model(moved), label), [moved])

@@ -171,7 +171,8 @@ bug(
 
     def adapted(model, loss, lr=0.1):
         weights = dict(model.named_parameters())  # culprit
-        grads = torch.autograd.grad(loss, list(weights.values()), create_graph=True)  # culprit raises
+        every = list(weights.values())  # culprit
+        grads = torch.autograd.grad(loss, every, create_graph=True)  # culprit raises
         return {name: w - lr * g for (name, w), g in zip(weights.items(), grads)}
     # %%
     from maml import TwoTask, adapted
@@ -184,7 +185,17 @@ bug(
     loss = F.mse_loss(prediction, y)
     loss.backward()
     """,
-    (("create_graph=True)\n    return {name: w - lr * g for (name, w), g in zip(weights.items(), grads)}", "create_graph=True, allow_unused=True)\n    return {\n        name: w if g is None else w - lr * g for (name, w), g in zip(weights.items(), grads)\n    }"),),
+    (
+        (
+            "create_graph=True)\n"
+            "    return {name: w - lr * g for (name, w), g in zip(weights.items(), grads)}",
+            "create_graph=True, allow_unused=True)\n"
+            "    return {\n"
+            "        name: w if g is None else w - lr * g\n"
+            "        for (name, w), g in zip(weights.items(), grads)\n"
+            "    }",
+        ),
+    ),
     (("create_graph=True)", "create_graph=True, materialize_grads=True)"),),
     reference="""
     def outer():
@@ -224,15 +235,23 @@ bug(
     # %%
     optimizer.zero_grad()
     loss = criterion(model(x), labels, weights)
-    loss.backward()  # raises
+    loss.backward()  # culprit raises
     optimizer.step()
     """,
-    (("return weights * self.base(logits, labels)", "return (weights * self.base(logits, labels)).mean()"),),
+    (
+        (
+            "return weights * self.base(logits, labels)",
+            "return (weights * self.base(logits, labels)).mean()",
+        ),
+    ),
     (("loss.backward()", "loss.mean().backward()"),),
-    (("loss.backward()", "loss.sum().backward()"), ("optimizer.step()", "for p in model.parameters():\n    p.grad /= len(loss)\noptimizer.step()")),
-    reference="accumulate(lambda: criterion(model(x), labels, weights).mean(), model.parameters())\noptimizer.step()",
+    reference="""
+    accumulate(lambda: criterion(model(x), labels, weights).mean(), model.parameters())
+    optimizer.step()
+    """,
     variables=("loss",),
     message="grad can be implicitly created only for scalar outputs",
+    also_right=((("loss.backward()", "loss.sum().backward()"),),),
 )
 bug(
     "features extracted in inference mode",
@@ -248,7 +267,7 @@ bug(
 
         @torch.inference_mode()  # culprit
         def __call__(self, x):
-            return self.backbone(x)
+            return self.backbone(x)  # culprit
     # %%
     from features import FrozenExtractor
     extract = FrozenExtractor(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
@@ -310,7 +329,12 @@ bug(
     clamp_gradients(model, 0.05)
     optimizer.step()
     """,
-    (("        p.grad.clamp_(-bound, bound)", "        if p.grad is not None:\n            p.grad.clamp_(-bound, bound)"),),
+    (
+        (
+            "        p.grad.clamp_(-bound, bound)",
+            "        if p.grad is not None:\n            p.grad.clamp_(-bound, bound)",
+        ),
+    ),
     reference="""
     used = [*model.body.parameters(), *model.advantage.parameters()]
     accumulate(lambda: F.smooth_l1_loss(model(states), targets), used)
@@ -353,8 +377,9 @@ bug(
     """,
     (("features.requires_grad = False", "features = features.detach()"),),
     reference="""
-    accumulate(lambda: F.cross_entropy(model(x), labels), model.head.parameters())
-    """.replace("model(x)", "model.head(model.backbone(x))"),
+    features = model.backbone(x).detach()
+    accumulate(lambda: F.cross_entropy(model.head(features), labels), model.head.parameters())
+    """,
     result="[p.grad for p in model.parameters()]",
     variables=("features",),
     message="you can only change requires_grad flags of leaf variables",
@@ -401,7 +426,15 @@ bug(
     optimizer.step()
     ema.update(model)
     """,
-    (("            self.activation = torch.tanh(self.fc1(x))\n            return self.fc2(self.activation)\n".replace("            ", "        "), "        activation = torch.tanh(self.fc1(x))\n        self.activation = activation.detach()\n        return self.fc2(activation)\n"),),
+    (
+        (
+            "        self.activation = torch.tanh(self.fc1(x))\n"
+            "        return self.fc2(self.activation)\n",
+            "        activation = torch.tanh(self.fc1(x))\n"
+            "        self.activation = activation.detach()\n"
+            "        return self.fc2(activation)\n",
+        ),
+    ),
     reference="accumulate(lambda: F.mse_loss(model(x), y), model.parameters())\noptimizer.step()",
     variables=("model.activation", "self.activation", "activation"),
     message="graph leaves",
@@ -438,7 +471,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("torch.randn(components, width, requires_grad=True) * 0.5", "(torch.randn(components, width) * 0.5).requires_grad_()"),),
+    (
+        (
+            "torch.randn(components, width, requires_grad=True) * 0.5",
+            "(torch.randn(components, width) * 0.5).requires_grad_()",
+        ),
+    ),
     reference="""
     torch.manual_seed(3)
     mixture = Mixture(3, 2)
@@ -455,4 +493,111 @@ bug(
     message="can't optimize a non-leaf Tensor",
     accepted=("self.means = (torch.randn(components, width) * 0.5).requires_grad_()",),
     audit=("loss", "mixture.tensors()", "optimizer"),
+)
+bug(
+    "gates of an LSTM activated in place after chunk",
+    FAMILY,
+    """
+    # %% lstm.py
+    import torch
+    from torch import nn
+
+
+    class LstmCell(nn.Module):
+        def __init__(self, inputs, hidden):
+            super().__init__()
+            self.ih = nn.Linear(inputs, 4 * hidden)
+            self.hh = nn.Linear(hidden, 4 * hidden)
+
+        def forward(self, x, state):
+            h, c = state
+            i, f, g, o = (self.ih(x) + self.hh(h)).chunk(4, dim=1)
+            i.sigmoid_()  # culprit raises
+            f.sigmoid_()  # culprit
+            o.sigmoid_()  # culprit
+            c = f * c + i * torch.tanh(g)
+            return o * torch.tanh(c), c
+    # %%
+    from lstm import LstmCell
+    model = LstmCell(2, 3)
+    steps, target = torch.randn(3, 4, 2), torch.randn(4, 3)
+    # %%
+    state = torch.zeros(4, 3), torch.zeros(4, 3)
+    for x in steps:
+        state = model(x, state)
+    loss = F.mse_loss(state[0], target)
+    loss.backward()
+    """,
+    (
+        ("i.sigmoid_()", "i = i.sigmoid()"),
+        ("f.sigmoid_()", "f = f.sigmoid()"),
+        ("o.sigmoid_()", "o = o.sigmoid()"),
+    ),
+    reference="""
+    def unrolled():
+        h = c = torch.zeros(4, 3)
+        for x in steps:
+            i, f, g, o = (model.ih(x) + model.hh(h)).split(3, dim=1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+        return F.mse_loss(h, target)
+    accumulate(unrolled, model.parameters())
+    """,
+    result="[p.grad for p in model.parameters()]",
+    variables=("i",),
+    message="is a view and is being modified inplace",
+)
+bug(
+    "mask of integers as a parameter",
+    FAMILY,
+    """
+    # %% masked.py
+    import torch
+    from torch import nn
+
+
+    class MaskedLinear(nn.Linear):
+        def __init__(self, inputs, outputs, degree):
+            super().__init__(inputs, outputs)
+            mask = (torch.arange(outputs).unsqueeze(1) + degree >= torch.arange(inputs)).long()
+            self.mask = nn.Parameter(mask)  # culprit raises
+
+        def forward(self, x):
+            return nn.functional.linear(x, self.weight * self.mask, self.bias)
+    # %%
+    from masked import MaskedLinear
+    class Made(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.first = MaskedLinear(width, width, degree=0)
+            self.second = MaskedLinear(width, width, degree=-1)
+
+        def forward(self, x):
+            return self.second(torch.relu(self.first(x)))
+
+
+    x = torch.rand(5, 3)
+    # %%
+    torch.manual_seed(2)
+    model = Made(3)
+    loss = F.binary_cross_entropy_with_logits(model(x), x)
+    loss.backward()
+    """,
+    (("self.mask = nn.Parameter(mask)", 'self.register_buffer("mask", mask)'),),
+    (("self.mask = nn.Parameter(mask)", "self.mask = nn.Parameter(mask, requires_grad=False)"),),
+    reference="""
+    torch.manual_seed(2)
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    model = nn.ModuleList([first, second])
+    def total():
+        h = torch.relu(F.linear(x, first.weight.tril(0), first.bias))
+        out = F.linear(h, second.weight.tril(-1), second.bias)
+        return F.binary_cross_entropy_with_logits(out, x)
+    accumulate(total, model.parameters())
+    """,
+    result="[p.grad for p in model.parameters() if p.requires_grad]",
+    variables=("mask", "self.mask"),
+    message="Only Tensors of floating point and complex dtype can require gradients",
+    accepted=('self.register_buffer("mask", mask)',),
+    without_gradient=("first.mask", "second.mask"),
 )

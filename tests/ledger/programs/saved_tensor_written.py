@@ -118,9 +118,18 @@ bug(
     loss.backward()  # raises
     """,
     (
-        ("states = torch.zeros(steps + 1, batch, self.hidden)", "state = torch.zeros(batch, self.hidden)"),
-        ("joined = torch.cat([x[t], states[t]], dim=1)", "joined = torch.cat([x[t], state], dim=1)"),
-        ("states[t + 1] = torch.tanh(self.cell(joined) * states[t] + ", "state = torch.tanh(self.cell(joined) * state + "),
+        (
+            "states = torch.zeros(steps + 1, batch, self.hidden)",
+            "state = torch.zeros(batch, self.hidden)",
+        ),
+        (
+            "joined = torch.cat([x[t], states[t]], dim=1)",
+            "joined = torch.cat([x[t], state], dim=1)",
+        ),
+        (
+            "states[t + 1] = torch.tanh(self.cell(joined) * states[t] + ",
+            "state = torch.tanh(self.cell(joined) * state + ",
+        ),
         ("self.readout(states[-1])", "self.readout(state)"),
     ),
     (
@@ -174,13 +183,18 @@ bug(
     """,
     (
         ("        actor_loss = -self.q(state, self.actor(state)).mean()\n", ""),
-        ("        self.actor_opt.zero_grad()\n", "        self.actor_opt.zero_grad()\n        actor_loss = -self.q(state, self.actor(state)).mean()\n"),
+        (
+            "        self.actor_opt.zero_grad()\n",
+            "        self.actor_opt.zero_grad()\n"
+            "        actor_loss = -self.q(state, self.actor(state)).mean()\n",
+        ),
     ),
     reference="""
     state, action, reward = batch
     for step in range(2):
         agent.critic_opt.zero_grad()
-        accumulate(lambda: (agent.q(state, action) - reward).pow(2).mean(), agent.critic.parameters())
+        error = lambda: (agent.q(state, action) - reward).pow(2).mean()
+        accumulate(error, agent.critic.parameters())
         agent.critic_opt.step()
         agent.actor_opt.zero_grad()
         accumulate(lambda: -agent.q(state, agent.actor(state)).mean(), agent.actor.parameters())
@@ -237,7 +251,10 @@ bug(
     loss_g.backward()  # raises
     optG.step()
     """,
-    (("loss_g = bce(out_fake, ones)\n", ""), ("optG.zero_grad()\n", "optG.zero_grad()\nloss_g = bce(netD(fake), ones)\n")),
+    (
+        ("loss_g = bce(out_fake, ones)\n", ""),
+        ("optG.zero_grad()\n", "optG.zero_grad()\nloss_g = bce(netD(fake), ones)\n"),
+    ),
     reference="""
     accumulate(
         lambda: bce(netD(real), ones) + bce(netD(netG(z)), zeros), list(netD.parameters())
@@ -280,7 +297,14 @@ bug(
         loss.backward(retain_graph=True)  # raises
         model.step(0.1)
     """,
-    (("prediction = model.predict(x)\n", ""), ("    loss = (prediction - y)", "    prediction = model.predict(x)\n    loss = (prediction - y)"), ("retain_graph=True", "")),
+    (
+        ("prediction = model.predict(x)\n", ""),
+        (
+            "    loss = (prediction - y)",
+            "    prediction = model.predict(x)\n    loss = (prediction - y)",
+        ),
+        ("retain_graph=True", ""),
+    ),
     reference="""
     for epoch in range(3):
         accumulate(lambda: (model.predict(x) - y).pow(2).mean(), (model.w, model.v))
@@ -364,11 +388,21 @@ bug(
     loss = contrastive(model(first), model(second))
     loss.backward()  # raises
     """,
-    (("features /= features.norm(dim=1, keepdim=True)", "features = features / features.norm(dim=1, keepdim=True)"),),
-    (("    features /= features.norm(dim=1, keepdim=True)\n    return features", "    return F.normalize(features, dim=1)"),),
+    (
+        (
+            "features /= features.norm(dim=1, keepdim=True)",
+            "features = features / features.norm(dim=1, keepdim=True)",
+        ),
+    ),
+    (
+        (
+            "    features /= features.norm(dim=1, keepdim=True)\n    return features",
+            "    return F.normalize(features, dim=1)",
+        ),
+    ),
     reference="accumulate(lambda: contrastive(model(first), model(second)), model.parameters())",
     result="[p.grad for p in model.parameters()]",
-    variables=("features",),
+    variables=("features", "a", "b"),
     message=MESSAGE,
 )
 bug(
@@ -412,7 +446,10 @@ bug(
     loss.backward()  # raises
     optimizer.step()
     """,
-    (("quantizer.move_towards(z)\n", ""), ("loss.backward()\n", "loss.backward()\nquantizer.move_towards(z)\n")),
+    (
+        ("quantizer.move_towards(z)\n", ""),
+        ("loss.backward()\n", "loss.backward()\nquantizer.move_towards(z)\n"),
+    ),
     reference="""
     accumulate(lambda: F.mse_loss(decoder(quantizer(encoder(x))), x), model.parameters())
     quantizer.move_towards(encoder(x))

@@ -88,7 +88,10 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("embedding.std(dim=0).mean().item()", "embedding.std(dim=0).mean()"), ("main.item(), spread)", "main.item(), spread.item())")),
+    (
+        ("embedding.std(dim=0).mean().item()", "embedding.std(dim=0).mean()"),
+        ("main.item(), spread)", "main.item(), spread.item())"),
+    ),
     reference="""
     def total():
         logits, z = model(x)
@@ -171,7 +174,12 @@ bug(
     for epoch in range(2):
         loss = distillation_step(student, teacher, x, labels, optimizer)
     """,
-    (("            guess = student(x).log_softmax(dim=1)\n".replace("            ", "        "), "    guess = student(x).log_softmax(dim=1)\n"),),
+    (
+        (
+            "        guess = student(x).log_softmax(dim=1)\n",
+            "    guess = student(x).log_softmax(dim=1)\n",
+        ),
+    ),
     reference="""
     soft = teacher(x).softmax(dim=1).detach()
     def total():
@@ -224,8 +232,16 @@ bug(
     optimizer.step()
     """,
     (
-        ("    array = signal.detach().numpy()\n    kernel = np.ones(width) / width\n", "    kernel = torch.ones(1, 1, width) / width\n"),
-        ('    rows = [np.convolve(row, kernel, mode="same") for row in array]\n    return torch.as_tensor(np.array(rows))', "    padded = torch.nn.functional.pad(signal.unsqueeze(1), (width - 1, 0))\n    return torch.conv1d(padded, kernel).squeeze(1)"),
+        (
+            "    array = signal.detach().numpy()\n    kernel = np.ones(width) / width\n",
+            "    kernel = torch.ones(1, 1, width) / width\n",
+        ),
+        (
+            '    rows = [np.convolve(row, kernel, mode="same") for row in array]\n'
+            "    return torch.as_tensor(np.array(rows))",
+            "    padded = torch.nn.functional.pad(signal.unsqueeze(1), (width - 1, 0))\n"
+            "    return torch.conv1d(padded, kernel).squeeze(1)",
+        ),
     ),
     reference="accumulate(lambda: F.mse_loss(model(x), y), model.parameters())\noptimizer.step()",
     raised="",
@@ -313,7 +329,13 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("pixels = (self.coordinates(h).sigmoid() * self.size).round()\n            return pixels / self.size".replace("            ", "        "), "pixels = self.coordinates(h).sigmoid() * self.size\n        return pixels / self.size"),),
+    (
+        (
+            "pixels = (self.coordinates(h).sigmoid() * self.size).round()\n"
+            "        return pixels / self.size",
+            "pixels = self.coordinates(h).sigmoid() * self.size\n        return pixels / self.size",
+        ),
+    ),
     reference="""
     def total():
         h = model.backbone(x).tanh()
@@ -358,7 +380,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("chosen = nn.functional.one_hot(scores.argmax(dim=1), len(self.experts))", "chosen = scores.softmax(dim=1)"),),
+    (
+        (
+            "chosen = nn.functional.one_hot(scores.argmax(dim=1), len(self.experts))",
+            "chosen = scores.softmax(dim=1)",
+        ),
+    ),
     reference="""
     def total():
         outputs = torch.cat([expert(x) for expert in model.experts], dim=1)
@@ -407,4 +434,54 @@ bug(
         optimizer.step()
     """,
     raised="",
+)
+bug(
+    "gradient penalty without create_graph",
+    FAMILY,
+    """
+    # %% wgan_gp.py
+    import torch
+
+
+    def gradient_penalty(critic, real, fake, mix):
+        between = (mix * real + (1 - mix) * fake).requires_grad_()
+        score = critic(between).sum()
+        (slope,) = torch.autograd.grad(score, between)  # culprit
+        return (slope.norm(dim=1) - 1).pow(2).mean()
+
+
+    def critic_loss(critic, real, fake, mix, weight=10.0):
+        penalty = gradient_penalty(critic, real, fake, mix)
+        return critic(fake).mean() - critic(real).mean() + weight * penalty
+    # %%
+    from wgan_gp import critic_loss
+    critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = optim.SGD(critic.parameters(), lr=0.05)
+    real, fake, mix = torch.randn(5, 3), torch.randn(5, 3), torch.rand(5, 1)
+    # %%
+    for step in range(2):
+        optimizer.zero_grad()
+        loss = critic_loss(critic, real, fake, mix)
+        loss.backward()
+        optimizer.step()
+    """,
+    (
+        (
+            "torch.autograd.grad(score, between)",
+            "torch.autograd.grad(score, between, create_graph=True)",
+        ),
+    ),
+    reference="""
+    def total():
+        with torch.enable_grad():
+            return critic_loss(critic, real, fake, mix)
+    for step in range(2):
+        optimizer.zero_grad()
+        accumulate(total, critic.parameters())
+        optimizer.step()
+    """,
+    result="list(critic.parameters())",
+    raised="",
+    audit=("loss", "critic", "optimizer"),
+    without_gradient=("2.bias",),  # it cancels
 )

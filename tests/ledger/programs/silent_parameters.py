@@ -37,7 +37,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("[nn.Linear(width, width) for _ in range(depth)]", "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))"),),
+    (
+        (
+            "[nn.Linear(width, width) for _ in range(depth)]",
+            "nn.ModuleList(nn.Linear(width, width) for _ in range(depth))",
+        ),
+    ),
     reference="""
     every = [*model.out.parameters()] + [p for layer in model.hidden for p in layer.parameters()]
     for epoch in range(2):
@@ -85,7 +90,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("optimizer = optim.SGD(model.parameters(), lr=0.1)\nmodel.with_classes(3)\n", "model.with_classes(3)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n"),),
+    (
+        (
+            "optimizer = optim.SGD(model.parameters(), lr=0.1)\nmodel.with_classes(3)\n",
+            "model.with_classes(3)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
+        ),
+    ),
     reference="""
     torch.manual_seed(1)
     model.with_classes(3)
@@ -167,9 +177,8 @@ bug(
     """,
     (("model[:0]", "model[:1]"),),
     reference="""
-    optimizer = optim.SGD(
-        [{"params": model[1].parameters(), "lr": 0.1}, {"params": model[0].parameters(), "lr": 0.01}]
-    )
+    groups = [{"params": model[n].parameters(), "lr": lr} for n, lr in ((1, 0.1), (0, 0.01))]
+    optimizer = optim.SGD(groups)
     for epoch in range(2):
         optimizer.zero_grad()
         accumulate(lambda: F.cross_entropy(torch.tanh(model(x)), labels), model.parameters())
@@ -251,7 +260,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("layer.weight = nn.Parameter(layer.weight.detach() * mask)", "layer.weight.data.mul_(mask)"),),
+    (
+        (
+            "layer.weight = nn.Parameter(layer.weight.detach() * mask)",
+            "layer.weight.data.mul_(mask)",
+        ),
+    ),
     reference="""
     prune(model[0], 0.3)
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -348,6 +362,53 @@ bug(
     for epoch in range(2):
         optimizer.zero_grad()
         accumulate(total, model.parameters())
+        optimizer.step()
+    """,
+    raised="",
+)
+bug(
+    "model converted to a copy after the optimizer was made",
+    FAMILY,
+    """
+    # %% setup_model.py
+    import copy
+
+    import torch
+    from torch import nn
+
+
+    def build(width):
+        model = nn.Sequential(nn.Linear(3, width), nn.Tanh(), nn.Linear(width, 1)).float()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # culprit
+        return model, optimizer
+
+
+    def to_double(model):
+        return copy.deepcopy(model).to(torch.float64)  # culprit
+    # %%
+    from setup_model import build, to_double
+    model, optimizer = build(4)
+    model = to_double(model)
+    x, y = torch.randn(5, 3), torch.randn(5, 1)
+    # %%
+    for epoch in range(2):
+        optimizer.zero_grad()
+        model.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    """,
+    (
+        (
+            "model = to_double(model)\n",
+            "model = to_double(model)\noptimizer = optim.SGD(model.parameters(), lr=0.1)\n",
+        ),
+    ),
+    reference="""
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        optimizer.zero_grad()
+        accumulate(lambda: F.mse_loss(model(x), y), model.parameters())
         optimizer.step()
     """,
     raised="",

@@ -28,7 +28,12 @@ bug(
     # %%
     loss = fit(model, loader, nn.MSELoss(), optimizer, epochs=2)
     """,
-    (("            loss.backward()\n", "            optimizer.zero_grad()\n            loss.backward()\n"),),
+    (
+        (
+            "            loss.backward()\n",
+            "            optimizer.zero_grad()\n            loss.backward()\n",
+        ),
+    ),
     reference="""
     for epoch in range(2):
         for x, y in loader:
@@ -66,8 +71,18 @@ bug(
     for epoch in range(3):
         loss = trainer.step(x, y)
     """,
-    (("        loss.backward()\n        self.optimizer.zero_grad()\n", "        self.optimizer.zero_grad()\n        loss.backward()\n"),),
-    (("        self.optimizer.zero_grad()\n        self.optimizer.step()\n", "        self.optimizer.step()\n        self.optimizer.zero_grad()\n"),),
+    (
+        (
+            "        loss.backward()\n        self.optimizer.zero_grad()\n",
+            "        self.optimizer.zero_grad()\n        loss.backward()\n",
+        ),
+    ),
+    (
+        (
+            "        self.optimizer.zero_grad()\n        self.optimizer.step()\n",
+            "        self.optimizer.step()\n        self.optimizer.zero_grad()\n",
+        ),
+    ),
     reference="""
     for epoch in range(3):
         trainer.optimizer.zero_grad()
@@ -115,7 +130,7 @@ bug(
         optimizer.step()
     """,
     raised="",
-    grows=True,
+    shown="torch.is_tensor(meter.total) and meter.total.requires_grad",
 )
 bug(
     "outputs of an evaluation kept with their graphs",
@@ -140,7 +155,13 @@ bug(
     outputs, labels = evaluate(model, loader)
     accuracy = (outputs.argmax(1) == labels).double().mean()
     """,
-    (("    model.eval()\n", "    model.eval()\n    torch.set_grad_enabled(False)\n"), ("    return torch.cat(outputs), torch.cat(labels)", "    torch.set_grad_enabled(True)\n    return torch.cat(outputs), torch.cat(labels)")),
+    (
+        ("    model.eval()\n", "    model.eval()\n    torch.set_grad_enabled(False)\n"),
+        (
+            "    return torch.cat(outputs), torch.cat(labels)",
+            "    torch.set_grad_enabled(True)\n    return torch.cat(outputs), torch.cat(labels)",
+        ),
+    ),
     (("outputs.append(model(x))", "with torch.no_grad():\n            outputs.append(model(x))"),),
     reference="""
     x, labels = (torch.cat(column) for column in zip(*loader))
@@ -148,7 +169,7 @@ bug(
     """,
     result="[accuracy]",
     raised="",
-    grows=True,
+    shown="outputs.requires_grad",
     audit=("", "", ""),
 )
 bug(
@@ -182,7 +203,10 @@ bug(
         loss.backward(retain_graph=True)  # culprit
     """,
     (("loss.backward(retain_graph=True)", "loss.backward()\n    h = h.detach()"),),
-    (("prediction, h = model(x, h)", "prediction, h = model(x, h.detach())"), ("retain_graph=True", "")),
+    (
+        ("prediction, h = model(x, h)", "prediction, h = model(x, h.detach())"),
+        ("retain_graph=True", ""),
+    ),
     reference="""
     h = torch.zeros(4, 3)
     for x, y in stream:
@@ -230,7 +254,12 @@ bug(
         step.generator(z)
         step.discriminator(real, z)
     """,
-    (("        fake = self.g(z).detach()\n", "        self.opt_d.zero_grad()\n        fake = self.g(z).detach()\n"),),
+    (
+        (
+            "        fake = self.g(z).detach()\n",
+            "        self.opt_d.zero_grad()\n        fake = self.g(z).detach()\n",
+        ),
+    ),
     reference="""
     for iteration in range(2):
         step.opt_g.zero_grad()
@@ -281,7 +310,12 @@ bug(
     for epoch in range(2):
         train_step(model, optimizer, x, tags, bound=0.5)
     """,
-    (("    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n    loss.backward()\n", "    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n"),),
+    (
+        (
+            "    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n    loss.backward()\n",
+            "    loss.backward()\n    torch.nn.utils.clip_grad_norm_(model.parameters(), bound)\n",
+        ),
+    ),
     reference="""
     for epoch in range(2):
         optimizer.zero_grad()
@@ -338,6 +372,7 @@ bug(
         optimizer.step()
     """,
     raised="",
+    accepted=("prediction = prediction.squeeze(1)", "prediction = prediction.squeeze(-1)"),
 )
 bug(
     "weights normalised through data before backward",
@@ -375,7 +410,10 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("    model.fc2.renorm()\n", ""), ("    loss.backward()\n", "    loss.backward()\n    model.fc2.renorm()\n")),
+    (
+        ("    model.fc2.renorm()\n", ""),
+        ("    loss.backward()\n", "    loss.backward()\n    model.fc2.renorm()\n"),
+    ),
     reference="""
     for epoch in range(2):
         optimizer.zero_grad()
@@ -419,7 +457,12 @@ bug(
         loss.backward()
         optimizer.step()
     """,
-    (("target = reward + discount * q(following).max(dim=1).values", "target = (reward + discount * q(following).max(dim=1).values).detach()"),),
+    (
+        (
+            "target = reward + discount * q(following).max(dim=1).values",
+            "target = (reward + discount * q(following).max(dim=1).values).detach()",
+        ),
+    ),
     reference="""
     state, action, reward, following = batch
     for step in range(2):
@@ -458,8 +501,20 @@ bug(
         optimizer.step()
         score = validate(model, x, y)
     """,
-    (("    return torch.nn.functional.mse_loss(model(x), y).item()", "    score = torch.nn.functional.mse_loss(model(x), y).item()\n    model.train()\n    return score"),),
-    (("    loss = F.mse_loss(model(x), y)\n", "    model.train()\n    loss = F.mse_loss(model(x), y)\n"),),
+    (
+        (
+            "    return torch.nn.functional.mse_loss(model(x), y).item()",
+            "    score = torch.nn.functional.mse_loss(model(x), y).item()\n"
+            "    model.train()\n"
+            "    return score",
+        ),
+    ),
+    (
+        (
+            "    loss = F.mse_loss(model(x), y)\n",
+            "    model.train()\n    loss = F.mse_loss(model(x), y)\n",
+        ),
+    ),
     reference="""
     for epoch in range(3):
         optimizer.zero_grad()
