@@ -96,8 +96,8 @@ class Bug:
         pieces = pieces_of(self.text)
         return tuple(
             (number, line.partition("  #")[0].strip())
-            for piece in pieces
-            for number, line in enumerate(piece.lines, first_line(pieces, piece))
+            for at, piece in enumerate(pieces)
+            for number, line in enumerate(piece.lines, first_line(pieces, at))
             if mark in line.partition("  #")[2].split()
         )
 
@@ -107,9 +107,9 @@ def unmarked(text: str) -> str:
     return "\n".join(line.partition("  #")[0] for line in text.split("\n"))
 
 
-def first_line(pieces: Sequence[Piece], piece: Piece) -> int:
-    """Number of the first line: line 1 of the last cell is ``%%gradviz``."""
-    return 2 if piece is pieces[-1] else 1
+def first_line(pieces: Sequence[Piece], at: int) -> int:
+    """Number of the first line of a piece: line 1 of the last cell is ``%%gradviz``."""
+    return 2 if at == len(pieces) - 1 else 1
 
 
 def pieces_of(text: str) -> tuple[Piece, ...]:

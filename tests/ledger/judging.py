@@ -195,19 +195,15 @@ def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
     at = _piece_of(pieces, explanation, fix)
     if at is None:
         return f"line {fix.line} is in no file that is named"
-    first = first_line(pieces, pieces[at])
+    first = first_line(pieces, at)
     try:
         text = fixed(pieces[at].text, fix, first)
-        changed = [p._replace(text=text) if i == at else p for i, p in enumerate(pieces)]
-        ran = run(changed)
-    except SyntaxError:
-        return "raises SyntaxError"
-    if ran.error is not None:
-        return f"raises {ran.raised}: {str(ran.error)[:60]}"
-    try:
+        ran = run([p._replace(text=text) if i == at else p for i, p in enumerate(pieces)])
+        if ran.error is not None:
+            raise ran.error
         result = values_of(ran.space, bug.result)
     except Exception as error:
-        return f"no result: {type(error).__name__}"
+        return f"raises {type(error).__name__}: {str(error)[:60]}"
     return "right" if any(are_equal(result, one) for one in expected(bug)) else "another result"
 
 
@@ -220,14 +216,14 @@ def _piece_of(pieces: Sequence[Piece], explanation: Explanation, fix: Fix) -> in
     lines.sort(key=lambda line: line is None or line.line != fix.line)
     named = [at for line in lines for at in _pieces_with(pieces, line)]
     for at in (*named, len(pieces) - 1):
-        if 0 <= (fix.line or 0) - first_line(pieces, pieces[at]) < len(pieces[at].lines):
+        if 0 <= (fix.line or 0) - first_line(pieces, at) < len(pieces[at].lines):
             return at
     return None
 
 
 def _pieces_with(pieces: Sequence[Piece], line: CodeLine | None) -> Iterator[int]:
     for at, piece in reversed(list(enumerate(pieces))):
-        number = -1 if line is None else (line.line or 0) - first_line(pieces, piece)
+        number = -1 if line is None else (line.line or 0) - first_line(pieces, at)
         if 0 <= number < len(piece.lines) and piece.lines[number].strip() == (line and line.text):
             yield at
 

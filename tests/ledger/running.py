@@ -175,7 +175,11 @@ def _imported(piece: Piece, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     assert path.stem not in sys.modules, f"{piece.name} has the name of another module"
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
     return module
 
 

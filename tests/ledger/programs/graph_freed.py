@@ -181,9 +181,21 @@ bug(
     "fake images not detached for the discriminator",
     FAMILY,
     """
+    # %% networks.py
+    from torch import nn
+
+
+    class Mlp(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.hidden = nn.Linear(inputs, 4)
+            self.out = nn.Linear(4, outputs)
+
+        def forward(self, x):
+            return self.out(self.hidden(x).tanh())
     # %%
-    generator = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3))
-    discriminator = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    from networks import Mlp
+    generator, discriminator = Mlp(2, 3), Mlp(3, 1)
     opt_g = optim.SGD(generator.parameters(), lr=0.1)
     opt_d = optim.SGD(discriminator.parameters(), lr=0.1)
     bce = nn.BCEWithLogitsLoss()
