@@ -210,7 +210,8 @@ def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
 def _piece_of(pieces: Sequence[Piece], explanation: Explanation, fix: Fix) -> int | None:
     """The file or cell that a fix is about: that of a line it names, if it has such a line.
 
-    A fix has the number of a line and not the file; ``None`` if no file with a named line has it.
+    A fix has the number of a line and not its file: as where it is shown, the file is that of the
+    line with this number among those the explanation names. ``None`` if none of them has it.
     """
     lines = [cause.at for cause in explanation.causes] + [explanation.noticed]
     lines.sort(key=lambda line: line is None or line.line != fix.line)
