@@ -92,11 +92,17 @@ def anomaly() -> Iterator[None]:
         yield
 
 
-def fixed(text: str, fix: Fix) -> str:
-    """A program with a fix applied."""
+def fixed(text: str, fix: Fix, first: int = 1 + len(_HEAD)) -> str:
+    """A program with a fix applied.
+
+    Args:
+        text: The program.
+        fix: What to change.
+        first: Number of the program's first line.
+    """
     lines = unmarked(text).split("\n")
     edits: Sequence[Fix] = (fix, *fix.also)
-    spans = {edit: _span(lines, (edit.line or 0) - len(_HEAD)) for edit in edits}
+    spans = {edit: _span(lines, (edit.line or 0) - first + 1) for edit in edits}
     for edit in sorted(edits, key=lambda e: spans[e], reverse=True):
         first, last = spans[edit]
         indent = " " * (len(lines[first]) - len(lines[first].lstrip()))

@@ -1,0 +1,233 @@
+"""What gradviz says of each program of the ledger, judged by the fields of its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
+
+from torch import Tensor
+
+import gradviz
+from gradviz.model import GradvizError, Recording
+from gradviz.model.audit import ParameterAudit
+from gradviz.model.explanation import CodeLine, Explanation, Fix
+from tests.analysis.explain.running import fixed
+from tests.ledger.bug import Bug, Piece, Place, first_line
+from tests.ledger.running import Mode, Ran, are_equal, run, values_of
+
+MODES: Final[tuple[Mode, ...]] = ("as it comes", "into")
+_Seen = tuple[Explanation | None, tuple["Finding", ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a tool says is wrong."""
+
+    tool: str
+    """``"explanation"``, ``"audit"`` or ``"memory"``."""
+    what: str
+    """Kind of the explanation; parameter and fact of the audit; what the curve shows."""
+    at: CodeLine | None = None
+    """The line it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A fix, and what became of the program with it."""
+
+    code: str
+    verdict: str
+    """``"right"``, ``"raises ..."``, ``"another result"``, ``"not accepted"``."""
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict == "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was said of one program in one mode."""
+
+    bug: Bug
+    mode: Mode
+    raises: bool
+    """Whether the line that raises is named."""
+    variable: bool
+    """Whether the one at fault is among the first two variables."""
+    culprit: bool
+    """Whether a line at fault is named: by a cause, as the one that raises, or, of a silent fault,
+    by what tells it."""
+    first: bool
+    """Whether the first cause is."""
+    offered: tuple[Offered, ...]
+    told_by: tuple[str, ...]
+    """Tools that say of the fault what they do not say of the fixed program."""
+    accused: tuple[tuple[int, Finding], ...]
+    """Number of a fixed version, and what a tool says against it."""
+    explanation: Explanation | None
+
+
+@cache
+def judged(bug: Bug, mode: Mode) -> Judged:
+    """Run a program, its fixed versions, and what is offered as a fix."""
+    explanation, findings = _seen(bug, bug.pieces, mode)
+    after = [_seen(bug, bug.fixed(way), mode)[1] for way in bug.fixes]
+    against = {(one.tool, one.what) for one in after[0]}
+    told = [one for one in findings if (one.tool, one.what) not in against]
+    found = Explanation() if explanation is None else explanation
+    lines = [one.at for one in told]
+    if not bug.is_silent:
+        lines = [*(cause.at for cause in found.causes), found.noticed]
+    at_fault = [place_of(line) in bug.places("culprit") for line in lines]
+    return Judged(
+        bug=bug,
+        mode=mode,
+        raises=place_of(found.noticed) in bug.places("raises"),
+        variable=any(name in bug.variables for name in found.variables[:2]),
+        culprit=any(at_fault),
+        first=any(at_fault[:1]),
+        offered=tuple(Offered(fix.code, verdict_on(bug, found, fix)) for fix in found.fixes),
+        told_by=tuple(dict.fromkeys(one.tool for one in told)),
+        accused=tuple(
+            (n, e) for n, each in enumerate(after) for e in each if is_accusation(bug, e)
+        ),
+        explanation=explanation,
+    )
+
+
+def is_accusation(bug: Bug, one: Finding) -> bool:
+    """Whether what is said of a fixed version speaks against it."""
+    return one.tool == "explanation" or (
+        one.tool == "audit" and one.what.partition(":")[0] not in bug.without_gradient
+    )
+
+
+def place_of(line: CodeLine | None) -> Place | None:
+    """A line as the ledger marks it."""
+    return None if line is None or line.line is None else (line.line, line.text)
+
+
+def _seen(bug: Bug, pieces: Sequence[Piece], mode: Mode) -> _Seen:
+    """The explanation of a program, and everything that any tool finds wrong."""
+    seen: list[_Seen] = []
+
+    def look(ran: Ran) -> None:
+        recording = ran.recording
+        if recording is None:
+            seen.append((None, ()))
+            return
+        explanations = recording.explanations
+        found = [
+            Finding("explanation", e.kind, e.cause.at if e.cause else None) for e in explanations
+        ]
+        if not ran.error:
+            found += [*_of_audit(bug, ran, recording), *_of_memory(recording)]
+        seen.append((recording.explanation, tuple(found)))
+
+    run(pieces, mode, look)
+    return seen[0]
+
+
+def _of_audit(bug: Bug, ran: Ran, recording: Recording) -> list[Finding]:
+    """What a call of ``gradviz.audit`` in the next cell says."""
+    loss, model, optimizer = bug.audit
+    if not _is_there(loss, ran.space) or not _is_there(model, ran.space):
+        return []
+    given = [loss, model, *([optimizer] if _is_there(optimizer, ran.space) else [])]
+    call = f"gradviz.audit({', '.join(given)}, recording=recording).findings"
+    names = {**ran.space, "gradviz": gradviz, "recording": recording}
+    try:
+        rows = eval(call, names)
+    except GradvizError as refused:
+        return [Finding("audit", type(refused).__name__)]
+    return [Finding("audit", f"{row.name}: {fact}", row.at) for row in rows for fact in wrong(row)]
+
+
+def _is_there(text: str, space: dict[str, Any]) -> bool:
+    if not text:
+        return False
+    try:
+        return eval(text, dict(space)) is not None
+    except (NameError, AttributeError):
+        return False
+
+
+def wrong(row: ParameterAudit) -> list[str]:
+    """What an audit says against a parameter."""
+    facts = {
+        "gets no gradient": row.gets_gradient is False,
+        "is not updated": row.updated is False,
+        ".grad is of another loss": row.stale is True,
+    }
+    return [words for words, is_so in facts.items() if is_so]
+
+
+def _of_memory(recording: Recording) -> list[Finding]:
+    """Whether there is a line after which more is held in every turn than in the turn before."""
+    curve = gradviz.memory(recording).findings.curve
+    held: dict[tuple[int | None, str, str], list[int]] = {}
+    for point in curve.points:
+        if point.level == 0:
+            held.setdefault((point.line, point.code, point.text), []).append(point.held)
+    return [
+        Finding("memory", "more is held after each turn")
+        for seen in held.values()
+        if len(seen) > 2 and all(a < b for a, b in pairwise(seen))
+    ][:1]
+
+
+@cache
+def expected(bug: Bug) -> tuple[list[Tensor], ...]:
+    """Right results: that of the reference, and of each fixed version."""
+    programs = (bug.right, *(bug.fixed(way) for way in (*bug.fixes, *bug.also_right)))
+    return tuple(values_of(run(pieces).space, bug.result) for pieces in programs)
+
+
+def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
+    """Whether the program is right with a fix that was offered."""
+    if fix.how == "elsewhere":
+        is_accepted = _without_spaces(fix.code) in map(_without_spaces, bug.accepted)
+        return "right" if is_accepted else "not accepted"
+    pieces = list(bug.pieces)
+    at = _piece_of(pieces, explanation, fix)
+    if at is None:
+        return f"line {fix.line} is in no file that is named"
+    first = first_line(pieces, at)
+    try:
+        text = fixed(pieces[at].text, fix, first)
+        ran = run([p._replace(text=text) if i == at else p for i, p in enumerate(pieces)])
+        if ran.error is not None:
+            raise ran.error
+        result = values_of(ran.space, bug.result)
+    except Exception as error:
+        return f"raises {type(error).__name__}: {str(error)[:60]}"
+    return "right" if any(are_equal(result, one) for one in expected(bug)) else "another result"
+
+
+def _piece_of(pieces: Sequence[Piece], explanation: Explanation, fix: Fix) -> int | None:
+    """The file or cell that a fix is about: that of a line it names, if it has such a line.
+
+    A fix has the number of a line and not its file: as where it is shown, the file is that of the
+    line with this number among those the explanation names. ``None`` if none of them has it.
+    """
+    lines = [cause.at for cause in explanation.causes] + [explanation.noticed]
+    lines.sort(key=lambda line: line is None or line.line != fix.line)
+    named = [at for line in lines for at in _pieces_with(pieces, line)]
+    for at in (*named, len(pieces) - 1):
+        if 0 <= (fix.line or 0) - first_line(pieces, at) < len(pieces[at].lines):
+            return at
+    return None
+
+
+def _pieces_with(pieces: Sequence[Piece], line: CodeLine | None) -> Iterator[int]:
+    for at, piece in reversed(list(enumerate(pieces))):
+        number = -1 if line is None else (line.line or 0) - first_line(pieces, at)
+        if 0 <= number < len(piece.lines) and piece.lines[number].strip() == (line and line.text):
+            yield at
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())

@@ -1,0 +1,168 @@
+"""The programs of the ledger fail as they say, and their fixed versions are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import pytest
+import torch
+
+from gradviz.model.explanation import CodeLine, Explanation, Fix
+from gradviz.model.sentence import Sentence
+from tests.ledger.bug import Bug, Place, first_line
+from tests.ledger.judging import MODES, judged, verdict_on
+from tests.ledger.programs import ALL
+from tests.ledger.running import Mode, are_equal, run, values_of, written_by_the_user
+from tests.ledger.tables import report
+
+every_bug = pytest.mark.parametrize("bug", ALL, ids=str)
+ACCUSED: Final = frozenset({("a loss per example goes backward", 1, "audit")})
+"""Fixed versions that a tool speaks against today. That backward began at a function of the loss
+that is audited is taken for another loss."""
+
+
+def place_that_raised(traceback: TracebackType | None, bug: Bug) -> Place | None:
+    """The innermost line of a program that was running when an error was raised."""
+    pieces = bug.pieces
+    cells = [at for at, piece in enumerate(pieces) if not piece.name]
+    files = {piece.name: at for at, piece in enumerate(pieces) if piece.name}
+    found = None
+    while traceback is not None:
+        file, number = Path(traceback.tb_frame.f_code.co_filename), traceback.tb_lineno
+        is_cell = file.parent.name.startswith("ipykernel_")
+        at = cells[int(file.stem) - 1] if is_cell else files.get(file.name)
+        if at is not None:
+            found = number, pieces[at].lines[number - first_line(pieces, at)].strip()
+        traceback = traceback.tb_next
+    return found
+
+
+def test_there_are_enough_programs_and_each_has_a_form() -> None:
+    assert len(ALL) >= 60
+    assert sum(not bug.is_silent for bug in ALL) >= 40
+    assert sum(bug.is_silent for bug in ALL) >= 24
+    assert len({bug.name for bug in ALL}) == len(ALL)
+
+
+@every_bug
+def test_a_program_is_realistic_and_marked(bug: Bug) -> None:
+    lines = [line for piece in bug.pieces for line in piece.lines if line.strip()]
+    assert 10 <= len(lines) <= 44
+    assert len(bug.pieces) >= 2, "a file or an earlier cell, and the cell that is recorded"
+    assert "def " in bug.text
+    assert bug.places("culprit")
+    assert bool(bug.places("raises")) != bug.is_silent
+    assert bug.fixes
+    assert bool(bug.variables) != bug.is_silent
+
+
+@every_bug
+def test_the_fault_is_there(bug: Bug) -> None:
+    ran = run(bug.pieces)
+    assert ran.raised == bug.raised, ran.error
+    assert bug.message in str(ran.error or "")
+    if ran.error is not None:
+        assert place_that_raised(ran.error.__traceback__, bug) in bug.places("raises")
+        return
+    right = values_of(run(bug.right).space, bug.result)
+    assert are_equal(values_of(ran.space, bug.result), right) == bool(bug.shown)
+    assert not bug.shown or eval(bug.shown, ran.space)
+
+
+@every_bug
+def test_fixed_versions_compute_what_the_reference_does(bug: Bug) -> None:
+    reference = run(bug.right)
+    assert reference.error is None
+    right = values_of(reference.space, bug.result)
+    for way in bug.fixes:
+        ran = run(bug.fixed(way))
+        assert ran.error is None
+        assert are_equal(values_of(ran.space, bug.result), right)
+        assert not (bug.shown and eval(bug.shown, ran.space))
+    for way in bug.also_right:
+        assert run(bug.fixed(way)).error is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@every_bug
+def test_fixed_versions_are_not_accused(bug: Bug, mode: Mode) -> None:
+    accused = {(bug.name, number, one.tool) for number, one in judged(bug, mode).accused}
+    assert accused == {known for known in ACCUSED if known[0] == bug.name}
+
+
+@every_bug
+def test_recording_does_not_change_the_error(bug: Bug) -> None:
+    plain, recorded = run(bug.pieces), run(bug.pieces, "into")
+    assert (recorded.raised, str(recorded.error)) == (plain.raised, str(plain.error))
+
+
+def named(name: str) -> Bug:
+    return next(bug for bug in ALL if bug.name == name)
+
+
+def offering(line: int, text: str, code: str, fix: Fix) -> Explanation:
+    at = CodeLine(line, text, code)
+    return Explanation(kind="other", noticed=at, fixes=(fix,))
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        ("x = x + residual", "right"),
+        ("x = x + 2 * residual", "another result"),
+        ("x = x.clone()", "another result"),
+        ("x *= residual", "raises RuntimeError"),
+        ("x = x +", "raises SyntaxError"),
+        ("x = x + rest", "raises NameError"),
+    ],
+)
+def test_a_fix_is_applied_to_the_file_of_its_line_and_run(code: str, verdict: str) -> None:
+    bug, fix = named("residual added in place"), Fix(Sentence(), code, "instead", 15)
+    ((line, text),) = bug.places("culprit")
+    assert line == fix.line
+    found = verdict_on(bug, offering(line, text, "blocks.py: forward", fix), fix)
+    assert found.startswith(verdict)
+
+
+def test_a_fix_in_the_cell_counts_lines_from_the_magic() -> None:
+    bug, fix = (
+        named("hidden state carried to the next batch"),
+        Fix(Sentence(), "h = h.detach()", "after", 8),
+    )
+    assert verdict_on(bug, offering(8, "loss.backward()", "cell", fix), fix) == "right"
+
+
+def test_a_fix_in_words_is_right_if_it_is_listed() -> None:
+    bug = named("custom Function returns too few gradients")
+    for code, verdict in (("return grad_output,  None", "right"), ("return None", "not accepted")):
+        fix = Fix(Sentence(), code, "elsewhere", 14)
+        assert verdict_on(bug, offering(3, "loss.backward()", "cell", fix), fix) == verdict
+
+
+def test_into_gets_the_functions_and_classes_of_files_and_cells() -> None:
+    bug = named("embedding divided by its norm in place")
+    found: list[list[str]] = []
+    run(
+        bug.pieces,
+        finish=lambda ran: found.append(
+            [one.__name__ for one in written_by_the_user(ran.space, ran.modules)]
+        ),
+    )
+    assert found == [["Encoder", "normalised", "contrastive"]]
+
+
+def test_references_need_no_graph() -> None:
+    space = run(named("gate computed in place").right).space
+    assert all(p.grad is not None and p.grad.is_leaf for p in space["model"].parameters())
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_the_tables_are_the_same_twice() -> None:
+    printed = []
+    for _ in range(2):
+        judged.cache_clear()
+        printed.append(report("into", each=True, why=True, only="leaf written"))
+    assert printed[0] == printed[1]
+    assert "gradient descent by hand" in printed[0]
