@@ -139,7 +139,8 @@ def test_outline_and_table_say_short_forms(name: str) -> None:
     }
     for info, facts in tensors_of(graph):
         start = " ".join((facts["name"].words, *facts.short(*outline.TENSOR_KEYS)))
-        line = " · ".join((start, *facts.long(*FLAGS), *facts.short("grad")))
+        also = facts.short("aliases")
+        line = " · ".join((start, *also, *facts.long(*FLAGS), *facts.short("grad")))
         assert line in text
         if info.id in listed:
             row = listed[info.id]
@@ -202,7 +203,7 @@ def test_recordings_say_the_same(name: str) -> None:
     for info, facts in tensors_of(graph):
         keys = recording_outline.NEW_TENSOR
         line = " ".join((facts["name"].words, "is", *facts.short(*keys)))
-        assert " · ".join((line, *facts.long(*FLAGS))) in text
+        assert " · ".join((line, *facts.short("aliases"), *facts.long(*FLAGS))) in text
         assert cells[info.id] == [facts[key].words for key in TENSOR_KEYS]
         assert list(TENSOR_COLUMNS) == [facts[key].label for key in TENSOR_KEYS]
     for _, node in nodes_of(graph):

@@ -26,7 +26,9 @@ def stored(wire: dict[str, Any], with_drawing: bool = False) -> str:
 def _empty(picture: Any) -> Any:
     if isinstance(picture, str):
         return ""
-    elements = {key: [[]] * len(looks) for key, looks in picture["elements"].items()}
+    elements: dict[str, list[list[int]]] = {
+        key: [[]] * len(looks) for key, looks in picture["elements"].items()
+    }
     return {"svg": "", "elements": elements}
 
 

@@ -110,7 +110,14 @@ def test_printing_a_recording_gives_the_outline() -> None:
 def test_a_very_long_recording_says_how_much_is_left_out() -> None:
     facts = product().records
     long = Recording([facts[0], *[facts[1]] * 2100], product().codes, "cpu", "code")
-    assert recording_outline(long).endswith("… 101 more steps and sub-steps not listed")
+    lines = recording_outline(long).split("\n")
+    (place,) = (at for at, line in enumerate(lines) if "not listed" in line)
+    assert lines[place].strip() == (
+        "…  101 steps and sub-steps are not listed here; recording.to_json() has all"
+    )
+    assert lines[place - 1].split()[0] == "999"
+    assert lines[place + 1].split()[0] == "1101"
+    assert lines[-1].split()[0] == "2100"
 
 
 def test_bytes_are_those_before_and_after_the_step_in_whatever_order_steps_are_listed() -> None:
