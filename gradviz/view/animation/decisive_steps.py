@@ -45,7 +45,7 @@ def decisive_steps(
 def _end(recording: Recording, animation: Animation, shown: Sequence[int]) -> int:
     """The step that says how it has ended: lines that change nothing can follow it."""
     records = recording.records
-    at = next(i for i, step in enumerate(shown) if animation.at(step) == animation.at(shown[-1]))
+    at = _first_same(animation, shown)
 
     def is_idle(step: int) -> bool:
         inside = records[recording.numbers.starts[step] : step + 1]
@@ -55,6 +55,23 @@ def _end(recording: Recording, animation: Animation, shown: Sequence[int]) -> in
     while at and is_idle(shown[at]) and records[shown[at - 1]].backward is None:
         at -= 1
     return shown[at]
+
+
+def _first_same(animation: Animation, shown: Sequence[int]) -> int:
+    """Place of the first of these steps that has the same picture as the last."""
+    last = animation.at(shown[-1])
+    other, since = set(last), 0
+    for place, step in enumerate(shown):
+        for change in animation.changes[since : step + 1]:
+            for key, variant in change.items():
+                if last[key] == variant:
+                    other.discard(key)
+                else:
+                    other.add(key)
+        since = step + 1
+        if not other:
+            return place
+    return len(shown) - 1
 
 
 def _candidates(recording: Recording, chosen: int | None, end: int) -> Iterator[int]:
