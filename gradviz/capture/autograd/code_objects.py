@@ -132,6 +132,11 @@ def codes_of_makers() -> list[CodeType]:
     return [code for f in functions if (code := code_of(f)) is not None]
 
 
+def code_of_swap() -> CodeType | None:
+    """Code of ``torch.utils.swap_tensors``, by which modules get other contents if told to."""
+    return code_of(torch.utils.swap_tensors)
+
+
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]

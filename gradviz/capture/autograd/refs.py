@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -87,10 +88,18 @@ def untag_lost(references: Iterable[NumberedRef]) -> None:
             del holder[MARK]
 
 
+class _HeldRef(NumberedRef):
+    """The weak reference that a :class:`TensorRef` holds, from which that is found."""
+
+    __slots__ = ("holder",)
+
+    holder: weakref.ref[TensorRef]
+
+
 class TensorRef:
     """A weak reference to a tensor."""
 
-    __slots__ = ("_ref",)
+    __slots__ = ("__weakref__", "_ref")
 
     def __init__(
         self,
@@ -98,8 +107,14 @@ class TensorRef:
         number: int = -1,
         died: Callable[[NumberedRef], object] | None = None,
     ) -> None:
-        self._ref = NumberedRef(tensor, died)
-        self._ref.number = number
+        self._ref: Callable[[], Any]
+        self._refer(number, died, tensor)
+
+    def _refer(
+        self, number: int, died: Callable[[NumberedRef], object] | None, tensor: torch.Tensor
+    ) -> None:
+        self._ref = made = _HeldRef(tensor, died)
+        made.number, made.holder = number, weakref.ref(self)
 
     def __call__(self) -> torch.Tensor | None:
         """The tensor, ``None`` once it is dead."""
@@ -107,7 +122,30 @@ class TensorRef:
         if tensor is not None:
             # The object may be one that torch has kept for a tensor which C++ owns.
             tensor._fix_weakref()
-        return tensor
+        found: torch.Tensor | None = tensor
+        return found
+
+    @staticmethod
+    def let_go(tensor: torch.Tensor) -> list[Callable[[torch.Tensor], None]]:
+        """Take away all weak references of this kind to a tensor, which is kept alive meanwhile.
+
+        torch swaps the contents of tensors only if there are none. Until they are made anew they
+        give ``None``.
+
+        Returns:
+            Functions that make them anew, to be called with the same tensor.
+        """
+        again: list[Callable[[torch.Tensor], None]] = []
+        for found in weakref.getweakrefs(tensor):
+            holder = found.holder() if type(found) is _HeldRef else None
+            if holder is not None:
+                again.append(partial(holder._refer, found.number, found.__callback__))
+                holder._ref = _no_tensor
+        return again
+
+
+def _no_tensor() -> None:
+    """What a reference gives that was let go."""
 
 
 class StorageRef:

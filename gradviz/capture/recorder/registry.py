@@ -329,6 +329,21 @@ class Registry:
         ref, version = self._fresh.get(id(tensor), (None, None))
         return ref is None or ref() is not tensor or autograd.version_of(tensor) != version
 
+    def swapped(self, one: torch.Tensor, other: torch.Tensor) -> None:
+        """Two tensors have got each other's content: their AccumulateGrads, but not their names."""
+        places = id(one), id(other)
+        fresh = [self._fresh.pop(place, None) for place in places]
+        for tensor, known in zip((other, one), fresh, strict=True):
+            if known is not None and known[0]() is not None:
+                self._fresh[id(tensor)] = autograd.TensorRef(tensor), known[1]
+        known_here = [self.entries.get(place) for place in places]
+        if any(entry and entry.number in self._leaf_nodes for entry in known_here):
+            numbers = [self.know(tensor).number for tensor in (one, other)]
+            nodes = [self._leaf_nodes.pop(number, None) for number in numbers]
+            for number, node in zip(reversed(numbers), nodes, strict=True):
+                if node is not None:
+                    self._leaf_nodes[number] = node
+
     # ------------------------------------------------------------------ nodes
 
     def node_number(self, node: Any) -> int:

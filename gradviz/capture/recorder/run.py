@@ -33,6 +33,7 @@ from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
 from gradviz.capture.recorder.observers.other_threads import OtherThreads
+from gradviz.capture.recorder.observers.swapped_tensors import SwappedTensors
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
@@ -132,6 +133,7 @@ class Run:
             modules,
             functions,
             MadeTensors(operations.tensor_keys, writer),
+            SwappedTensors(registry, operations, graph_reading),
             GradModes(writer, functions),
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),

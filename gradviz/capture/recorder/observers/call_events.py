@@ -127,4 +127,5 @@ class CallEvents(Observer):
 
     def stopped(self) -> None:
         """Drop all references."""
-        self._operations.tensor_keys.forget()
+        self._operations.forget()
+        self._unnamed.clear()

@@ -44,6 +44,18 @@ class Operations:
         self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
         """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
 
+    def swapped(self, one: torch.Tensor, other: torch.Tensor) -> None:
+        """Two tensors have got each other's content."""
+        ways = [self._ways.pop(id(tensor), None) for tensor in (one, other)]
+        for tensor, known in zip((other, one), ways, strict=True):
+            if known is not None and known[1]() is not None:
+                self._ways[id(tensor)] = known[0], autograd.TensorRef(tensor)
+
+    def forget(self) -> None:
+        """Drop all references."""
+        self.tensor_keys.forget()
+        self._ways.clear()
+
     def event(self, call: TorchCall, module: str | None, recomputed: bool) -> Operation | None:
         """The operation that a call was, or ``None`` if it was none."""
         results = list(tensors_in(call.result))
