@@ -35,6 +35,7 @@ NoteKind: TypeAlias = Literal[
     "backward not followed",
     "states not read",
     "hook stays",
+    "tensors swapped",
     "lines from calls",
 ]
 """What a :class:`Note` is about."""

@@ -47,6 +47,38 @@ PROGRAMS = {
         total = base.sum() + row
         total.backward()
     """,
+    "swapped": """
+        a = torch.ones(2, requires_grad=True)
+        b = torch.arange(3.0)
+        first = a.detach()
+        second = (b * 2).detach()
+        y = (a * 3).exp()
+        torch.utils.swap_tensors(first, second)
+        z = y.sum()
+        torch.utils.swap_tensors(z, b)
+        u = b * first.sum()
+        torch.utils.swap_tensors(a, second)
+        v = u + second.sum() + a.sum()
+        b.retain_grad()
+        w = second * 2
+    """,
+    "converted by swapping": """
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        model = torch.nn.Linear(2, 2)
+        other = torch.nn.Linear(2, 2).double()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        loss = model(torch.ones(1, 2)).sum()
+        loss.backward()
+        model.to(torch.float64)
+        loss = model(torch.ones(1, 2, dtype=torch.float64)).sum()
+        loss.backward()
+        optimizer.step()
+        other.load_state_dict(model.state_dict())
+        optimizer.zero_grad()
+        loss = (other.weight * model.weight).sum()
+        loss.backward()
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    """,
     "several backwards": """
         x = torch.ones(2, requires_grad=True)
         hidden = x.exp()

@@ -133,7 +133,7 @@ class Run:
             modules,
             functions,
             MadeTensors(operations.tensor_keys, writer),
-            SwappedTensors(registry, operations, graph_reading),
+            SwappedTensors(registry, operations, graph_reading, writer),
             GradModes(writer, functions),
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -13,7 +13,11 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.step_writer import StepWriter
+from gradviz.model.events import Note
+from gradviz.model.sentence import listed
 
+_MOST_NAMES: Final = 8
 _Swap = tuple[FrameType, list[tuple[torch.Tensor, list[Callable[[torch.Tensor], None]]]]]
 """Frame of a swap, its tensors, and what makes the references to each anew."""
 
@@ -28,16 +32,24 @@ class SwappedTensors(Observer):
         registry: The known tensors.
         operations: Knows how they were made.
         graph_reading: Reads everything after a swap.
+        writer: Where notes are written.
     """
 
     def __init__(
-        self, registry: Registry, operations: Operations, graph_reading: GraphReading
+        self,
+        registry: Registry,
+        operations: Operations,
+        graph_reading: GraphReading,
+        writer: StepWriter,
     ) -> None:
         self._registry = registry
         self._operations = operations
         self._graph_reading = graph_reading
+        self._writer = writer
         self._code = autograd.code_of_swap()
         self._running: list[_Swap] = []
+        self._numbers: dict[int, None] = {}
+        """Known tensors that have got the content of others since the last step."""
 
     @property
     def is_quiet(self) -> bool:
@@ -72,8 +84,20 @@ class SwappedTensors(Observer):
         with autograd.unseen():
             self._registry.swapped(one, other)
             self._operations.swapped(one, other)
+            entries = filter(None, map(self._registry.find, (one, other)))
+            self._numbers.update({entry.number: None for entry in entries})
         self._graph_reading.about_to_change((one, other))
         self._graph_reading.changed(unlisted=True)
+
+    def step_ends(self, unnamed: Any = None) -> None:
+        """Write down which tensors have got other contents."""
+        alive = filter(None, map(self._registry.entry, self._numbers))
+        names = [entry.name_now or entry.id for entry in alive]
+        self._numbers.clear()
+        if names:
+            whose = listed(names, _MOST_NAMES, "tensor")
+            text = f"swap_tensors exchanged contents: {whose} now hold those of other tensors"
+            self._writer.add(Note("tensors swapped", text))
 
     def stopped(self) -> None:
         """Hold no tensor."""
