@@ -62,6 +62,20 @@ PROGRAMS = {
         b.retain_grad()
         w = second * 2
     """,
+    "swapped on one storage": """
+        a = torch.ones(2, requires_grad=True)
+        b = a.detach().requires_grad_()
+        hidden = a * 2
+        left, right = hidden.detach(), hidden.detach()
+        y = hidden.exp()
+        torch.utils.swap_tensors(a, b)
+        other = b * 3
+        torch.utils.swap_tensors(left, right)
+        torch.utils.swap_tensors(other, left)
+        leaf = y.detach().requires_grad_()
+        torch.utils.swap_tensors(y, leaf)
+        z = leaf.sum() + left.sum()
+    """,
     "converted by swapping": """
         torch.__future__.set_swap_module_params_on_conversion(True)
         model = torch.nn.Linear(2, 2)

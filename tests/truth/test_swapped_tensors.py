@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz.capture import autograd
-from gradviz.model.events import HookChanged, Note, Operation
+from gradviz.model.events import HookChanged, Note, Operation, Write
 from tests.programs import PROGRAMS, Program, run_backward
 from tests.truth.recorded import (
     Seen,
@@ -176,6 +176,18 @@ def test_a_recording_says_which_tensors_were_swapped_and_nothing_of_how() -> Non
     assert len(hooks) == 1
     assert hooks[0].endswith("error_pre_hook")
     del y
+
+
+def test_how_a_tensor_was_made_is_told_of_the_one_that_has_its_content_now() -> None:
+    a = torch.ones(2)
+    with gradviz.record() as recording:
+        b = a.detach()
+        c = torch.zeros(3)
+        torch.utils.swap_tensors(b, c)
+        c.add_(1)
+        b.add_(1)
+    writes = [e for s in recording.all_steps for e in s.events if isinstance(e, Write)]
+    assert [(write.by, write.through) for write in writes] == [("add_", "detach"), ("add_", "")]
 
 
 @pytest.mark.parametrize(
