@@ -79,6 +79,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     finally:
         live_graph.unmark()
         registry.forget()
+        operations.forget()
     codes = [] if piece is None else [piece.code]
     return build_recording(
         writer.made(operations.tensor_keys), live_graph, codes, LABEL, "post-mortem"

@@ -129,8 +129,8 @@ class TensorRef:
     def let_go(tensor: torch.Tensor) -> list[Callable[[torch.Tensor], None]]:
         """Take away all weak references of this kind to a tensor, which is kept alive meanwhile.
 
-        torch swaps the contents of tensors only if there are none. Until they are made anew they
-        give ``None``.
+        torch swaps the contents of tensors only if there are none (F2.19). Until they are made anew
+        they give ``None``.
 
         Returns:
             Functions that make them anew, to be called with the same tensor.

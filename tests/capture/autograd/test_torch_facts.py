@@ -1624,3 +1624,20 @@ def test_memory_that_numpy_shares_is_not_resizable() -> None:
     shared = [t.untyped_storage().resizable() for t in (given, asked, made, plain)]
     assert shared == [False, False, False, True]
     assert array is not other
+
+
+def test_tensors_with_weak_references_are_not_swapped() -> None:
+    x, y = leaf(), torch.zeros(3)
+    product = (x * 2).sum()
+    node = node_of(product).next_functions[0][0].next_functions[0][0]
+    reference = weakref.ref(x)
+    for one, other in ((x, y), (y, x)):
+        with pytest.raises(RuntimeError, match="has weakref associated with it"):
+            torch.utils.swap_tensors(one, other)
+    del reference
+    assert node.variable is x
+    torch.utils.swap_tensors(x, y)
+    assert node.variable is y
+    assert (x.shape, x.requires_grad, y.requires_grad) == ((3,), False, True)
+    with pytest.raises(RuntimeError, match="poisoned by swap_tensors"):
+        product.backward()

@@ -514,6 +514,7 @@ def steps_from_calls(recording: Recording) -> None:
     (note,) = [event for event in start.events if isinstance(event, Note)]
     assert note.about == "lines from calls"
     assert "steps are told by the calls of torch that lines make" in note.text
+    assert note.text.endswith("torch refuses to swap tensors that the recording knows")
     assert [name for _, name in operations(recording)] == ["mul", "add", "exp", "sum"]
     assert len({line for line, _ in operations(recording)}) == 3
     assert len(recording.backward_order) > 0

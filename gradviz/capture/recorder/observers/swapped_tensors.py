@@ -1,4 +1,4 @@
-"""``torch.utils.swap_tensors``, which torch refuses for tensors that are referred to weakly."""
+"""``torch.utils.swap_tensors``, which torch refuses where weak references exist (F2.19)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class CallTracer(BaseTracer):
             "lines from calls",
             f"{reason}, so steps are told by the calls of torch that lines make: lines without "
             "one, passes of a loop over one line, modules, hooks and steps of optimizers are not "
-            "told as such",
+            "told as such, and torch refuses to swap tensors that the recording knows",
         )
 
     def start(self) -> None:
