@@ -6,13 +6,15 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from itertools import islice
 from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
+from gradviz.model.events import Operation
 from tests.programs import PROGRAMS, Program, mlp, named, run_backward
 from tests.truth.operators import tensors_in
 from tests.truth.recorded import (
@@ -193,3 +195,47 @@ def unseen_write(mode: Any, write: Any) -> Story:
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_a_view_written_without_grad_mode_keeps_its_node_unmade(mode: Any, write: Any) -> None:
     assert_same(unseen_write(mode, write))
+
+
+class Log(TorchFunctionMode):
+    """Notes which functions are called."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.__name__)
+        return func(*args, **kwargs or {})
+
+
+def a_mode_ends_inside(block: Any, seen: Seen) -> None:
+    log, device = Log(), torch.device("meta")
+    with ExitStack() as modes:
+        modes.enter_context(device)
+        modes.enter_context(log)
+        with block:
+            x = torch.ones(2)
+            modes.close()
+            y = torch.ones(2, requires_grad=True)
+            (y * 2).sum().backward()
+    seen["names"], seen["devices"] = log.names, (str(x.device), str(y.device))
+    seen["on"] = str(torch.ones(1).device)
+
+
+def a_mode_begins_inside(block: Any, seen: Seen) -> None:
+    log = Log()
+    with ExitStack() as modes:
+        with block:
+            modes.enter_context(log)
+            x = torch.ones(2, requires_grad=True)
+        (x * 2).sum().backward()
+    x.exp()
+    seen["names"] = log.names
+
+
+@pytest.mark.parametrize("story", [a_mode_ends_inside, a_mode_begins_inside])
+def test_a_mode_of_the_users_may_begin_and_end_anywhere(story: Story) -> None:
+    for recording in assert_same(story):
+        operations = [e for s in recording.all_steps for e in s.events if isinstance(e, Operation)]
+        assert [one.name for one in operations][:1] == ["ones"]
+    assert len(recording.backward_order) == (3 if story is a_mode_ends_inside else 0)

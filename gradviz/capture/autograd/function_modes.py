@@ -17,13 +17,16 @@ from torch.overrides import (
 def mode_on(mode: TorchFunctionMode) -> Iterator[None]:
     """Keep a mode on for the block, and take it off wherever in the stack it then is.
 
+    It goes below the modes of the user's: torch takes off the one on top, whichever ends, so one
+    of the user's that ends inside the block must be on top.
+
     One that is on already stays: in torch 2.10 ``torch.autograd.backward`` asks no mode, so
     that it is not off in there.
     """
     if any(other is mode for other in _get_current_function_mode_stack()):
         yield
         return
-    _push_mode(mode)
+    put_mode_on(mode, 0)
     try:
         yield
     finally:
