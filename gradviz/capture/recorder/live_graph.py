@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -20,7 +20,7 @@ from gradviz.capture.recorder.run_tensors import RunTensors
 from gradviz.capture.traversal import Entries, read_columns, walk
 from gradviz.model import Node, TensorInfo
 from gradviz.model.collector import no_collection
-from gradviz.model.columns import OTHER_COLUMNS, Columns
+from gradviz.model.columns import Columns
 from gradviz.model.devices import Place, devices_at, place_of
 from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Note
 from gradviz.model.ids import by_number, number_of
@@ -28,6 +28,7 @@ from gradviz.model.recording import RowChanges
 
 Origin = Callable[[Any], "tuple[str | None, str | None, bool]"]
 """Source line and module of a node, and whether the recording saw it being made."""
+_NO_CHANGES: Final = RowChanges()
 
 
 class LiveGraph:
@@ -157,6 +158,8 @@ class LiveGraph:
         """What has changed since the last call."""
         roots = None if self.roots == self._told_roots else self.roots
         self._told_roots = self.roots
+        if roots is None and not self._changed_nodes and not self._changed_tensors:
+            return _NO_CHANGES  # as after most of what happens inside of a backward
         found = RowChanges(
             tuple((k, self.nodes.get(k)) for k in by_number(self._changed_nodes)),
             tuple((k, self.tensors.get(k)) for k in by_number(self._changed_tensors)),
@@ -435,14 +438,25 @@ class LiveGraph:
         if key not in self._places:
             self._places[key] = self._place(live)
         source, module, is_new = self._places[key]
-        facts = {name: getattr(columns, name)[at] for name in OTHER_COLUMNS}
-        facts["hooks_unknown"] = not (is_new and self._sees_hooks) or key in self._with_hooks_left
-        facts["source"] = facts["source"] or source
-        facts["module"] = module
         following = tuple(
             [None if e is None else (keys[e[0]], e[1]) for e in columns.next_functions[at]]
         )
-        return Node(id=key, name=columns.name[at], next_functions=following, **facts)
+        return Node(
+            id=key,
+            name=columns.name[at],
+            next_functions=following,
+            saved=columns.saved[at],
+            variable=columns.variable[at],
+            output_shapes=columns.output_shapes[at],
+            state=columns.state[at],
+            hooks=columns.hooks[at],
+            hooks_unknown=not (is_new and self._sees_hooks) or key in self._with_hooks_left,
+            attributes=columns.attributes[at],
+            arguments=columns.arguments[at],
+            formula=columns.formula[at],
+            source=columns.source[at] or source,
+            module=module,
+        )
 
     def _drop_unused_leaves(self, seen: set[str]) -> list[str]:
         """Take away rows of AccumulateGrads that no row points to any more; returns their ids."""
