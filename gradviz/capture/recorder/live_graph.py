@@ -200,7 +200,7 @@ class LiveGraph:
         """
         with autograd.unseen(), no_collection():
             alive = [(self.registry.know(tensor), tensor) for tensor in tensors]
-            nodes, entries, index = walk([n for _, t in alive for n in self._nodes_behind(t)])
+            nodes, entries, index = walk(self._nodes_behind(tensors))
             try:
                 node_rows, tensor_rows = self._rows(alive, nodes, entries, index, [])
             finally:
@@ -226,8 +226,7 @@ class LiveGraph:
         else:
             alive, stale = self._changed()
         starts = [node for node, _ in extra_roots]
-        starts += [node for tensor in also for node in self._nodes_behind(tensor)]
-        starts += [node for _, tensor in alive for node in self._nodes_behind(tensor)]
+        starts += self._nodes_behind([*also, *(tensor for _, tensor in alive)])
         if stale:
             starts += self._living(stale, starts)
         ends: list[bool] = []
@@ -384,7 +383,7 @@ class LiveGraph:
         for tensor_id in self._index.outputs(key):
             entry = self.registry.entry(number_of(tensor_id))
             tensor = None if entry is None else entry.ref()
-            for node in () if tensor is None else self._nodes_behind(tensor):
+            for node in () if tensor is None else self._nodes_behind([tensor]):
                 if self.registry.known_node(node) == key:
                     return node
         return None
@@ -481,27 +480,34 @@ class LiveGraph:
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
         with autograd.unseen(), no_collection():
-            starts = [node for _, t in self.registry.alive() for node in self._nodes_behind(t)]
+            starts = self._nodes_behind([tensor for _, tensor in self.registry.alive()])
             nodes, entries, _ = walk(starts)
             for node in nodes:
                 autograd.untag(node, self.registry)
             make_safe_to_free(nodes, entries)
 
-    def _nodes_behind(self, tensor: torch.Tensor) -> list[Any]:
-        """Nodes that a tensor, and its ``.grad`` in a double backward, lead to."""
+    def _nodes_behind(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
+        """Nodes that tensors, and their ``.grad`` in a double backward, lead to."""
         found: list[Any] = []
-        if tensor.requires_grad and not self.registry.may_be_stale(tensor):
+        with_grad: list[torch.Tensor] = []
+        places: list[int] = []
+        for tensor in tensors:
+            if not tensor.requires_grad or self.registry.may_be_stale(tensor):
+                continue
             try:
                 node = tensor.grad_fn
             except RuntimeError:  # F1.14: a view that autograd can no longer follow
-                return found
+                continue
             if node is not None:
                 found.append(node)
             if node is None or tensor.retains_grad:
-                grad = autograd.grad_of(tensor)
-                if grad is not None and grad.grad_fn is not None:
-                    found.append(grad.grad_fn)
-        return found
+                with_grad.append(tensor)
+                places.append(len(found))
+                found.append(None)
+        grads = autograd.grads_of(with_grad) if with_grad else []
+        for place, grad in zip(places, grads, strict=True):
+            found[place] = None if grad is None else grad.grad_fn
+        return [node for node in found if node is not None]
 
     def lose_sight_of_hooks(self) -> None:
         """From now on a node may have hooks that nothing lists."""
