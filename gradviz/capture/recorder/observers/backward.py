@@ -282,18 +282,20 @@ class BackwardEvents(Observer):
     def _guard(self, backward: _Backward, look: Callable[[], None]) -> None:
         # Another thread may run backward over the same nodes; and after an error, threads of the
         # engine may still run a node of a backward that has ended.
-        if not autograd.in_recording():
+        tracer = self._tracer
+        if threading.get_ident() != tracer.thread and not autograd.in_recording():
             return
-        with at_work:
-            self._tracer.pause()
-            try:
-                if backward.number in self._running:
-                    with autograd.unseen():
-                        look()
-            except Exception as error:
-                self._observer.failed(error)
-            finally:
-                self._tracer.resume()
+        tracer.pause()  # before anything else is called: each call is an event until then
+        try:
+            with at_work:
+                try:
+                    if backward.number in self._running:
+                        with autograd.unseen():
+                            look()
+                except Exception as error:
+                    self._observer.failed(error)
+        finally:
+            tracer.resume()
         handle_signals()
 
     def _end(self, backward: _Backward, raised: bool) -> None:
