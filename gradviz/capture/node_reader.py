@@ -13,7 +13,7 @@ from gradviz.capture.autograd import Slot, TensorFacts
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.values import MOST_VALUES, NO_VALUES, FewValues
 from gradviz.model import SavedTensor
-from gradviz.model.records import Attribute, NodeState
+from gradviz.model.records import Attribute, NodeState, without_tensor
 
 Description = tuple[TensorFacts, "int | None", "int | None", "int | None", bool, "int | None"]
 """Facts of a tensor, number of its storage, places among the candidates of the tensor itself and
@@ -83,7 +83,7 @@ class SavedColumn(Sequence[tuple[SavedTensor, ...]]):
             return tuple([self._saved_tensor(*row) for row in rows])
         return tuple(
             [
-                SavedTensor(slot.name, "none")
+                without_tensor(slot.name, "none")
                 if about is None
                 else self._saved_tensor(slot.name, "held", about, about[0][6])
                 for slot, about in zip(slots, rows)

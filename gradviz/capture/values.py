@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from math import floor, inf, isfinite, log10
 from typing import Any, Final, NamedTuple
@@ -124,7 +125,7 @@ def _summarised(
     shape, dtype = autograd.shape_of(tensor), autograd.dtype_of(tensor)
     found = statistics_of(own, zeros) if own is not None and own.numel() else None
     if own is None or found is None:
-        return ValueSummary(shape, dtype), None
+        return _without_numbers(shape, dtype), None
     summary = ValueSummary(
         shape,
         dtype,
@@ -137,6 +138,12 @@ def _summarised(
         found.inf > 0,
     )
     return summary, found
+
+
+@lru_cache(maxsize=10_000)
+def _without_numbers(shape: tuple[int, ...], dtype: str) -> ValueSummary:
+    """As a recording without values needs for every gradient; made once."""
+    return ValueSummary(shape, dtype)
 
 
 def _values(tensor: torch.Tensor) -> tuple[Number, ...]:

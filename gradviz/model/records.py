@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 NodeState: TypeAlias = Literal["holds", "freed", "saves nothing", "packed", "opaque"]
@@ -95,6 +96,17 @@ class SavedTensor:
     is_unread: bool = False
     """Whether the numbers were not read since the budget of the look was used up; ``values=True``
     reads them."""
+
+
+@lru_cache(maxsize=10_000)
+def without_tensor(name: str, state: SavedState) -> SavedTensor:
+    """A slot of which nothing but its state is known, as one that is freed; made once.
+
+    Examples:
+        >>> without_tensor("self", "freed").shape is None
+        True
+    """
+    return SavedTensor(name, state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,16 +319,22 @@ def optimizers_write_in_many_ways(values: bool) -> Recording:
 @story
 def other_threads_write(values: bool) -> Recording:
     x, y = torch.zeros(2), leaf()
+    begun = threading.Event()
 
     def work() -> None:
+        begun.wait()  # else it would write in the line that starts it, or in the next
         x.add_(1)
         y.grad = torch.ones(2)
+
+    def finish() -> None:
+        begun.set()
+        thread.join()
 
     with gradviz.record(values=values) as recording:
         z = y * x
         thread = threading.Thread(target=work)
         thread.start()
-        thread.join()
+        finish()
         v = z + 1
     del v
     return recording

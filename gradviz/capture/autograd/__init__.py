@@ -20,6 +20,7 @@ from gradviz.capture.autograd.code_objects import (
     codes_of_optimizer_step,
     codes_of_work_for_threads,
     codes_of_zero_grad,
+    has_step_hooks,
     is_compiled_call,
     is_scripted,
     module_hooks_in,
@@ -68,7 +69,7 @@ from gradviz.capture.autograd.refs import (
     untag,
     untag_lost,
 )
-from gradviz.capture.autograd.saved import describe_hook, saved_of, untouched
+from gradviz.capture.autograd.saved import are_freed, describe_hook, saved_of, untouched
 from gradviz.capture.autograd.tensors import (
     TensorFacts,
     base_of,
@@ -108,6 +109,7 @@ __all__ = [
     "TensorRef",
     "accumulator_of",
     "anomaly_mode_is_on",
+    "are_freed",
     "arithmetic",
     "as_number",
     "as_text",
@@ -139,6 +141,7 @@ __all__ = [
     "forward_tracebacks",
     "grad_of",
     "grads_of",
+    "has_step_hooks",
     "in_recording",
     "is_compiled_call",
     "is_dead",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch.autograd.function import _HookMixin
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils.hooks import RemovableHandle
 
 
@@ -140,6 +141,16 @@ def code_of_swap() -> CodeType | None:
 def codes_of_optimizer_step() -> list[CodeType]:
     """Code that every ``optimizer.step()`` runs through."""
     return [torch.optim.Optimizer.profile_hook_step(do_nothing).__code__]
+
+
+def has_step_hooks(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether hooks run before or after ``step()``, for this optimizer or for all."""
+    return bool(
+        _global_optimizer_pre_hooks
+        or _global_optimizer_post_hooks
+        or optimizer._optimizer_step_pre_hooks
+        or optimizer._optimizer_step_post_hooks
+    )
 
 
 def codes_of_zero_grad() -> list[CodeType]:

@@ -46,6 +46,31 @@ def untouched(node: Any, plan: Plan) -> tuple[Any, ...] | None:
         return None
 
 
+def are_freed(node: Any, plan: Plan, held: Sequence[bool]) -> bool | None:
+    """Whether the tensors that a node held when it was read are freed by now.
+
+    A slot that held one and has none is freed. To find that out by :func:`saved_of` takes an
+    exception per slot.
+
+    Args:
+        node: The node.
+        plan: That of its class.
+        held: Per slot of the plan, whether it was single and held a tensor, unpacked.
+
+    Returns:
+        ``None`` if that is not so of all alike, or cannot be seen; :func:`saved_of` reads that.
+    """
+    try:
+        raws = plan.raw_saved(node)
+    except RuntimeError:  # F4.01: list-valued getters raise once the node is freed
+        return None
+    kept = [raw for raw, is_held in zip(raws, held) if is_held]
+    if not kept or any(type(raw) is tuple or has_hooks(raw) for raw in raws):
+        return None
+    gone = {raw.data is None for raw in kept}
+    return gone.pop() if len(gone) == 1 else None
+
+
 def saved_of(node: Any, plan: Plan) -> list[SavedRow]:
     """All saved slots of a node, without running a hook or keeping a SavedTensor (F3.04).
 

@@ -37,17 +37,18 @@ def device_of(tensor: torch.Tensor) -> str:
     return name
 
 
+_INTEGERS: Final = frozenset({int})
+
+
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """Shape; -1 is a ragged dimension of a nested tensor."""
     try:
         shape = tuple(tensor.shape)
     except RuntimeError:
         return tuple(_size(tensor, dim) for dim in range(tensor.dim()))
-    return (
-        shape
-        if all(type(n) is int for n in shape)
-        else tuple(n if type(n) is int else -1 for n in shape)
-    )
+    if _INTEGERS.issuperset(map(type, shape)):
+        return shape
+    return tuple(n if type(n) is int else -1 for n in shape)
 
 
 def _size(tensor: torch.Tensor, dim: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -20,7 +20,7 @@ from gradviz.capture.recorder.run_tensors import RunTensors
 from gradviz.capture.traversal import Entries, read_columns, walk
 from gradviz.model import Node, TensorInfo
 from gradviz.model.collector import no_collection
-from gradviz.model.columns import OTHER_COLUMNS, Columns
+from gradviz.model.columns import Columns
 from gradviz.model.devices import Place, devices_at, place_of
 from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Note
 from gradviz.model.ids import by_number, number_of
@@ -28,6 +28,7 @@ from gradviz.model.recording import RowChanges
 
 Origin = Callable[[Any], "tuple[str | None, str | None, bool]"]
 """Source line and module of a node, and whether the recording saw it being made."""
+_NO_CHANGES: Final = RowChanges()
 
 
 class LiveGraph:
@@ -157,6 +158,8 @@ class LiveGraph:
         """What has changed since the last call."""
         roots = None if self.roots == self._told_roots else self.roots
         self._told_roots = self.roots
+        if roots is None and not self._changed_nodes and not self._changed_tensors:
+            return _NO_CHANGES  # as after most of what happens inside of a backward
         found = RowChanges(
             tuple((k, self.nodes.get(k)) for k in by_number(self._changed_nodes)),
             tuple((k, self.tensors.get(k)) for k in by_number(self._changed_tensors)),
@@ -197,7 +200,7 @@ class LiveGraph:
         """
         with autograd.unseen(), no_collection():
             alive = [(self.registry.know(tensor), tensor) for tensor in tensors]
-            nodes, entries, index = walk([n for _, t in alive for n in self._nodes_behind(t)])
+            nodes, entries, index = walk(self._nodes_behind(tensors))
             try:
                 node_rows, tensor_rows = self._rows(alive, nodes, entries, index, [])
             finally:
@@ -223,8 +226,7 @@ class LiveGraph:
         else:
             alive, stale = self._changed()
         starts = [node for node, _ in extra_roots]
-        starts += [node for tensor in also for node in self._nodes_behind(tensor)]
-        starts += [node for _, tensor in alive for node in self._nodes_behind(tensor)]
+        starts += self._nodes_behind([*also, *(tensor for _, tensor in alive)])
         if stale:
             starts += self._living(stale, starts)
         ends: list[bool] = []
@@ -381,7 +383,7 @@ class LiveGraph:
         for tensor_id in self._index.outputs(key):
             entry = self.registry.entry(number_of(tensor_id))
             tensor = None if entry is None else entry.ref()
-            for node in () if tensor is None else self._nodes_behind(tensor):
+            for node in () if tensor is None else self._nodes_behind([tensor]):
                 if self.registry.known_node(node) == key:
                     return node
         return None
@@ -435,14 +437,25 @@ class LiveGraph:
         if key not in self._places:
             self._places[key] = self._place(live)
         source, module, is_new = self._places[key]
-        facts = {name: getattr(columns, name)[at] for name in OTHER_COLUMNS}
-        facts["hooks_unknown"] = not (is_new and self._sees_hooks) or key in self._with_hooks_left
-        facts["source"] = facts["source"] or source
-        facts["module"] = module
         following = tuple(
             [None if e is None else (keys[e[0]], e[1]) for e in columns.next_functions[at]]
         )
-        return Node(id=key, name=columns.name[at], next_functions=following, **facts)
+        return Node(
+            id=key,
+            name=columns.name[at],
+            next_functions=following,
+            saved=columns.saved[at],
+            variable=columns.variable[at],
+            output_shapes=columns.output_shapes[at],
+            state=columns.state[at],
+            hooks=columns.hooks[at],
+            hooks_unknown=not (is_new and self._sees_hooks) or key in self._with_hooks_left,
+            attributes=columns.attributes[at],
+            arguments=columns.arguments[at],
+            formula=columns.formula[at],
+            source=columns.source[at] or source,
+            module=module,
+        )
 
     def _drop_unused_leaves(self, seen: set[str]) -> list[str]:
         """Take away rows of AccumulateGrads that no row points to any more; returns their ids."""
@@ -467,27 +480,34 @@ class LiveGraph:
     def unmark(self) -> None:
         """Take the numbers out of all nodes that known tensors lead to."""
         with autograd.unseen(), no_collection():
-            starts = [node for _, t in self.registry.alive() for node in self._nodes_behind(t)]
+            starts = self._nodes_behind([tensor for _, tensor in self.registry.alive()])
             nodes, entries, _ = walk(starts)
             for node in nodes:
                 autograd.untag(node, self.registry)
             make_safe_to_free(nodes, entries)
 
-    def _nodes_behind(self, tensor: torch.Tensor) -> list[Any]:
-        """Nodes that a tensor, and its ``.grad`` in a double backward, lead to."""
+    def _nodes_behind(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
+        """Nodes that tensors, and their ``.grad`` in a double backward, lead to."""
         found: list[Any] = []
-        if tensor.requires_grad and not self.registry.may_be_stale(tensor):
+        with_grad: list[torch.Tensor] = []
+        places: list[int] = []
+        for tensor in tensors:
+            if not tensor.requires_grad or self.registry.may_be_stale(tensor):
+                continue
             try:
                 node = tensor.grad_fn
             except RuntimeError:  # F1.14: a view that autograd can no longer follow
-                return found
+                continue
             if node is not None:
                 found.append(node)
             if node is None or tensor.retains_grad:
-                grad = autograd.grad_of(tensor)
-                if grad is not None and grad.grad_fn is not None:
-                    found.append(grad.grad_fn)
-        return found
+                with_grad.append(tensor)
+                places.append(len(found))
+                found.append(None)
+        grads = autograd.grads_of(with_grad) if with_grad else []
+        for place, grad in zip(places, grads, strict=True):
+            found[place] = None if grad is None else grad.grad_fn
+        return [node for node in found if node is not None]
 
     def lose_sight_of_hooks(self) -> None:
         """From now on a node may have hooks that nothing lists."""

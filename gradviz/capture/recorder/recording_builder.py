@@ -50,7 +50,7 @@ def _with_bytes(steps: Sequence[StepRecord]) -> list[StepRecord]:
             else:
                 rows[key] = row
         most = held.total if step.times is None else max(held.total, step.saved_bytes)
-        made.append(replace(step, saved_bytes=most))
+        made.append(step if step.saved_bytes == most else replace(step, saved_bytes=most))
     return made
 
 

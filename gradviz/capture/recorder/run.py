@@ -39,6 +39,7 @@ from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.recording_builder import build_recording
 from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.resting_mode import RestingMode
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.tracers.tracer import make_tracer
 from gradviz.model import Recording, RecordingError
@@ -87,7 +88,8 @@ class Run:
         self._mode = mode = CallMode(observers, positions, tracer)
         self._namespaces = namespaces = Namespaces(frame, file, lines)
         registry = Registry(namespaces.names())
-        compiled = CompiledCalls(mode, observers)
+        resting = RestingMode(mode)
+        compiled = CompiledCalls(resting, observers)
         modules = ModuleCalls(namespaces, compiled)
         self._live_graph = live_graph = LiveGraph(
             registry, options.values, _Origins(lines, modules)
@@ -98,7 +100,7 @@ class Run:
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
         functions = CustomFunctions()
         self._operations = operations = Operations(registry, modules, functions)
-        optimizers = OptimizerEvents(registry, writer, graph_reading, positions)
+        optimizers = OptimizerEvents(registry, writer, graph_reading, positions, resting)
         self._backward_events = backward_events = BackwardEvents(
             live_graph,
             writer,

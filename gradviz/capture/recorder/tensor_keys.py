@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from operator import is_
+from typing import Any, Final
 
 import torch
 
@@ -14,6 +15,13 @@ from gradviz.model.events import Event, Made, Operation, Refused, Write
 from gradviz.model.recording import StepRecord
 
 _MANY: Final = 1_000
+_FIELDS: Final[dict[type, tuple[str, ...]]] = {
+    Operation: ("reads", "made", "required"),
+    Write: ("reads", "made"),
+    Made: ("tensors",),
+    Refused: ("reads",),
+}
+"""Fields of events that have keys of tensors."""
 
 
 class TensorKeys:
@@ -73,19 +81,17 @@ class TensorKeys:
         """A step with the final keys of tensors."""
         if not self._became:
             return step
-        return replace(step, events=tuple(map(self._settle, step.events)))
+        events = tuple(map(self._settle, step.events))
+        if all(map(is_, events, step.events)):
+            return step
+        return replace(step, events=events)
 
     def _settle(self, event: Event) -> Event:
-        if isinstance(event, Operation):
-            made, required = self._settled(event.made), self._settled(event.required)
-            return replace(event, reads=self._settled(event.reads), made=made, required=required)
-        if isinstance(event, Write):
-            return replace(event, reads=self._settled(event.reads), made=self._settled(event.made))
-        if isinstance(event, Made):
-            return replace(event, tensors=self._settled(event.tensors))
-        if isinstance(event, Refused):
-            return replace(event, reads=self._settled(event.reads))
-        return event
+        fields = _FIELDS.get(type(event), ())
+        if all(self._became.keys().isdisjoint(getattr(event, name)) for name in fields):
+            return event
+        settled: dict[str, Any] = {name: self._settled(getattr(event, name)) for name in fields}
+        return replace(event, **settled)
 
     def _settled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         return tuple([self._became.get(key, key) for key in keys])

@@ -49,7 +49,7 @@ from gradviz.model.events import (
 from gradviz.model.formatting import plural
 from gradviz.model.ids import number_of
 from gradviz.model.recording import StepKind
-from gradviz.model.records import NodeState
+from gradviz.model.records import NodeState, without_tensor
 
 _PER_NODE: Final = 16
 """What a node that runs takes of the budget of a recording, sub-steps, events and rows."""
@@ -282,18 +282,20 @@ class BackwardEvents(Observer):
     def _guard(self, backward: _Backward, look: Callable[[], None]) -> None:
         # Another thread may run backward over the same nodes; and after an error, threads of the
         # engine may still run a node of a backward that has ended.
-        if not autograd.in_recording():
+        tracer = self._tracer
+        if threading.get_ident() != tracer.thread and not autograd.in_recording():
             return
-        with at_work:
-            self._tracer.pause()
-            try:
-                if backward.number in self._running:
-                    with autograd.unseen():
-                        look()
-            except Exception as error:
-                self._observer.failed(error)
-            finally:
-                self._tracer.resume()
+        tracer.pause()  # before anything else is called: each call is an event until then
+        try:
+            with at_work:
+                try:
+                    if backward.number in self._running:
+                        with autograd.unseen():
+                            look()
+                except Exception as error:
+                    self._observer.failed(error)
+        finally:
+            tracer.resume()
         handle_signals()
 
     def _end(self, backward: _Backward, raised: bool) -> None:
@@ -461,8 +463,7 @@ class BackwardEvents(Observer):
         if row is None or row.variable is not None:
             return None
         with autograd.unseen():
-            found = autograd.saved_of(node, autograd.plan_of(type(node)))
-        now = tuple(_slot(name, state, row) for name, state, _, _ in found)
+            now = _saved_now(node, row)
         gone = [s.name for s in now if s.state == "freed"]
         if not gone or row.state == "freed":
             return None
@@ -550,6 +551,7 @@ class BackwardEvents(Observer):
 
 
 _THERE: Final = ("held", "modified", "packed")
+_UNPACKED: Final = ("held", "modified", "none")
 
 
 def _leaf(node: Any) -> torch.Tensor | None:
@@ -577,9 +579,25 @@ def _root(root: Any) -> tuple[Any, int] | None:
         return None
 
 
+def _saved_now(node: Any, row: Node) -> tuple[SavedTensor, ...]:
+    """Slots of a node that has run: those that are freed, and the others as they were read."""
+    plan = autograd.plan_of(type(node))
+    is_simple = all(slot.state in _UNPACKED for slot in row.saved)
+    if is_simple and [slot.name for slot in row.saved] == [slot.name for slot in plan.slots]:
+        held = [slot.state != "none" for slot in row.saved]
+        are_freed = autograd.are_freed(node, plan, held)
+        if are_freed:
+            return tuple(
+                [_slot(s.name, "freed" if h else "none", row) for s, h in zip(row.saved, held)]
+            )
+        if are_freed is not None:
+            return row.saved
+    return tuple([_slot(name, state, row) for name, state, *_ in autograd.saved_of(node, plan)])
+
+
 def _slot(name: str, state: str, row: Node) -> SavedTensor:
     if state in ("freed", "none"):
-        return SavedTensor(name, state)  # type: ignore[arg-type]
+        return without_tensor(name, state)
     return next((s for s in row.saved if s.name == name), SavedTensor(name, state))  # type: ignore[arg-type]
 
 

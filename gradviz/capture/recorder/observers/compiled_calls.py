@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import CodeType, FrameType
 from typing import Any
 
-from torch.overrides import TorchFunctionMode
-
 from gradviz.capture import autograd
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.resting_mode import RestingMode
 
 
 class CompiledCalls(Observer):
@@ -18,16 +17,15 @@ class CompiledCalls(Observer):
     is recorded inside a compiled function; the node it leaves is in the graph.
 
     Args:
-        mode: The mode that is taken off.
+        resting: The mode that is taken off.
         observer: Notified when the mode was taken off.
     """
 
     rests = True
 
-    def __init__(self, mode: TorchFunctionMode, observer: Observer) -> None:
-        self._mode = mode
+    def __init__(self, resting: RestingMode, observer: Observer) -> None:
+        self._resting = resting
         self._observer = observer
-        self._places: list[tuple[FrameType, int | None]] = []
 
     def watches(self, code: CodeType) -> bool:
         """Whether a call of a compiled function runs in this code."""
@@ -35,7 +33,7 @@ class CompiledCalls(Observer):
 
     def entered(self, frame: FrameType) -> None:
         """Take the mode off while this frame runs."""
-        self._places.append((frame, autograd.take_mode_off(self._mode)))
+        self._resting.begins(frame)
         self.hides()
 
     def hides(self) -> None:
@@ -44,11 +42,4 @@ class CompiledCalls(Observer):
 
     def left(self, frame: FrameType, value: Any = None, is_known: bool = True) -> None:
         """Put it on again."""
-        if not any(entered is frame for entered, _ in self._places):
-            return
-        while self._places:
-            entered, place = self._places.pop()
-            if place is not None:
-                autograd.put_mode_on(self._mode, place)
-            if entered is frame:
-                return
+        self._resting.ends(frame)

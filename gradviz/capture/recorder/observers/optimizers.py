@@ -14,6 +14,7 @@ from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.resting_mode import RestingMode
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model.events import Clipped, OptimizerStepped, Position, ZeroedGrad
 
@@ -29,6 +30,7 @@ class OptimizerEvents(Observer):
         writer: Where events are written.
         graph_reading: Reads tensors before they are used.
         positions: Which expression calls an optimizer.
+        resting: The mode that sees calls, which is off where none of them is the user's.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class OptimizerEvents(Observer):
         writer: StepWriter,
         graph_reading: GraphReading,
         positions: Positions,
+        resting: RestingMode,
     ) -> None:
         self._registry = registry
         self._writer = writer
         self._graph_reading = graph_reading
         self._positions = positions
+        self._resting = resting
         self._running: list[_Running] = []
         self._may_change_anything = False
         """Whether one runs whose calls need not be about its parameters."""
@@ -63,7 +67,9 @@ class OptimizerEvents(Observer):
 
     def left(self, frame: FrameType, value: Any, is_known: bool) -> None:
         """Tell what has become of the parameters."""
-        self._ends[frame.f_code](frame)
+        self._resting.ends(frame)
+        with autograd.unseen():
+            self._ends[frame.f_code](frame)
 
     def entered(self, frame: FrameType) -> None:
         """Note how the parameters are before; clipping makes its list of them itself."""
@@ -80,6 +86,8 @@ class OptimizerEvents(Observer):
         self._running.append((frame, type(owner).__name__, before, position))
         self._may_change_anything = self._may_change_anything or _is_of_others(owner)
         self._graph_reading.changed(unlisted=self._may_change_anything)
+        if not _runs_code_of_others(owner, variables):
+            self._resting.begins(frame)
 
     def step_ends(self, unnamed: Any = None) -> None:
         """What the next line of an optimizer does is not seen either."""
@@ -91,10 +99,10 @@ class OptimizerEvents(Observer):
         self._graph_reading.touch(parameters)
         self._graph_reading.about_to_change(parameters)
         before: _Before = []
-        for tensor in parameters:
+        for tensor, grad in zip(parameters, autograd.grads_of(parameters), strict=True):
             version = autograd.version_of(tensor)
             entry = self._registry.know(tensor)
-            before.append((entry.id, entry.ref, version, autograd.grad_of(tensor) is not None))
+            before.append((entry.id, entry.ref, version, grad is not None))
         return before
 
     def _end(self, frame: FrameType) -> _Running | None:
@@ -127,10 +135,10 @@ class OptimizerEvents(Observer):
         if found is None:
             return
         _, name, before, _ = found
-        had = [(key, ref()) for key, ref, _, had_grad in before if had_grad]
-        to_none = all(tensor is None or autograd.grad_of(tensor) is None for _, tensor in had)
-        tensors = tuple(key for key, _ in had)
-        self._writer.add(ZeroedGrad(name, to_none, tensors))
+        had = {key: ref() for key, ref, _, had_grad in before if had_grad}
+        grads = autograd.grads_of([tensor for tensor in had.values() if tensor is not None])
+        to_none = all(grad is None for grad in grads)
+        self._writer.add(ZeroedGrad(name, to_none, tuple(had)))
 
     def _clipped(self, frame: FrameType) -> None:
         """Gradients were clipped; the frame has the list of parameters once it is made."""
@@ -142,9 +150,8 @@ class OptimizerEvents(Observer):
         else:  # an iterator, which has been used up; what it gave is known by its gradients
             alive = [tensor for _, tensor in self._registry.alive()]
             tensors = [t for t in alive if t.is_leaf and id(autograd.grad_of(t)) in grads]
-        with autograd.unseen():
-            self._graph_reading.touch(tensors)
-            keys = {self._registry.know(t).id: autograd.grad_of(t) is not None for t in tensors}
+        self._graph_reading.touch(tensors)
+        keys = {self._registry.know(t).id: autograd.grad_of(t) is not None for t in tensors}
         without = tuple(key for key, has_grad in keys.items() if not has_grad)
         limit = variables.get("max_norm", variables.get("clip_value"))
         only_measures = type(limit) is float and math.isinf(limit)
@@ -155,6 +162,17 @@ def _is_of_others(owner: Any) -> bool:
     """Whether an optimizer is not of torch: it may write whatever it likes, also by ``.data``."""
     is_of_torch = type(owner).__module__.startswith("torch.optim.")
     return isinstance(owner, torch.optim.Optimizer) and not is_of_torch
+
+
+def _runs_code_of_others(owner: Any, variables: dict[str, Any]) -> bool:
+    """Whether anything but torch's own code runs: that of a closure or a hook, or of a module.
+
+    Calls in there are no events either, but they tell of its lines beside a debugger.
+    """
+    if not isinstance(owner, torch.optim.Optimizer) or _is_of_others(owner):
+        return True
+    given = (*variables.get("args", ())[1:], *variables.get("kwargs", {}).values())
+    return any(map(callable, given)) or autograd.has_step_hooks(owner)
 
 
 def _is_fused(owner: Any) -> bool:
