@@ -184,6 +184,7 @@ def test_of_a_backward_with_very_many_nodes_the_order_is_whole_and_the_ends_are_
     assert len(short.backward_order) == 301
     assert totals(short)["accumulated"] == totals(whole)["accumulated"]
     assert totals(short)["backward ended"] == totals(whole)["backward ended"]
+    assert totals(short)["freed"] == totals(whole)["freed"]
     assert short.all_steps[-1].graph == whole.all_steps[-1].graph
     ran = [step.node for step in short.all_steps if step.kind == "node"]
     assert (ran[0], ran[-1]) == (whole.backward_order[0], whole.backward_order[-1])
@@ -215,6 +216,7 @@ def test_an_error_of_a_node_that_is_only_counted_names_the_node() -> None:
         run()
     error = next(e for e in recording.all_steps[-1].events if isinstance(e, Raised))
     assert error.node is not None
+    assert error.node not in recording.backward_order
     assert recording.graph[error.node].name == "FailsBackward"
 
 
