@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz import Recording
@@ -246,6 +247,54 @@ def test_many_leaves_accumulate_where_nodes_are_only_counted() -> None:
     assert set(arrivals(recording).values()) == {1}
     assert len(arrivals(recording)) == 200
     assert all(row.grad is not None for row in recording.all_steps[-1].graph.leaves)
+
+
+def test_a_node_that_an_inner_backward_runs_is_not_run_by_the_outer_one_as_well() -> None:
+    def run(budget: int) -> tuple[Recording, int]:
+        block = nn.Linear(1, 1)
+        found: list[Tensor] = []
+        block.weight.register_hook(found.append)
+        x = torch.ones(1, 1, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            once = checkpoint(block, chain(x, 20), use_reentrant=True)
+            twice = checkpoint(block, once, use_reentrant=True)
+            twice.sum().backward()
+        return recording, len(found)
+
+    for budget in (100, SMALL, WHOLE):
+        recording, times = run(budget)
+        row = recording.all_steps[-1].graph.tensor("block.weight")
+        assert arrivals(recording)[row.id] == times == 2
+        assert Counter(recording.backward_order)[row.node or ""] in (0, 2)
+        ended = totals(recording)["backward ended"]["nodes"]
+        assert ended == len(recording.backward_order)
+    assert run(100)[0].backward_order == run(WHOLE)[0].backward_order
+
+
+def test_turns_of_a_loop_inside_another_say_only_what_is_known() -> None:
+    def run(budget: int) -> Recording:
+        w = torch.ones(2, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            for _ in range(3):
+                total = w * 1
+                for turn in range(60):
+                    total = total + w * turn
+                    total = total.sin()
+        return recording
+
+    short, whole = run(SMALL), run(WHOLE)
+    check_same(short, whole)
+    inner = [turn for turn in short.turns if turn.level == 1]
+    assert sum(turn.times for turn in inner) == 180
+    assert [turn.number for turn in inner][:2] == [1, 2]
+    many = next(turn for turn in inner if turn.times > 1)
+    assert (many.number, many.count, many.words) == (None, None, f"{many.times} turns")
+    assert inner[-1].words == "a turn"
+    assert "a turn begins with turn = 59" in short.all_steps[inner[-1].first].caption
+    names = [str(short.history.node_name(node.id)) for node in short.graph.nodes]
+    assert not any("None" in words for words in names)
+    for turn in whole.turns:
+        assert turn.words == f"turn {turn.number} of {turn.count}"
 
 
 @settings(max_examples=12, deadline=None)

@@ -275,22 +275,22 @@ class BackwardEvents(Observer):
 
     def _hooks(self, node: Any, key: str, backward: _Backward) -> list[Any]:
         def before(gradients: Any) -> None:
-            self._guard(backward, lambda: self._before(key, backward, gradients))
+            self._guard(key, backward, lambda: self._before(key, backward, gradients))
 
         def after(grad_inputs: Any, grad_outputs: Any) -> None:
-            self._guard(backward, lambda: self._after(key, backward, grad_inputs))
+            self._guard(key, backward, lambda: self._after(key, backward, grad_inputs))
 
         return [node.register_prehook(before), node.register_hook(after)]
 
-    def _guard(self, backward: _Backward, look: Callable[[], None]) -> None:
-        # Another thread may run backward over the same nodes; and after an error, threads of the
+    def _guard(self, key: str, backward: _Backward, look: Callable[[], None]) -> None:
+        # A backward inside of this one may run the same node, which has the hooks of both. Another thread may run backward over the same nodes; and after an error, threads of the
         # engine may still run a node of a backward that has ended.
         if not autograd.in_recording():
             return
         with at_work:
             self._tracer.pause()
             try:
-                if backward.number in self._running:
+                if backward.number in self._running and backward.number == self._number_of(key):
                     with autograd.unseen():
                         look()
             except Exception as error:
