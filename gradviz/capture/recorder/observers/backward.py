@@ -283,8 +283,9 @@ class BackwardEvents(Observer):
         return [node.register_prehook(before), node.register_hook(after)]
 
     def _guard(self, key: str, backward: _Backward, look: Callable[[], None]) -> None:
-        # A backward inside of this one may run the same node, which has the hooks of both. Another thread may run backward over the same nodes; and after an error, threads of the
-        # engine may still run a node of a backward that has ended.
+        # A backward inside of this one may run the same node, which has the hooks of both. Another
+        # thread may run backward over the same nodes; and after an error, threads of the engine may
+        # still run a node of a backward that has ended.
         if not autograd.in_recording():
             return
         with at_work:
