@@ -25,6 +25,8 @@ class Loop:
     line: int
     body: range
     """Lines of its body."""
+    once: frozenset[int]
+    """Lines of its body that run at most once in a turn."""
     has_head: bool
     """Whether the interpreter reports its head at every turn; it does not for ``while True``."""
 
@@ -136,8 +138,21 @@ def loops_of(code: Code) -> tuple[Loop, ...]:
         first, last = node.body[0].lineno, node.body[-1].end_lineno or node.lineno
         if first > node.lineno:
             has_head = not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant))
-            found.append(Loop(statement.line, range(first + shift, last + shift + 1), has_head))
+            body = range(first + shift, last + shift + 1)
+            often = {at + shift for inner in node.body for at in _repeated(inner)}
+            once = frozenset(body).difference(often)
+            found.append(Loop(statement.line, body, once, has_head))
     return tuple(found)
+
+
+def _repeated(node: ast.AST) -> Iterator[int]:
+    """Lines inside a statement that may run several times when it runs once: loops, and heads of
+    ``with`` blocks."""
+    for inner in ast.walk(node):
+        if isinstance(inner, _LOOPS):
+            yield from range(inner.lineno, (inner.body[-1].end_lineno or inner.lineno) + 1)
+        elif isinstance(inner, _WITHS):
+            yield inner.lineno
 
 
 @lru_cache(maxsize=64)
@@ -276,18 +291,22 @@ class _Walk:
                 turns = run.begin(since, place, max(times, 1))
                 if head is not None:
                     run.heads[head] = turns
-                run.head = None
+                    if times >= self._heads(run, lines):  # else one has run after that
+                        run.head = None
         run.turns[-1].last = place
 
     def _begun(self, run: _Run, lines: Lines) -> int:
         """How many turns of a loop began where steps are counted."""
         code, loop = run.key
-        entered = lines.get((run.depth, code, loop.body[0]), 0)
-        if not loop.has_head:
-            return entered
-        heads = lines.get((run.depth, code, loop.line), 0)
-        is_counted = run.head is not None and self._records[run.head[1]].times is not None
-        return min(entered, heads + (run.head is not None and not is_counted))
+        at = [lines.get((run.depth, code, line), 0) for line in loop.once]
+        entered = max(at, default=0) or lines.get((run.depth, code, loop.body[0]), 0)
+        return min(entered, self._heads(run, lines)) if loop.has_head else entered
+
+    def _heads(self, run: _Run, lines: Lines) -> int:
+        """How often its head ran there, or just before."""
+        code, loop = run.key
+        is_kept = run.head is not None and self._records[run.head[1]].times is None
+        return lines.get((run.depth, code, loop.line), 0) + is_kept
 
     def _lines_from(self, place: int) -> Lines:
         """The lines that ran in a row of counted steps, and how often each did."""
