@@ -51,6 +51,8 @@ class _Run:
     """The turns that began at a head, by its step."""
     counted: Lines | None = None
     """The counted lines in which its last turns began, if they are counted."""
+    is_between: bool = False
+    """Whether its head ran once more than turns began there."""
     is_several: bool = False
     """Whether it may have been left and begun again where steps are counted: how many turns were
     of which run is not known."""
@@ -175,6 +177,8 @@ class _Walk:
         self._running: list[_Run] = []
         self._counted: Lines | None = None
         """The counted lines that a step is one of, if it is one."""
+        self._after: StepRecord | None = None
+        """The step after them."""
         self._before: dict[int, StepRecord] = {}
         """By depth the last line that has ended there."""
         self.ended: list[_Run] = []
@@ -265,7 +269,8 @@ class _Walk:
         if self._counted is not None:
             self._counted_body(run, place, first, self._counted)
             return
-        is_new = run.counted is None or self._caller(run, place).line == run.key[1].body[0]
+        is_first = self._caller(run, place).line == run.key[1].body[0]
+        is_new = run.counted is None or (run.is_between and is_first)
         run.counted = None
         if run.head is not None and (is_new or self._records[run.head[1]].times is None):
             since, head = run.head
@@ -286,21 +291,32 @@ class _Walk:
                     for depth, code, line in lines
                 )
             times = self._begun(run, lines)
+            run.is_between = self._heads(run, lines) > times
             if times or not run.turns:
                 since, head = run.head or (first, None)
                 turns = run.begin(since, place, max(times, 1))
                 if head is not None:
                     run.heads[head] = turns
-                    if times >= self._heads(run, lines):  # else one has run after that
+                    if not run.is_between:
                         run.head = None
         run.turns[-1].last = place
 
     def _begun(self, run: _Run, lines: Lines) -> int:
         """How many turns of a loop began where steps are counted."""
         code, loop = run.key
+        entered = lines.get((run.depth, code, loop.body[0]), 0)
+        if not loop.has_head:
+            return entered
+        heads = self._heads(run, lines)
+        if loop.body[0] in loop.once:
+            return min(entered, heads)
+        then = self._after
+        if then is not None and (then.depth > run.depth or run.has(then.code, then.line)):
+            return min(entered, heads)
+        # The loop has ended there, perhaps by its head.
         at = [lines.get((run.depth, code, line), 0) for line in loop.once]
-        entered = max(at, default=0) or lines.get((run.depth, code, loop.body[0]), 0)
-        return min(entered, self._heads(run, lines)) if loop.has_head else entered
+        is_amid = bool(run.turns) and run.head is None
+        return min(entered, heads, max(max(at, default=0) - is_amid, heads - 1))
 
     def _heads(self, run: _Run, lines: Lines) -> int:
         """How often its head ran there, or just before."""
@@ -311,8 +327,10 @@ class _Walk:
     def _lines_from(self, place: int) -> Lines:
         """The lines that ran in a row of counted steps, and how often each did."""
         found: Lines = {}
+        self._after = None
         for facts in self._records[place:]:
             if facts.times is None:
+                self._after = facts
                 break
             if facts.kind == "line" and not _goes_on(facts):
                 key = facts.depth, *_place(facts)

@@ -25,6 +25,7 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.recording import StepRecord
+from tests.analysis.explain.silent_running import run_recorded
 
 WHOLE = 10**8
 """A budget that nothing here comes near."""
@@ -295,6 +296,54 @@ def test_turns_of_a_loop_inside_another_say_only_what_is_known() -> None:
     assert not any("None" in name.words for name in names if name is not None)
     for turn in whole.turns:
         assert turn.words == f"turn {turn.number} of {turn.count}"
+
+
+LOOPS = {
+    "a loop whose body begins with a loop": """
+for e in range(5):
+    for b in range(12):
+        loss = (w * b).sum()
+        if b == 9 and e % 2:
+            break
+    loss.backward()
+""",
+    "a loop whose body begins with a block": """
+for i in range(60):
+    with torch.no_grad():
+        w.add_(0.01)
+    (w * i).sum().backward()
+""",
+    "two loops": """
+for i in range(40):
+    (w * i).sum().backward()
+for i in range(60):
+    (w * i).sum().backward()
+""",
+    "a loop without a head": """
+n = 0
+while True:
+    n += 1
+    if n % 7 == 0:
+        continue
+    (w * n).sum().backward()
+    if n > 90:
+        break
+""",
+}
+
+
+@pytest.mark.parametrize("budget", [100, 150, 333, SMALL])
+@pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS)
+def test_turns_are_counted_wherever_the_recording_is_cut(text: str, budget: int) -> None:
+    before = "w = torch.ones(2, requires_grad=True)"
+    short = run_recorded(text, before, budget=budget)
+    whole = run_recorded(text, before, budget=WHOLE)
+    for line in {turn.line for turn in whole.turns if turn.level == 0}:
+        known, found = ([t for t in r.turns if t.line == line] for r in (whole, short))
+        assert sum(turn.times for turn in found) == len(known)
+        assert {turn.count for turn in found} == {turn.count for turn in known}
+        assert found[-1].number is not None
+        assert found[-1].number + found[-1].times - 1 == len(known)
 
 
 @settings(max_examples=12, deadline=None)
