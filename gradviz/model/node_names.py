@@ -172,9 +172,15 @@ def _expression(node: Node, history: History) -> str:
 
 
 def _turns(history: History) -> dict[int, str]:
-    """For each step the turns of the loops that it is part of, the outermost first."""
-    found: dict[int, list[str]] = defaultdict(list)
+    """For each step the turns of the loops that it is part of, the outermost first, if they are
+    known."""
+    found: dict[int, list[int | None]] = defaultdict(list)
     for turn in sorted(history.recording.turns, key=lambda turn: turn.level):
         for step in range(turn.first, turn.last + 1):
-            found[step].append(str(turn.number))
-    return {step: f"turn {'.'.join(numbers)}" for step, numbers in found.items()}
+            if history.span(step) is None:  # of counted steps it is not known in which turn
+                found[step].append(turn.number)
+    return {
+        step: f"turn {'.'.join(map(str, numbers))}"
+        for step, numbers in found.items()
+        if None not in numbers
+    }

@@ -20,16 +20,20 @@ class Turn:
         'turn 2 of 4'
         >>> Turn(code=0, line=3, number=2, count=9, level=0, first=5, last=9, times=4).words
         'turns 2 to 5 of 9'
+        >>> Turn(code=0, line=3, number=None, count=None, level=1, first=5, last=9, times=40).words
+        '40 turns'
     """
 
     code: int
     """Place in ``recording.codes`` of the source that the loop is in."""
     line: int
     """Number of the line where the loop begins."""
-    number: int
-    """Which turn it is, from 1; of many the first."""
-    count: int
-    """How many turns this run of the loop had while it was recorded."""
+    number: int | None
+    """Which turn it is, from 1; of many the first. ``None`` if it is not known: the loop may have
+    begun anew where steps are counted."""
+    count: int | None
+    """How many turns this run of the loop had while it was recorded, ``None`` if that is not
+    known."""
     level: int
     """How many other loops it is inside of."""
     first: int
@@ -42,9 +46,12 @@ class Turn:
     @property
     def words(self) -> str:
         """``"turn 2 of 4"``."""
+        of = "" if self.count is None else f" of {self.count}"
+        if self.number is None:
+            return f"{self.times} turns" if self.times > 1 else "a turn"
         if self.times > 1:
-            return f"turns {self.number} to {self.number + self.times - 1} of {self.count}"
-        return f"turn {self.number} of {self.count}"
+            return f"turns {self.number} to {self.number + self.times - 1}{of}"
+        return f"turn {self.number}{of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +66,11 @@ class Head:
     step: int
     """Its place in ``recording.all_steps``."""
     role: HeadRole
-    number: int = 0
-    """Which turn begins, from 1; for a loop that has ended, how many turns it had."""
-    count: int = 0
-    """How many turns the loop had; 0 if it was left before its head ended it."""
+    number: int | None = 0
+    """Which turn begins, from 1; for a loop that has ended, how many turns it had. ``None`` if it
+    is not known."""
+    count: int | None = 0
+    """How many turns the loop had; 0 if it was left before its head ended it, ``None`` if it is
+    not known."""
     times: int = 1
     """How many turns begin, where a step stands for many."""

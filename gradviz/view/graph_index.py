@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -10,12 +11,15 @@ from gradviz.model.devices import devices_of
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
-from gradviz.model.ids import by_number
+from gradviz.model.formatting import plural
+from gradviz.model.ids import by_number, number_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
 from gradviz.view.text import clean
 
 Row = TypeVar("Row")
+SHARING: Final = 8
+"""Names of other tensors on the same storage; a count stands for more."""
 LISTED: Final = 10_000
 """Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
@@ -88,7 +92,8 @@ class GraphIndex:
         self._sources: dict[str, dict[str, None]] = {}
         self._savers: dict[str, dict[str, tuple[str, ...]]] = {}
         self._made: dict[str, dict[str, None]] = {}
-        self._storages: dict[str, dict[str, None]] = {}
+        self._storages: dict[str, list[str]] = {}
+        """Tensors on each storage, by number."""
         self._node_facts: dict[str, NodeFacts] = {}
         self._last_facts = ""
         self._tensor_facts: dict[str, TensorFacts] = {}
@@ -142,7 +147,7 @@ class GraphIndex:
         old = self.tensors.get(key)
         if old is not None:
             self._made.get(old.node or "", {}).pop(key, None)
-            self._storages.get(old.storage or "", {}).pop(key, None)
+            self._leave(old.storage, key)
         if info is None:
             self.tensors.pop(key, None)
             self.names.pop(key, None)
@@ -151,7 +156,7 @@ class GraphIndex:
         if info.node is not None:
             self._made.setdefault(info.node, {})[key] = None
         if info.storage is not None:
-            self._storages.setdefault(info.storage, {})[key] = None
+            insort(self._storages.setdefault(info.storage, []), key, key=number_of)
         return old
 
     def _put_roots(self, roots: Iterable[tuple[str, int]]) -> None:
@@ -198,14 +203,19 @@ class GraphIndex:
         savers = self._savers.get(tensor_id, {})
         return tuple((node, slot) for node in by_number(savers) for slot in savers[node])
 
+    def _leave(self, storage: str | None, key: str) -> None:
+        group = self._storages.get(storage or "", [])
+        place = bisect_left(group, number_of(key), key=number_of)
+        if group[place : place + 1] == [key]:
+            del group[place]
+
     def _sharing_with(self, tensor_id: str) -> tuple[str, ...]:
+        """Names of the tensors on the same storage: the first few, and how many more there are."""
         info = self.tensors.get(tensor_id)
-        group = {} if info is None or info.storage is None else self._storages[info.storage]
-        return (
-            ()
-            if len(group) < 2
-            else tuple(self.names[other] for other in by_number(group) if other != tensor_id)
-        )
+        group = [] if info is None or info.storage is None else self._storages[info.storage]
+        shown = [self.names[other] for other in group[: SHARING + 1] if other != tensor_id]
+        more = len(group) - 1 - SHARING
+        return (*shown[:SHARING], *([plural(more, "other")] if more > 0 else []))
 
     @property
     def outside(self) -> tuple[TensorInfo, ...]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.analysis.code.statements import Statement, statements_of
 from gradviz.model.events import Note
@@ -25,8 +25,14 @@ class Loop:
     line: int
     body: range
     """Lines of its body."""
+    once: frozenset[int]
+    """Lines of its body that run at most once in a turn."""
     has_head: bool
     """Whether the interpreter reports its head at every turn; it does not for ``while True``."""
+
+
+Lines: TypeAlias = "dict[tuple[int, int, int | None], int]"
+"""How often lines ran, by depth, code and number."""
 
 
 @dataclass(slots=True)
@@ -43,17 +49,30 @@ class _Run:
     turns: list[_Span] = field(default_factory=list)
     heads: dict[int, _Span] = field(default_factory=dict)
     """The turns that began at a head, by its step."""
+    counted: Lines | None = None
+    """The counted lines in which its last turns began, if they are counted."""
+    is_between: bool = False
+    """Whether its head ran once more than turns began there."""
+    is_several: bool = False
+    """Whether it may have been left and begun again where steps are counted: how many turns were
+    of which run is not known."""
 
     @property
-    def count(self) -> int:
+    def count(self) -> int | None:
         """How many turns there were."""
-        last = self.turns[-1:]
-        return sum(one.number + one.times - 1 for one in last)
+        if self.is_several:
+            return None
+        return sum(one.times for one in self.turns)
 
-    def begin(self, first: int, last: int, times: int) -> _Span:
+    def begin(self, first: int, last: int, times: int = 1) -> _Span:
         """A turn begins, or many that are one."""
-        self.turns.append(_Span(first, last, self.count + 1, times))
+        count = self.count
+        self.turns.append(_Span(first, last, None if count is None else count + 1, times))
         return self.turns[-1]
+
+    def has(self, code: int, line: int | None) -> bool:
+        """Whether a line is its head or in its body."""
+        return code == self.key[0] and (line == self.key[1].line or line in self.key[1].body)
 
 
 @dataclass(slots=True)
@@ -62,8 +81,8 @@ class _Span:
 
     first: int
     last: int
-    number: int
-    """Which turn it is, of many the first."""
+    number: int | None
+    """Which turn it is, of many the first; ``None`` if that is not known."""
     times: int
 
 
@@ -95,7 +114,7 @@ def heads_of(recording: Recording) -> tuple[Head, ...]:
 
 def _heads(run: _Run) -> Iterator[Head]:
     has_ended = run.head is not None
-    count = run.count if has_ended else 0
+    count = run.count if has_ended or run.is_several else 0
     for step, turn in run.heads.items():
         yield Head(step, "turn", turn.number, count, turn.times)
     if run.head is not None:
@@ -121,8 +140,21 @@ def loops_of(code: Code) -> tuple[Loop, ...]:
         first, last = node.body[0].lineno, node.body[-1].end_lineno or node.lineno
         if first > node.lineno:
             has_head = not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant))
-            found.append(Loop(statement.line, range(first + shift, last + shift + 1), has_head))
+            body = range(first + shift, last + shift + 1)
+            often = {at + shift for inner in node.body for at in _repeated(inner)}
+            once = frozenset(body).difference(often)
+            found.append(Loop(statement.line, body, once, has_head))
     return tuple(found)
+
+
+def _repeated(node: ast.AST) -> Iterator[int]:
+    """Lines inside a statement that may run several times when it runs once: loops, and heads of
+    ``with`` blocks."""
+    for inner in ast.walk(node):
+        if isinstance(inner, _LOOPS):
+            yield from range(inner.lineno, (inner.body[-1].end_lineno or inner.lineno) + 1)
+        elif isinstance(inner, _WITHS):
+            yield inner.lineno
 
 
 @lru_cache(maxsize=64)
@@ -143,6 +175,10 @@ class _Walk:
         self._records = recording.records
         self._containers = recording.numbers.containers
         self._running: list[_Run] = []
+        self._counted: Lines | None = None
+        """The counted lines that a step is one of, if it is one."""
+        self._after: StepRecord | None = None
+        """The step after them."""
         self._before: dict[int, StepRecord] = {}
         """By depth the last line that has ended there."""
         self.ended: list[_Run] = []
@@ -160,19 +196,25 @@ class _Walk:
             return
         if first and self._records[first - 1].kind == "counted":
             first -= 1
+        if facts.times is None:
+            self._counted = None
+        elif self._counted is None:
+            self._counted = self._lines_from(place)
         loops = self._loops_at(facts)
         self._block(place, facts)
-        self._end(lambda run: run.depth > facts.depth)
-        self._end(lambda run: run.depth == facts.depth and run.key not in loops)
-        self._end(lambda run: self._is_elsewhere(run, place))
+        if self._counted is None:  # in which order counted lines ran is not known
+            self._end(lambda run: run.depth > facts.depth)
+            self._end(lambda run: run.depth == facts.depth and run.key not in loops)
+            self._end(lambda run: self._is_elsewhere(run, place))
         known = {run.key for run in self._running if run.depth == facts.depth}
         for key in loops:
             if key not in known:
-                self._running.append(_Run(key, facts.depth, len(self._running)))
+                level = sum(self._is_in_body(run, place) for run in self._running)
+                self._running.append(_Run(key, facts.depth, level))
         for run in self._running:
             if self._is_in_body(run, place):
                 self._body(run, place, facts, first)
-            elif facts.kind == "line" and facts.depth == run.depth:
+            elif facts.kind == "line" and facts.depth == run.depth and run.has(*_place(facts)):
                 run.head = first, place
         for depth in [depth for depth in self._before if depth > facts.depth]:
             del self._before[depth]
@@ -224,16 +266,76 @@ class _Walk:
         return [(facts.code, x) for x in loops if facts.line in x.body or facts.line == x.line]
 
     def _body(self, run: _Run, place: int, facts: StepRecord, first: int) -> None:
-        times = self._caller(run, place).times or 1
-        if run.head is not None:
+        if self._counted is not None:
+            self._counted_body(run, place, first, self._counted)
+            return
+        is_first = self._caller(run, place).line == run.key[1].body[0]
+        is_new = run.counted is None or (run.is_between and is_first)
+        run.counted = None
+        if run.head is not None and (is_new or self._records[run.head[1]].times is None):
             since, head = run.head
-            times = min(times, self._records[head].times or 1)
-            run.heads[head] = run.begin(since, place, times)
-            run.head = None
+            run.heads[head] = run.begin(since, place)
         elif not run.turns or (run.depth == facts.depth and self._begins_again(run, facts)):
-            run.begin(first, place, times)
+            run.begin(first, place)
         else:
             run.turns[-1].last = place
+        run.head = None
+
+    def _counted_body(self, run: _Run, place: int, first: int, lines: Lines) -> None:
+        """A line of the body whose runs are counted; the first one begins all turns that began."""
+        if run.counted is not lines:
+            run.counted = lines
+            if run.level or run.depth:
+                run.is_several |= any(
+                    depth < run.depth or (depth == run.depth and not run.has(code, line))
+                    for depth, code, line in lines
+                )
+            times = self._begun(run, lines)
+            run.is_between = self._heads(run, lines) > times
+            if times or not run.turns:
+                since, head = run.head or (first, None)
+                turns = run.begin(since, place, max(times, 1))
+                if head is not None:
+                    run.heads[head] = turns
+                    if not run.is_between:
+                        run.head = None
+        run.turns[-1].last = place
+
+    def _begun(self, run: _Run, lines: Lines) -> int:
+        """How many turns of a loop began where steps are counted."""
+        code, loop = run.key
+        entered = lines.get((run.depth, code, loop.body[0]), 0)
+        if not loop.has_head:
+            return entered
+        heads = self._heads(run, lines)
+        if loop.body[0] in loop.once:
+            return min(entered, heads)
+        then = self._after
+        if then is not None and (then.depth > run.depth or run.has(then.code, then.line)):
+            return min(entered, heads)
+        # The loop has ended there, perhaps by its head.
+        at = [lines.get((run.depth, code, line), 0) for line in loop.once]
+        is_amid = bool(run.turns) and run.head is None
+        return min(entered, heads, max(max(at, default=0) - is_amid, heads - 1))
+
+    def _heads(self, run: _Run, lines: Lines) -> int:
+        """How often its head ran there, or just before."""
+        code, loop = run.key
+        is_kept = run.head is not None and self._records[run.head[1]].times is None
+        return lines.get((run.depth, code, loop.line), 0) + is_kept
+
+    def _lines_from(self, place: int) -> Lines:
+        """The lines that ran in a row of counted steps, and how often each did."""
+        found: Lines = {}
+        self._after = None
+        for facts in self._records[place:]:
+            if facts.times is None:
+                self._after = facts
+                break
+            if facts.kind == "line" and not _goes_on(facts):
+                key = facts.depth, *_place(facts)
+                found[key] = found.get(key, 0) + facts.times
+        return found
 
     def _begins_again(self, run: _Run, facts: StepRecord) -> bool:
         """Whether a loop without a head goes back to the beginning of its body."""
@@ -252,6 +354,11 @@ class _Walk:
     def _end(self, is_over: Callable[[_Run], bool]) -> None:
         self.ended += [run for run in self._running if is_over(run)]
         self._running = [run for run in self._running if not is_over(run)]
+
+
+def _place(facts: StepRecord) -> tuple[int, int | None]:
+    """Code and line of a step."""
+    return facts.code, facts.line
 
 
 def _goes_on(facts: StepRecord) -> bool:

@@ -24,10 +24,15 @@ def of_head(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
         bound = [_bound(event, state) for event in found if event.name.strip("_")]
         begins = say(" begins with {}", listed(bound, MOST)) if bound else " begins"
         of = f" of {head.count}" if head.count else ""
-        yield Sentence(f"turn {head.number}{of}", begins)
+        turn = "a turn" if head.number is None else f"turn {head.number}"
+        yield Sentence(f"{turn}{of}", begins)
     elif head.role == "loop ended":
-        turns = formatting.plural(head.number, "turn")
-        yield Sentence(f"the loop ended after {turns}" if head.number else "the loop had no turn")
+        if head.number is None:
+            yield Sentence("the loop ended")
+        elif head.number:
+            yield Sentence(f"the loop ended after {formatting.plural(head.number, 'turn')}")
+        else:
+            yield Sentence("the loop had no turn")
     elif head.role == "block ended":
         yield Sentence("the with block ended")
 

@@ -17,7 +17,6 @@ from gradviz.model.events import (
     Freed,
     HookChanged,
     NodeRan,
-    NodesRan,
     Note,
     Operation,
     OptimizerStepped,
@@ -171,9 +170,6 @@ def ran_backward(events: Sequence[Event], state: CaptionState) -> Iterator[Sente
     if grads:
         yield listed(grads, MOST, ".grad")
     empty = sum(event.times for event in events if isinstance(event, Freed))
-    counted = (event for event in events if isinstance(event, NodesRan))
-    nodes = (state.node_row(key) for event in counted for _, key in event.of_backwards())
-    empty += sum(node is not None and node.state == "freed" for node in nodes)
     if empty:
         their = "its" if empty == 1 else "their"
         yield Sentence(f"{formatting.plural(empty, 'node')} freed {their} saved tensors")

@@ -30,8 +30,9 @@ STEADY: Final = 60.0
 """Pixels of a box, across the flow, for one more weight of its links: a wide box is above its port,
 and links of narrow boxes go around it instead of below it."""
 ITERATIONS: Final = 4
-"""Iterations that Graphviz takes per box, at most, to move boxes to the side; a long chain beside which
-leaves hang took ten times as long without it, for the same width. Graphs of usual size need fewer."""
+"""Iterations that Graphviz takes per box, at most, to move boxes to the side; a long chain beside
+which leaves hang took ten times as long without it, for the same width. Graphs of usual size need
+fewer."""
 SPAN: Final = 1500
 """Ranks that all links together may cross inside Graphviz, which slows with their number."""
 
@@ -183,7 +184,8 @@ def _dot(
     """DOT with sizes and ports only: no text of the user goes in."""
     down = direction == "TB"
     lines = [
-        f"digraph {{ nslimit={ITERATIONS} rankdir={direction} nodesep={GAP / 72:.3f} ranksep={gap / 72:.3f}",
+        f"digraph {{ nslimit={ITERATIONS} rankdir={direction}",
+        f"nodesep={GAP / 72:.3f} ranksep={gap / 72:.3f}",
         'node [shape=record fixedsize=true fontsize=1 margin="0,0"] edge [arrowhead=none]',
     ]
     for i, box in enumerate(boxes):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
+from gradviz.model.events import BackwardStarted
 from gradviz.model.explanation import Explanation
 from gradviz.model.facts import (
     FLAGS,
@@ -105,7 +106,9 @@ def summary(recording: Recording) -> str:
         formatting.plural(len(graph), "node"),
         formatting.plural(len(graph.leaves), "leaf"),
     ]
-    backwards = len({s.backward for s in recording.records if s.backward is not None})
+    backwards = sum(
+        e.times for s in recording.records for e in s.events if isinstance(e, BackwardStarted)
+    )
     if backwards:
         parts.append(formatting.plural(backwards, "backward"))
     if recording.at_error is not None:

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz import Recording
@@ -24,6 +25,7 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.recording import StepRecord
+from tests.analysis.explain.silent_running import run_recorded
 
 WHOLE = 10**8
 """A budget that nothing here comes near."""
@@ -161,7 +163,7 @@ def test_a_turn_in_which_an_error_was_caught_is_kept_as_it_was() -> None:
     (found,) = short.explanations
     (known,) = whole.explanations
     assert found.line == known.line
-    assert [turn.times == 1 for turn in short.turns if turn.number <= 41][-1]
+    assert [turn.times == 1 for turn in short.turns if (turn.number or 0) <= 41][-1]
     assert sum(turn.times for turn in short.turns) == 80
 
 
@@ -184,6 +186,7 @@ def test_of_a_backward_with_very_many_nodes_the_order_is_whole_and_the_ends_are_
     assert len(short.backward_order) == 301
     assert totals(short)["accumulated"] == totals(whole)["accumulated"]
     assert totals(short)["backward ended"] == totals(whole)["backward ended"]
+    assert totals(short)["freed"] == totals(whole)["freed"]
     assert short.all_steps[-1].graph == whole.all_steps[-1].graph
     ran = [step.node for step in short.all_steps if step.kind == "node"]
     assert (ran[0], ran[-1]) == (whole.backward_order[0], whole.backward_order[-1])
@@ -215,6 +218,7 @@ def test_an_error_of_a_node_that_is_only_counted_names_the_node() -> None:
         run()
     error = next(e for e in recording.all_steps[-1].events if isinstance(e, Raised))
     assert error.node is not None
+    assert error.node not in recording.backward_order
     assert recording.graph[error.node].name == "FailsBackward"
 
 
@@ -244,6 +248,102 @@ def test_many_leaves_accumulate_where_nodes_are_only_counted() -> None:
     assert set(arrivals(recording).values()) == {1}
     assert len(arrivals(recording)) == 200
     assert all(row.grad is not None for row in recording.all_steps[-1].graph.leaves)
+
+
+def test_a_node_that_an_inner_backward_runs_is_not_run_by_the_outer_one_as_well() -> None:
+    def run(budget: int) -> tuple[Recording, int]:
+        block = nn.Linear(1, 1)
+        found: list[Tensor] = []
+        block.weight.register_hook(found.append)
+        x = torch.ones(1, 1, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            once = checkpoint(block, chain(x, 20), use_reentrant=True)
+            twice = checkpoint(block, once, use_reentrant=True)
+            twice.sum().backward()
+        return recording, len(found)
+
+    for budget in (100, SMALL, WHOLE):
+        recording, times = run(budget)
+        row = recording.all_steps[-1].graph.tensor("block.weight")
+        assert arrivals(recording)[row.id] == times == 2
+        assert Counter(recording.backward_order)[row.node or ""] in (0, 2)
+        ended = totals(recording)["backward ended"]["nodes"]
+        assert ended == len(recording.backward_order)
+    assert run(100)[0].backward_order == run(WHOLE)[0].backward_order
+
+
+def test_turns_of_a_loop_inside_another_say_only_what_is_known() -> None:
+    def run(budget: int) -> Recording:
+        w = torch.ones(2, requires_grad=True)
+        with gradviz.record(budget=budget) as recording:
+            for _ in range(3):
+                total = w * 1
+                for turn in range(60):
+                    total = total + w * turn
+                    total = total.sin()
+        return recording
+
+    short, whole = run(SMALL), run(WHOLE)
+    check_same(short, whole)
+    inner = [turn for turn in short.turns if turn.level == 1]
+    assert sum(turn.times for turn in inner) == 180
+    assert [turn.number for turn in inner][:2] == [1, 2]
+    many = next(turn for turn in inner if turn.times > 1)
+    assert (many.number, many.count, many.words) == (None, None, f"{many.times} turns")
+    assert inner[-1].words == "a turn"
+    assert "a turn begins with turn = 59" in short.all_steps[inner[-1].first].caption
+    names = [short.history.node_name(node.id) for node in short.graph.nodes]
+    assert not any("None" in name.words for name in names if name is not None)
+    for turn in whole.turns:
+        assert turn.words == f"turn {turn.number} of {turn.count}"
+
+
+LOOPS = {
+    "a loop whose body begins with a loop": """
+for e in range(5):
+    for b in range(12):
+        loss = (w * b).sum()
+        if b == 9 and e % 2:
+            break
+    loss.backward()
+""",
+    "a loop whose body begins with a block": """
+for i in range(60):
+    with torch.no_grad():
+        w.add_(0.01)
+    (w * i).sum().backward()
+""",
+    "two loops": """
+for i in range(40):
+    (w * i).sum().backward()
+for i in range(60):
+    (w * i).sum().backward()
+""",
+    "a loop without a head": """
+n = 0
+while True:
+    n += 1
+    if n % 7 == 0:
+        continue
+    (w * n).sum().backward()
+    if n > 90:
+        break
+""",
+}
+
+
+@pytest.mark.parametrize("budget", [100, 150, 333, SMALL])
+@pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS)
+def test_turns_are_counted_wherever_the_recording_is_cut(text: str, budget: int) -> None:
+    before = "w = torch.ones(2, requires_grad=True)"
+    short = run_recorded(text, before, budget=budget)
+    whole = run_recorded(text, before, budget=WHOLE)
+    for line in {turn.line for turn in whole.turns if turn.level == 0}:
+        known, found = ([t for t in r.turns if t.line == line] for r in (whole, short))
+        assert sum(turn.times for turn in found) == len(known)
+        assert {turn.count for turn in found} == {turn.count for turn in known}
+        assert found[-1].number is not None
+        assert found[-1].number + found[-1].times - 1 == len(known)
 
 
 @settings(max_examples=12, deadline=None)

@@ -17,8 +17,9 @@ export interface Turn {
   /** Place in `codes` and number of the line where the loop begins. */
   readonly code: number;
   readonly line: number;
-  readonly number: number;
-  readonly count: number;
+  /** Which turn it is, of many the first, and of how many; null where that is not known. */
+  readonly number: number | null;
+  readonly count: number | null;
   /** How many other loops it is inside of. */
   readonly level: number;
   /** Places in `views` of its first and last step. */
@@ -112,8 +113,8 @@ const view = recordOf({
 const turn = recordOf({
   code: whole,
   line: whole,
-  number: whole,
-  count: whole,
+  number: orNull(whole),
+  count: orNull(whole),
   level: whole,
   first: whole,
   last: whole,

@@ -174,10 +174,11 @@ export class StepCursor {
   }
 }
 
-/** "turn 2 of 4", of many that are counted "turns 10 to 970 of 1000". */
+/** "turn 2 of 4", of many that are counted "turns 10 to 970 of 1000"; less where less is known. */
 export function turnWords({ number, count, times }: Turn): string {
-  if (times > 1) return `turns ${number} to ${number + times - 1} of ${count}`;
-  return `turn ${number} of ${count}`;
+  const of = count === null ? "" : ` of ${count}`;
+  if (number === null) return times > 1 ? `${times} turns` : "a turn";
+  return times > 1 ? `turns ${number} to ${number + times - 1}${of}` : `turn ${number}${of}`;
 }
 
 function whereOf(timeline: Timeline, index: number): readonly string[] {

@@ -21,6 +21,7 @@ from gradviz.capture import autograd
 from gradviz.capture.autograd import BackwardCall
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.naming import is_tensor
+from gradviz.capture.recorder.counted_events import CountedEvents
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.gradient_values import GradientValues
 from gradviz.capture.recorder.line_events import LineEvents
@@ -73,6 +74,8 @@ class _Backward:
     noted, and what leaves accumulate."""
     order: list[int] = field(default_factory=list)
     """Numbers of those others that ran since the last step was written."""
+    freed: CountedEvents = field(default_factory=CountedEvents)
+    """What these have freed."""
     unread: dict[str, None] = field(default_factory=dict)
     """All of those others that ran."""
     handles: dict[str, list[Any]] = field(default_factory=dict)
@@ -272,16 +275,17 @@ class BackwardEvents(Observer):
 
     def _hooks(self, node: Any, key: str, backward: _Backward) -> list[Any]:
         def before(gradients: Any) -> None:
-            self._guard(backward, lambda: self._before(key, backward, gradients))
+            self._guard(key, backward, lambda: self._before(key, backward, gradients))
 
         def after(grad_inputs: Any, grad_outputs: Any) -> None:
-            self._guard(backward, lambda: self._after(key, backward, grad_inputs))
+            self._guard(key, backward, lambda: self._after(key, backward, grad_inputs))
 
         return [node.register_prehook(before), node.register_hook(after)]
 
-    def _guard(self, backward: _Backward, look: Callable[[], None]) -> None:
-        # Another thread may run backward over the same nodes; and after an error, threads of the
-        # engine may still run a node of a backward that has ended.
+    def _guard(self, key: str, backward: _Backward, look: Callable[[], None]) -> None:
+        # A backward inside of this one may run the same node, which has the hooks of both. Another
+        # thread may run backward over the same nodes; and after an error, threads of the engine may
+        # still run a node of a backward that has ended.
         tracer = self._tracer
         if threading.get_ident() != tracer.thread and not autograd.in_recording():
             return
@@ -289,7 +293,8 @@ class BackwardEvents(Observer):
         try:
             with at_work:
                 try:
-                    if backward.number in self._running:
+                    number = backward.number
+                    if number in self._running and number == self._number_of(key):
                         with autograd.unseen():
                             look()
                 except Exception as error:
@@ -350,8 +355,6 @@ class BackwardEvents(Observer):
         """A node runs of which only the order is noted, and what leaves and tensors get."""
         if len(self._writer.events) > _MOST_EVENTS:
             self._write_order(backward)
-        backward.order.append(number_of(key))
-        backward.unread[key] = None
         self._retained(key, backward.number)
         ready = NodeReady(backward.number, key)
         leaf = _leaf(backward.nodes[key])
@@ -369,8 +372,10 @@ class BackwardEvents(Observer):
             self._writer.events[:0] = [
                 Note("steps counted", text, (count, 0)),
                 NodesRan(tuple(backward.order), ((number, count),)),
+                *backward.freed,
             ]
             backward.order.clear()
+            backward.freed = CountedEvents()
             self._step("counted", 1, None, number, times=count)
 
     def _after(self, key: str, backward: _Backward, grad_inputs: Any) -> None:
@@ -389,7 +394,6 @@ class BackwardEvents(Observer):
             self._numbers.forget()  # code in Python has run, and may have written
         self._accumulated(opened)
         if opened.is_counted:
-            self._stack().pop()
             return
         opened.seconds = time.perf_counter() - opened.since
         opened.grad_inputs = self._numbers.of(grad_inputs or ())
@@ -439,6 +443,11 @@ class BackwardEvents(Observer):
         if self._is_function(opened):
             self._live_graph.have_run([opened.key])  # its context may have other attributes
         freed = self._freed(opened)
+        if opened.is_counted:
+            opened.backward.order.append(number_of(opened.key))
+            opened.backward.unread[opened.key] = None
+            opened.backward.freed.add([] if freed is None else [freed], is_alive=_none)
+            return
         if freed is not None:
             self._writer.add(freed)
             self._step("freed", 2, opened.key, number)
@@ -552,6 +561,11 @@ class BackwardEvents(Observer):
 
 _THERE: Final = ("held", "modified", "packed")
 _UNPACKED: Final = ("held", "modified", "none")
+
+
+def _none(key: str) -> bool:
+    """Which nodes freed what is not told apart."""
+    return False
 
 
 def _leaf(node: Any) -> torch.Tensor | None:
