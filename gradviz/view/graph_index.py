@@ -11,7 +11,6 @@ from gradviz.model.devices import devices_of
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.model.facts import NodeFacts, TensorFacts, node_facts, tensor_facts
 from gradviz.model.graph import Graph
-from gradviz.model.formatting import plural
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import formatting
@@ -19,7 +18,7 @@ from gradviz.view.text import clean
 
 Row = TypeVar("Row")
 SHARING: Final = 8
-"""Names of other tensors on the same storage; a count stands for more."""
+"""Names of other tensors on the same storage; ``others`` stands for more."""
 LISTED: Final = 10_000
 """Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
@@ -210,12 +209,15 @@ class GraphIndex:
             del group[place]
 
     def _sharing_with(self, tensor_id: str) -> tuple[str, ...]:
-        """Names of the tensors on the same storage: the first few, and how many more there are."""
+        """Names of the tensors on the same storage: the first few, and whether there are more."""
         info = self.tensors.get(tensor_id)
         group = [] if info is None or info.storage is None else self._storages[info.storage]
         shown = [self.names[other] for other in group[: SHARING + 1] if other != tensor_id]
-        more = len(group) - 1 - SHARING
-        return (*shown[:SHARING], *([plural(more, "other")] if more > 0 else []))
+        return (*shown[:SHARING], *(["others"] if len(group) > SHARING + 1 else []))
+
+    def named_on(self, storage: str) -> tuple[str, ...]:
+        """What :attr:`sharing` says of the tensors on a storage depends on these names."""
+        return tuple(self.names[key] for key in self._storages.get(storage, ())[: SHARING + 2])
 
     @property
     def outside(self) -> tuple[TensorInfo, ...]:

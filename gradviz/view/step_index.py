@@ -121,6 +121,8 @@ class StepIndex(GraphIndex):
 
     def _tensor_changes(self, key: str, info: TensorInfo | None) -> set[str]:
         name = self.names.get(key)
+        storages = {row.storage for row in (self.tensors.get(key), info) if row is not None}
+        sharing = {storage: self.named_on(storage) for storage in storages if storage is not None}
         old = self._put_tensor(key, info)
         renamed = self.names.get(key) != name
         leaf = self.leaf_node.get(key)
@@ -129,10 +131,9 @@ class StepIndex(GraphIndex):
         if renamed:
             touched |= {saver for saver, _ in self.saved_by.get(key, ())}
             touched |= set(self.consumers.get(leaf or "", ()))
-        if renamed or (old and old.storage) != (info and info.storage):
-            for row in (old, info):
-                if row is not None and row.storage is not None:
-                    touched |= self._all_on(row.storage)
+        for storage, named in sharing.items():
+            if named != self.named_on(storage):
+                touched |= self._all_on(storage)
         return touched
 
     def _all_on(self, storage: str) -> set[str]:

@@ -137,7 +137,7 @@ def test_what_the_head_and_later_lines_call_is_no_part_of_a_turn() -> None:
     ]
 
 
-def heads(recording: Recording) -> list[tuple[str, str, int, int]]:
+def heads(recording: Recording) -> list[tuple[str, str, int | None, int | None]]:
     steps = recording.all_steps
     return [
         (recording.codes[0].line(steps[at].line or 0), head.role, head.number, head.count)
