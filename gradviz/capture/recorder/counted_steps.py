@@ -159,7 +159,7 @@ class CountedSteps:
             self._inner += record.times or 1
         else:
             self._steps += record.times or 1
-        self._inside.add(self._without_order(record.events))
+        self._inside.add(self._happened(record.events))
         if record.level == 0 and record.kind != "counted":
             self._line(step)
         self._size += step.size
@@ -174,8 +174,9 @@ class CountedSteps:
         if changes.roots is not None:
             self._roots = changes.roots
 
-    def _without_order(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Events without those that say in which order nodes ran, which is noted."""
+    def _happened(self, events: Iterable[Event]) -> Iterator[Event]:
+        """What happened; how many steps were counted before, and in which order nodes ran, is
+        noted."""
         for event in events:
             if isinstance(event, NodesRan):
                 self._nodes.extend(event.nodes)
@@ -184,7 +185,7 @@ class CountedSteps:
             elif isinstance(event, NodeRan):
                 self._nodes.append(number_of(event.node))
                 self._ran(event.backward, 1)
-            else:
+            elif not (isinstance(event, Note) and event.about == "steps counted"):
                 yield event
 
     def _ran(self, backward: int, count: int) -> None:

@@ -19,6 +19,7 @@ from gradviz.model.events import (
     Accumulated,
     BackwardEnded,
     Freed,
+    Note,
     OptimizerStepped,
     Raised,
     Write,
@@ -192,6 +193,27 @@ def test_of_a_backward_with_very_many_nodes_the_order_is_whole_and_the_ends_are_
     assert (ran[0], ran[-1]) == (whole.backward_order[0], whole.backward_order[-1])
     assert "backward ran 301 nodes" in short["line:" + str(short[-1].line)].caption
     assert "300 nodes freed their saved tensors" in short[-1].caption
+
+
+def test_what_was_counted_once_is_not_counted_again() -> None:
+    w = torch.ones(1, requires_grad=True)
+    with gradviz.record(budget=SMALL, values=False) as recording:
+        for _ in range(6):
+            out = chain(w, 150)
+            out.backward()
+    told = [
+        step.kind
+        for step in recording.all_steps
+        for event in step.events
+        if isinstance(event, Note) and event.about == "steps counted"
+    ]
+    assert told
+    assert set(told) == {"counted"}
+    headers = [step.times or 0 for step in recording.all_steps if step.kind == "counted"]
+    nodes = sum(step.kind == "node" for step in recording.all_steps)
+    assert len(recording.backward_order) == 6 * 151
+    assert sum(headers) >= 6 * 151 - nodes
+    assert recording.counted < 6 * (151 * 4 + 10)
 
 
 def test_an_error_of_a_node_that_is_only_counted_names_the_node() -> None:
