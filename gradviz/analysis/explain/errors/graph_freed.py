@@ -23,6 +23,7 @@ from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.model.events import Freed
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.freed import EarlierBackward
+from gradviz.model.ids import by_number
 from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, listed, say
 
@@ -213,8 +214,12 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
 
 
 def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Fix | None:
-    ran = [e for _, e in context.history.events(Freed, earlier.step)]
-    stale = [event.node for event in ran]
+    history, until = context.history, earlier.step
+    freed = [event.node for _, event in history.events(Freed, until) if event.times == 1]
+    rows = {e.node: history.node(e.node, until) for s, e in history.node_order if s <= until}
+    # Of nodes that are counted it is not listed what each has freed.
+    counted = {key for key, row in rows.items() if row is not None and row.state == "freed"}
+    stale = [*freed, *by_number(counted.difference(freed))]
     return around_backward.compute_again(stale, first, context, ", with a new graph")
 
 
