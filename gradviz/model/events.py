@@ -32,7 +32,6 @@ NoteKind: TypeAlias = Literal[
     "other thread",
     "not recorded",
     "calls a function",
-    "backward not followed",
     "states not read",
     "hook stays",
     "tensors swapped",

@@ -8,6 +8,9 @@ a loop in which an error was raised and caught. Where it can be, the cut lies be
 a loop, of the outermost one if a turn of it is small enough. What is counted depends on the steps
 alone, so the same program is cut at the same places on every machine. Of a step that changes very
 many rows, only so many count: it is kept, and so are those around it.
+
+Nobody steps through hundreds of turns of one loop. So where many turns have run, the room is only as
+much as these took, in powers of two; it grows again, up to all there is, once the loop has ended.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from gradviz.model.step_numbers import PART
 
 BUDGET: Final = 40_000
 """Steps, events and rows that a recording keeps, if nothing else was asked for."""
+MANY: Final = 50
+"""Turns of a loop above which some are counted although there is room."""
+_FIRST: Final = 16
+"""The part of the budget from which on it is asked whether so many turns have run."""
 Rank: TypeAlias = "tuple[int, bool, int]"
 """How good a place is to cut, the smaller the better: depth, whether it is inside a turn of a
 loop, and the line where the next turn begins, or the level."""
@@ -37,6 +44,8 @@ class KeptSteps:
 
     def __init__(self, budget: int, rows: Rows) -> None:
         self._budget = budget
+        self._limit = budget // _FIRST
+        """What the last ones may cost."""
         self._rows = rows
         self._made: list[WrittenStep] = []
         """The first steps, and those between that are kept or made by counting."""
@@ -49,23 +58,38 @@ class KeptSteps:
         self.count = 0
         """How many there were."""
 
-    @property
-    def is_long(self) -> bool:
-        """Whether some steps are counted."""
-        return bool(self._made)
-
     def add(self, step: WrittenStep) -> None:
         """Keep one more; others may be counted from now on."""
         self._last.append(step)
         self._cost += self._cost_of(step)
         self.count += 1
-        if self._cost <= (self._budget if not self._made else self._budget // 2):
+        if self._cost <= self._limit:
             return
         if not self._made:
-            place, _ = self._cut(self._budget // 8, self._budget * 3 // 8)
-            for kept in self._taken(place):
-                self._keep(kept)
+            self._begin()
+        elif self._is_in_loop() or self._limit >= self._budget // 2:
+            self._count()
+        else:
+            self._limit = min(2 * self._limit, self._budget // 2)
+
+    def _begin(self) -> None:
+        """Keep the first ones as they are, if so many turns have run or the room is used up."""
+        place, rank = self._cut(self._limit // 8, self._limit * 3 // 8)
+        turns = sum(found == rank for _, found in _places(self._last))
+        if self._limit < self._budget and (rank[1] or turns < MANY):
+            self._limit = min(2 * self._limit, self._budget)
+            return
+        for kept in self._taken(place):
+            self._keep(kept)
+        self._limit //= 2
         self._count()
+
+    def _is_in_loop(self) -> bool:
+        """Whether turns of a loop have ended not long ago."""
+        _, best = self._cut(self._cost - self._limit, self._cost - self._limit // 2)
+        newest = max((at for at, rank in _places(self._last) if rank == best), default=0)
+        left = sum(self._cost_of(step) for step in self._last[newest:])
+        return not best[1] and left <= self._limit // 8
 
     def _cost_of(self, step: WrittenStep) -> int:
         return 1 + min(step.size, self._budget // 16)
@@ -97,8 +121,7 @@ class KeptSteps:
 
     def _count(self) -> None:
         """Count the oldest of the last ones, but for turns in which an error was raised."""
-        room = self._cost - self._budget // 2, self._cost - self._budget // 4
-        place, rank = self._cut(*room)
+        place, rank = self._cut(self._cost - self._limit, self._cost - self._limit // 2)
         ends = [at for at, found in _places(self._last[:place]) if found == rank]
         taken = self._taken(place)
         for since, until in zip([0, *ends], [*ends, place], strict=True):

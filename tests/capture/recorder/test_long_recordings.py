@@ -127,6 +127,36 @@ def test_a_long_loop_has_all_totals_and_its_first_and_last_turns_as_they_were() 
     assert sum(turn.times for turn in short.turns) == 60
 
 
+def test_of_a_loop_of_very_many_turns_only_so_many_are_kept_although_there_is_room() -> None:
+    w = torch.ones(1, requires_grad=True)
+    with gradviz.record(values=False) as recording:
+        for _ in range(400):
+            out = w * 2
+            out.backward()
+        for _ in range(3):
+            out = chain(w, 20)
+            out.backward()
+    loop = [turn for turn in recording.turns if turn.count == 400]
+    (counted,) = (turn for turn in loop if turn.times > 1)
+    assert sum(turn.times for turn in loop) == 400
+    assert counted.number is not None
+    assert counted.number >= 15
+    assert loop.index(counted) < len(loop) - 15
+    assert len(recording.records) < 2_000
+    assert sum(turn.count == 3 for turn in recording.turns) == 3
+    assert len(recording.backward_order) == 400 * 2 + 3 * 21
+
+
+def test_layers_of_a_model_are_no_loop_that_is_counted() -> None:
+    layers = [nn.Linear(2, 2) for _ in range(48)]
+    x = torch.ones(1, 2)
+    with gradviz.record(values=False) as recording:
+        for layer in layers:
+            x = layer(x).tanh()
+        x.sum().backward()
+    assert recording.counted == 0
+
+
 def test_what_stays_alive_in_the_middle_stays_in_the_graph() -> None:
     short, whole = trained(40, SMALL, kept=True), trained(40, WHOLE, kept=True)
     check_same(short, whole)

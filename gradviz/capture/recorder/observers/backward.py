@@ -54,6 +54,8 @@ from gradviz.model.records import NodeState, without_tensor
 
 _PER_NODE: Final = 16
 """What a node that runs takes of the budget of a recording, sub-steps, events and rows."""
+_ENDS: Final = 5
+"""Of a backward that does not fit, the nodes at each end that are followed would fit so often."""
 _MOST_EVENTS: Final = 1_000
 """Events inside of a backward after which those so far are written as a step."""
 
@@ -234,6 +236,8 @@ class BackwardEvents(Observer):
         inside = autograd.current_node()
         outer = None if inside is None else self._live_graph.registry.known_node(inside)
         self._flush()
+        for around in self._running.values():
+            self._write_order(around)
         with autograd.unseen():
             roots = [root for root in map(_root, call.roots) if root is not None]
         dead = Died(*self._live_graph.bury())
@@ -261,7 +265,8 @@ class BackwardEvents(Observer):
             )
             laid.callback(_take_away, backward.handles)
             backward.count = len(nodes)
-            backward.most = self._writer.budget // (2 * _PER_NODE)
+            room = self._writer.budget // _PER_NODE
+            backward.most = backward.count if backward.count <= room else room // _ENDS
             self._follow([node for node, _ in roots] if backward.is_long else nodes, backward)
         self._step("backward", 1, number=number)
 
