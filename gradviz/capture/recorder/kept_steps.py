@@ -9,8 +9,9 @@ a loop, of the outermost one if a turn of it is small enough. What is counted de
 alone, so the same program is cut at the same places on every machine. Of a step that changes very
 many rows, only so many count: it is kept, and so are those around it.
 
-Nobody steps through hundreds of turns of one loop. So where many turns have run, the room is only as
-much as these took, in powers of two; it grows again, up to all there is, once the loop has ended.
+Nobody steps through hundreds of turns of one loop. So where many turns have run, the room is only
+as much as these took, in powers of two; it grows again, up to all there is, once the loop has
+ended.
 """
 
 from __future__ import annotations
