@@ -28,7 +28,7 @@ BUDGET: Final = 40_000
 """Steps, events and rows that a recording keeps, if nothing else was asked for."""
 MANY: Final = 50
 """Turns of a loop above which some are counted although there is room."""
-_FIRST: Final = 16
+_FIRST: Final = 8
 """The part of the budget from which on it is asked whether so many turns have run."""
 Rank: TypeAlias = "tuple[int, bool, int]"
 """How good a place is to cut, the smaller the better: depth, whether it is inside a turn of a
