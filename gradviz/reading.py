@@ -98,10 +98,10 @@ def record(
         progress: Called every 100 steps with the number of steps so far.
         label: Title of the recording.
         budget: How many steps, events and changed rows are kept. Of a recording that is longer, and
-            of a loop that has more than 50 turns, the first and the last ones are kept as they
-            were, and turns in which an error was caught; of what lies between, each line is one
-            step with how often it ran and what it did in total. The order in which nodes ran is
-            always whole.
+            of a loop of more than 50 turns that takes an eighth of it, the first and the last ones
+            are kept as they were, and turns in which an error was caught; of what lies between,
+            each line is one step with how often it ran and what it did in total. The order in
+            which nodes ran is always whole.
 
     Returns:
         A context manager; ``with`` binds the :class:`Recording`, which is empty while the block
