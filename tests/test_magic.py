@@ -12,7 +12,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import gradviz
-from gradviz.magic import cell_magic
+from gradviz.capture.recorder import recorder
+from gradviz.magic import cell_magic, options
 
 ROOT = Path(__file__).parents[1]
 
@@ -163,6 +164,10 @@ def test_options_reach_recorder_and_player(shell: Shell, monkeypatch: Any) -> No
         "height": 300,
     }
     assert shell.ip.user_ns["recording"] is recorder
+
+
+def test_the_magic_and_the_recorder_have_one_smallest_budget() -> None:
+    assert options.LEAST_BUDGET == recorder.LEAST_BUDGET
 
 
 @pytest.mark.parametrize(

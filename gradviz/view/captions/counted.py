@@ -41,6 +41,8 @@ def of_step(state: CaptionState) -> Sentence:
         more = [str(note.text) for note in _of(Note, step.events) if note.about == "steps counted"]
         lead = Sentence(_turns(state), *more)
         parts = [*parts, Sentence("the graph is shown as it was after all of them")]
+        if state.history.counted[0][0] == step.index:
+            parts.append(Sentence("faults without an error are looked for only before them"))
     else:
         source = shorten(source_of(step), 60, end=True)
         often = formatting.plural(step.times or 1, "time")

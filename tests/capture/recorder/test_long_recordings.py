@@ -478,6 +478,7 @@ def test_captions_and_outline_say_what_is_counted() -> None:
     first = next(step for step in recording.all_steps if step.times is not None)
     (turn,) = (turn for turn in recording.turns if turn.times > 1)
     assert first.caption.startswith(f"{turn.words} of the loop in line {turn.line}, ")
+    assert "faults without an error are looked for only before them" in first.caption
     assert f"{recording.counted:,} more counted" in str(recording).split("\n")[0]
     backward = next(s for s in recording.all_steps if s.times and "backward" in s.caption)
     assert f"ran {turn.times} times: loss.backward(); {turn.times} backwards ran" in (
