@@ -76,6 +76,7 @@ def snapshot(
 def record(
     into: Any = (),
     *,
+    only: Any = None,
     values: bool = True,
     anomaly: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -85,12 +86,16 @@ def record(
     """Record what torch does in a ``with`` block, forward and backward, step by step.
 
     The block gives the same results, frees the same memory and raises the same errors as without
-    recording. Recorded are the lines of the block (and of the functions in ``into``), every call
-    of torch, every node that backward runs, and every tensor with a name. See :class:`Recording`.
+    recording. Recorded are the lines of the block and of the functions of yours that it calls,
+    wherever they are defined, every call of torch, every node that backward runs, and every tensor with a name. See :class:`Recording`.
 
     Args:
-        into: Functions, classes, Python modules or ``nn.Module`` objects whose lines are recorded
-            as steps too.
+        into: What else is followed into: functions, classes, Python modules, packages or
+            ``nn.Module`` objects of installed packages or of torch. A package means all modules in
+            it, an ``nn.Module`` all blocks in it that are not torch's. Yours is what is in no file
+            of Python, torch or an installed package; a package installed in place is yours.
+        only: What is followed into and nothing else; ``()``: nothing, so that each line of the
+            block is one step.
         values: Whether to read the values of tensors: all of up to 8 elements, of larger ones
             minimum, mean, maximum and norm. With ``False`` a GPU is never waited for, and writes
             that do not change the version are not detected.
@@ -109,7 +114,7 @@ def record(
 
     Raises:
         RecordingError: If another recording is running, if the block is in a generator or
-            coroutine, or if something in ``into`` has no lines.
+            coroutine, or if something in ``into`` or ``only`` has no lines.
         OptionError: If ``budget`` is not a whole number from 100 on.
 
     Examples:
@@ -121,4 +126,4 @@ def record(
         >>> [recording.graph[node].name for node in recording.backward_order]
         ['MulBackward0', 'AccumulateGrad']
     """
-    return RecordingBlock(Recorder(into, values, anomaly, label, progress, budget))
+    return RecordingBlock(Recorder(into, only, values, anomaly, label, progress, budget))

@@ -94,21 +94,22 @@ class CellMagic:
         """Start recording the cell whose code runs in ``frame``.
 
         Raises:
-            UsageError: If a name of ``--into`` does not exist, or has no lines.
+            UsageError: If a name of ``--into`` or ``--only`` does not exist, or has no lines.
             RecordingError: If a recording cannot be started here.
         """
         if not self._cells:  # run silently: there is no output to show a player in
             return
         cell = self._cells[-1]
-        into = [self._find(name) for name in options.into]
+        into = [self._find(name, "--into") for name in options.into]
+        only = [self._find(name, "--only") for name in options.only]
         # Without its number: nbval runs cells that are not counted, and compares what they show.
         progress = ProgressLine()
-        recorder = new_recorder(into, options, "cell", progress)
+        recorder = new_recorder(into, only, options, "cell", progress)
         file = frame.f_code.co_filename
         recorder.start(file=file, text=text_of(cell.raw_cell, linecache.getlines(file)))
         self._running = _Running(recorder, options, cell, progress)
 
-    def _find(self, name: str) -> object:
+    def _find(self, name: str, option: str) -> object:
         first, *rest = name.split(".")
         try:
             found: object = self.shell.user_ns[first]
@@ -116,12 +117,12 @@ class CellMagic:
                 found = getattr(found, attribute)
         except (KeyError, AttributeError):
             raise UsageError(
-                f"{MARK}: there is no {name!r} for --into. Define the function or module in a cell "
+                f"{MARK}: there is no {name!r} for {option}. Define the function or module in a cell "
                 "above. The cell was not run."
             ) from None
         if not callable(found) and not isinstance(found, ModuleType):
             raise UsageError(
-                f"{MARK}: --into {name} is a {type(found).__name__}, which has no lines to "
+                f"{MARK}: {option} {name} is a {type(found).__name__}, which has no lines to "
                 "record; use a function or a module. The cell was not run."
             )
         return found
@@ -174,7 +175,11 @@ def _error_of(result: Any) -> BaseException | None:
 
 
 def new_recorder(
-    into: list[object], options: MagicOptions, label: str, progress: Callable[[int], None]
+    into: list[object],
+    only: list[object],
+    options: MagicOptions,
+    label: str,
+    progress: Callable[[int], None],
 ) -> Any:
     """A recorder; imported late, so that loading the extension does not import torch."""
     from gradviz.capture.recorder import Recorder
@@ -182,6 +187,7 @@ def new_recorder(
     budget = {} if options.budget is None else {"budget": options.budget}
     return Recorder(
         into=into,
+        only=() if options.only_cell else only or None,
         values=options.values,
         anomaly=options.anomaly,
         label=label,

@@ -24,6 +24,8 @@ class MagicOptions:
     """The options of one ``%%gradviz`` line."""
 
     into: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    only_cell: bool = False
     values: bool = True
     anomaly: bool = False
     look: dict[str, Any] = field(default_factory=dict)
@@ -52,6 +54,8 @@ def read_options(line: str) -> MagicOptions:
     look = {key: getattr(found, key) for key in ("step", "stops", "hide", "density", "height")}
     return MagicOptions(
         tuple(found.into),
+        tuple(found.only),
+        found.only_cell,
         not found.no_values,
         found.anomaly,
         {key: value for key, value in look.items() if value is not None},
@@ -85,8 +89,19 @@ def parser() -> _Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="also record the lines of this function or module, for example model or "
-        "train.step; can be given several times",
+        help="also follow calls into this function, class, module or package, which is not your "
+        "own code: torchvision, model.encoder; can be given several times",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="follow calls into this and nothing else, for example model or train.step; can be "
+        "given several times",
+    )
+    parser.add_argument(
+        "--only-cell", action="store_true", help="follow no calls: each line is one step"
     )
     parser.add_argument(
         "--no-values", action="store_true", help="do not read the values of tensors"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
@@ -17,9 +17,9 @@ _EXPLAINED: Final = (RuntimeError, TypeError, ValueError, AttributeError)
 class ExpectedError:
     """The ``with`` block of :func:`gradviz.expect_error`."""
 
-    def __init__(self, record: bool, into: Iterable[Any], budget: int) -> None:
+    def __init__(self, record: bool, into: Any, only: Any, budget: int) -> None:
         # Made here, so that a bad argument raises before the block runs.
-        recorder = Recorder(into, budget=budget)
+        recorder = Recorder(into, only, budget=budget)
         self._block: RecordingBlock | None = RecordingBlock(recorder) if record else None
         self._recording: Recording | None = None
         self._complete: Callable[[Explanation], None] | None = None
@@ -69,7 +69,9 @@ class ExpectedError:
             self._complete(found)
 
 
-def expect_error(*, record: bool = True, into: Any = (), budget: int = BUDGET) -> ExpectedError:
+def expect_error(
+    *, record: bool = True, into: Any = (), only: Any = None, budget: int = BUDGET
+) -> ExpectedError:
     """Catch an error of autograd in a ``with`` block, keep it, and explain it.
 
     The block is recorded, as :func:`gradviz.record` does; from the recording the error is
@@ -82,7 +84,8 @@ def expect_error(*, record: bool = True, into: Any = (), budget: int = BUDGET) -
         record: Whether the block is recorded. Without, or inside another recording, the
             explanation says what can be known from the exception and the live graph, and what a
             recording would add.
-        into: As in :func:`gradviz.record`: functions or modules whose lines are followed too.
+        into: As in :func:`gradviz.record`: what is followed into besides your own code.
+        only: As in :func:`gradviz.record`: what is followed into, and nothing else.
         budget: As in :func:`gradviz.record`: how many steps, events and rows are kept.
 
     Returns:
@@ -93,7 +96,7 @@ def expect_error(*, record: bool = True, into: Any = (), budget: int = BUDGET) -
     Raises:
         NothingRaisedError: If the block raised nothing and none of its gradients is known to be
             wrong.
-        RecordingError: As :func:`gradviz.record`, for ``into``.
+        RecordingError: As :func:`gradviz.record`, for ``into`` and ``only``.
         OptionError: As :func:`gradviz.record`, for ``budget``.
 
     Errors that are not autograd's pass through: a misspelt name stays a ``NameError``.
@@ -108,4 +111,4 @@ def expect_error(*, record: bool = True, into: Any = (), budget: int = BUDGET) -
         >>> error.kind, error.raised
         ('saved tensor written', 'RuntimeError')
     """
-    return ExpectedError(bool(record), into, budget)
+    return ExpectedError(bool(record), into, only, budget)

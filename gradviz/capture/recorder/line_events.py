@@ -9,6 +9,7 @@ from typing import Any
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.source_text import Source, Spans
 from gradviz.model.events import Position
@@ -36,17 +37,17 @@ class LineEvents:
     Args:
         first: Source of the cell or block.
         file: File name of the cell; ``""`` for a block.
-        into: Code of functions whose lines are followed too.
+        followed: Whose lines are followed, besides those of the cell or block.
         observer: Called when a statement has run, while :attr:`line` is still its line, and
             when a followed function begins while a line of another runs.
     """
 
     def __init__(
-        self, first: Source, file: str, into: frozenset[CodeType], observer: Observer
+        self, first: Source, file: str, followed: FollowedCode, observer: Observer
     ) -> None:
         self.sources: list[Source] = [first]
         self._file = file
-        self._into = into
+        self._followed = followed
         self._observer = observer
         self._pauses = 0
         self._levels: list[_Level] = []
@@ -162,7 +163,7 @@ class LineEvents:
     def is_recorded(self, code: CodeType) -> bool:
         """Whether a function, a lambda or a comprehension is in the recorded code."""
         is_of_cell = bool(self._file) and code.co_filename == self._file
-        return is_of_cell or code in self._into or self._is_inside(code)
+        return is_of_cell or self._is_inside(code) or self._followed.has(code)
 
     def _is_inside(self, code: CodeType) -> bool:
         """Whether a function was defined in the recorded block itself."""

@@ -249,7 +249,8 @@ class LiveGraph:
             events.append(FirstRead(tuple(older)))
         for row in node_rows:
             self.set_node(row.id, row)
-        dropped = self._drop_unused_leaves({row.id for row in node_rows})
+        read = {row.id for row in node_rows}
+        dropped = self._drop_unused_leaves(read)
         if not everything:
             self._forget_places(dropped)
         for info in map(self._at_leaf, tensor_rows):
@@ -263,7 +264,8 @@ class LiveGraph:
             if key not in seen and key in self.tensors:
                 self.set_tensor(key, None)
         self._left_behind_rows.clear()
-        self._stale.clear()
+        # What nothing known leads to now may be found again, in a value that gets a name.
+        self._stale = {key: None for key in self._stale if key in self.nodes and key not in read}
         self._written.clear()
         self._rename(seen)
         self.registry.changed.clear()
@@ -514,6 +516,12 @@ class LiveGraph:
         if self._sees_hooks:
             self._sees_hooks = False
             self._stale.update(dict.fromkeys(self.nodes))
+
+    def leads_on(self, tensors: Iterable[torch.Tensor]) -> bool:
+        """Whether tensors, such as those that a function returns, have nodes without a row."""
+        with autograd.unseen():
+            known = self.registry.known_node
+            return any(known(node) not in self.nodes for node in self._nodes_behind(tensors))
 
     # ----------------------------------------------------------------- deaths
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-from gradviz.capture.recorder.followed_code import codes_to_follow
+from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.run import Run, RunOptions
 from gradviz.capture.recorder.signals import DeferredSignals, at_work
@@ -26,7 +26,9 @@ class Recorder:
     """Observes code from :meth:`start` to :meth:`stop`.
 
     Args:
-        into: Functions, classes, modules or ``nn.Module`` objects whose lines are steps too.
+        into: What is followed besides the user's own code; see
+            :class:`~gradviz.capture.recorder.followed_code.FollowedCode`.
+        only: What is followed in place of it.
         values: Whether numbers of tensors are read; without, a GPU is never waited for.
         anomaly: Whether torch's anomaly mode is on meanwhile.
         label: What is recorded, for titles.
@@ -40,15 +42,16 @@ class Recorder:
 
     def __init__(
         self,
-        into: Iterable[Any] = (),
+        into: Any = (),
+        only: Any = None,
         values: bool = True,
         anomaly: bool = False,
         label: str = "",
         progress: Callable[[int], None] | None = None,
         budget: int = BUDGET,
     ) -> None:
-        follow = codes_to_follow(into)
-        self._options = RunOptions(follow, values, anomaly, label, _checked(budget), progress)
+        followed = FollowedCode(into, only)
+        self._options = RunOptions(followed, values, anomaly, label, _checked(budget), progress)
         self._signals = DeferredSignals()
         self._run: Run | None = None
         self._problem: BaseException | None = None

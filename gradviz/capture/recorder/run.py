@@ -6,13 +6,14 @@ import linecache
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.live_graph import LiveGraph
@@ -50,7 +51,7 @@ from gradviz.model.events import Note
 class RunOptions:
     """How code is recorded; see :class:`~gradviz.capture.recorder.Recorder`."""
 
-    into: frozenset[CodeType]
+    followed: FollowedCode
     values: bool
     anomaly: bool
     label: str
@@ -81,7 +82,7 @@ class Run:
         self._exit = ExitStack()
         self._observers = observers = Observers()
         self._source = _source(options, frame, file, text)
-        self._lines = lines = LineEvents(self._source, file, options.into, observers)
+        self._lines = lines = LineEvents(self._source, file, options.followed, observers)
         self._tracer = tracer = make_tracer(lines, observers, frame)
         tracer.left_open = left_open
         positions = Positions(lines)

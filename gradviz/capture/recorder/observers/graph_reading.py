@@ -143,7 +143,8 @@ class GraphReading(Observer):
         """Read what is alive, and what tensors without a name lead to."""
         if self._threads.may_run:
             self.changed(unlisted=True)
-        if self._is_dirty or self._world.has_dead:
+        is_new = unnamed is not None and self._live_graph.leads_on(tensors_in(unnamed))
+        if self._is_dirty or self._world.has_dead or is_new:
             self._is_dirty = False
             tensors, nodes = self._live_graph.bury()
             try:
