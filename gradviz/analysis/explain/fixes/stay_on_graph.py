@@ -86,7 +86,7 @@ def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -
     if statement is None or statement.is_compound:
         return None
     does = say("makes {} require grad before it is used", name)
-    return Fix(does, f"{name}.requires_grad_()", "after", statement.line)
+    return Fix(does, f"{name}.requires_grad_()", "after", statement.at)
 
 
 def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Fix | None:
@@ -257,14 +257,15 @@ def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Fix | None
             if _writes_inside(outer):
                 return None
             code = head.edited([(calls[0], "torch.enable_grad()")])
-            return Fix(say("lets autograd record these lines"), code, "instead", head.line)
+            return Fix(say("lets autograd record these lines"), code, "instead", head.at)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
             if last_name(inner) in SWITCHES:
                 if _writes_inside(outer):
                     return None
                 line = decorator.lineno + statement.code.first_line - 1
-                return Fix(say("lets autograd record this function"), "", "instead", line)
+                at = CodeLine(line, statement.code.line(line), statement.code.name)
+                return Fix(say("lets autograd record this function"), "", "instead", at)
     site = site_of(context.history, cut.step, cut.event)
     around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
     if around:
@@ -285,7 +286,7 @@ def _mode_on(until: int, context: ErrorContext) -> Fix | None:
         value = calls[0].args[0] if calls[0].args else None
         if isinstance(value, ast.Constant) and value.value is False:
             code = statement.edited([(value, "True")])
-            return Fix(say("lets autograd record what follows"), code, "instead", statement.line)
+            return Fix(say("lets autograd record what follows"), code, "instead", statement.at)
         return None
     return None
 
@@ -305,12 +306,12 @@ def _switch_on(statement: Statement) -> Fix | None:
     node = statement.node
     does = say("makes the tensor require grad")
     if isinstance(node, ast.Assign):
-        return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.line)
+        return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.at)
     calls = calls_in(statement, "requires_grad_")
     if len(calls) != 1:
         return None
     values = [*calls[0].args, *(k.value for k in calls[0].keywords)]
-    return Fix(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
+    return Fix(does, statement.edited([(v, "True") for v in values]), "instead", statement.at)
 
 
 def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
@@ -338,4 +339,4 @@ def _with_derivative(cut: Cut, context: ErrorContext) -> Fix | None:
         owner = call.args[0]
     does = say("has a derivative: weights instead of a choice, if your model allows it")
     code = pattern.format(site.statement.segment(owner))
-    return Fix(does, code, "elsewhere", site.statement.line)
+    return Fix(does, code, "elsewhere", site.statement.at)
