@@ -31,7 +31,7 @@ from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.analysis.explain.fixes.end_reuse import without_reuse
 from gradviz.model.events import Freed, OptimizerStepped
-from gradviz.model.explanation import Cause, Fix
+from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.ids import by_number
 from gradviz.model.records import Node
@@ -78,6 +78,8 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     slots = [slot.name for slot in node.saved if slot.state == "freed"]
     is_listed = 0 < len(slots) < 4
     tensors = "tensor" if len(slots) == 1 else "tensors"
+    keeping = [*_reused(values, earlier, context)]
+    kept_at = {_place(cause.at) for cause in keeping if cause.at is not None}
     yield GraphFreed(
         history=context.history,
         step=context.step,
@@ -97,8 +99,8 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
         node=node,
         saved=slots[0] if len(slots) == 1 else None,
         causes=(
-            *_reused(values, earlier, context),
-            *_causes(node, earlier, shared, is_same, context),
+            *keeping,
+            *_causes(node, earlier, shared, is_same, kept_at, context),
         ),
         targets=targets_of(node),
         unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, values, context)),
@@ -159,6 +161,10 @@ def _shared(node: Node, earlier: EarlierBackward | None, context: ErrorContext) 
 # --- words -----------------------------------------------------------------------------------
 
 
+def _place(line: CodeLine) -> tuple[str, int | None]:
+    return line.code, line.line
+
+
 def _reused(
     values: list[Reused], earlier: EarlierBackward | None, context: ErrorContext
 ) -> Iterator[Cause]:
@@ -184,6 +190,7 @@ def _causes(
     earlier: EarlierBackward | None,
     shared: tuple[str, ...],
     is_same: bool,
+    told: set[tuple[str, int | None]],
     context: ErrorContext,
 ) -> Iterator[Cause]:
     term = Term(node.id, node.name)
@@ -191,7 +198,7 @@ def _causes(
         words = say("backward {} ran {} and freed its saved tensors", earlier.number, term)
         yield Cause("backward", words, earlier.at)
     made = context.history.made_at(node)
-    if made is not None and not is_same:
+    if made is not None and not is_same and _place(made) not in told:
         names = listed(list(map(context.term, shared)))
         through = say(", and both backwards reach it through {}", names) if shared else ""
         yield Cause("save", say("{} was made once{}", term, through), made)

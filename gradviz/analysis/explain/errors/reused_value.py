@@ -71,19 +71,36 @@ def reused_values(earlier: EarlierBackward, context: ErrorContext) -> list[Reuse
         for key, row in own.items()
         if row.variable is None and history.birth(key)[0] <= earlier.step
     }
+    leading = reachability.leading_to(ran, own)
     users: dict[tuple[str, int], list[str]] = {}
     for user in own.values():
         for entry in user.next_functions if user.id not in old else ():
-            if entry is not None and entry[0] in old and ran.intersection(_behind(entry[0], own)):
+            if entry is not None and entry[0] in old and entry[0] in leading:
                 users.setdefault(entry, []).append(user.id)
-    found = []
-    for node, output in sorted(users, key=lambda e: by_number([*old]).index(e[0])):
+    found: list[Reused] = []
+    seen: list[tuple[str, int, int]] = []
+    order = {key: place for place, key in enumerate(by_number(old))}
+    for node, output in sorted(users, key=lambda e: (order[e[0]], e[1])):
         born = min(history.birth(user)[0] for user in users[node, output])
-        row = history.node(node, until)
-        if row is not None and history.birth(node)[0]:
-            one = _reused(row, output, born, own, ran, context)
-            found += [] if one is None else [one]
+        row, made = history.node(node, until), history.birth(node)[0]
+        if row is None or not made or _is_like(row.name, output, made, seen, context):
+            continue  # elements of a list are told by the first
+        seen.append((row.name, output, made))
+        one = _reused(row, output, born, own, ran, context)
+        found += [] if one is None else [one]
     return found
+
+
+def _is_like(
+    name: str, output: int, made: int, seen: list[tuple[str, int, int]], context: ErrorContext
+) -> bool:
+    """Whether the same lines made another value like it in another turn."""
+    return any(
+        (name, output) == (other, number)
+        and step != made
+        and same_lines(step, made, context.history)
+        for other, number, step in seen
+    )
 
 
 def _reused(
@@ -100,14 +117,15 @@ def _reused(
     firsts = sorted(history.birth(r)[0] for r in readers if r in ran)
     turn = turn_between(made[-1], used[-1], history)
     keeper = _keeper(node, made, place, used[-1], context)
-    again = [*_made_again(node, own, ran, context)]
-    depending = [n for n in again if node.id in _behind(n.id, own)]
+    again = [*_made_again(node, context)]
+    depending = [n for n in again if _depends(n.id, node.id, context)]
     if turn is None:
         kept: Kept = "again"
     elif not turn[1]:
         kept = "before"
     elif depending:
         kept = _recurrent(node, depending[0], own, context)
+        again = [n for n in again if turn[0].first <= history.birth(n.id)[0]]
     elif _list_of(keeper, context) is not None:
         kept = "list"
     else:
@@ -134,21 +152,26 @@ def _behind(key: str, own: dict[str, Node]) -> list[str]:
     return reachability.reachable([key], lambda k: reachability.entries(own.get(k)))
 
 
-def _made_again(
-    node: Node, own: dict[str, Node], ran: set[str], context: ErrorContext
-) -> Iterator[Node]:
-    """Nodes of the later graph that the same lines made since."""
+def _depends(key: str, on: str, context: ErrorContext) -> bool:
+    def after(one: str) -> Iterator[str]:
+        return reachability.entries(context.history.node(one, context.step))
+
+    return on in reachability.reachable([key], after)
+
+
+def _made_again(node: Node, context: ErrorContext) -> Iterator[Node]:
+    """Nodes that the same lines made since."""
     history, born = context.history, context.history.birth(node.id)[0]
-    for key in by_number(own):
-        row, step = own[key], history.birth(key)[0]
-        is_like = key not in ran and row.name == node.name and row.variable is None
-        if is_like and step > born and same_lines(born, step, history):
+    for row in history.nodes(context.step):
+        step = history.birth(row.id)[0]
+        is_later = row.name == node.name and born < step <= context.step
+        if is_later and row.variable is None and same_lines(born, step, history):
             yield row
 
 
 def _recurrent(node: Node, later: Node, own: dict[str, Node], context: ErrorContext) -> Kept:
     """Whether a value that is computed from the one before it is a sum of terms, or a state."""
-    if not _is_sum(later.id, node.id, own):
+    if later.id not in own or not _is_sum(later.id, node.id, own):
         return "state"
     roots = root_nodes(context)
     return "total" if len(roots) == 1 and _is_sum(roots[0], later.id, own, True) else "statistic"
@@ -176,17 +199,19 @@ def _is_sum(key: str, of: str, own: dict[str, Node], is_only: bool = False) -> b
 
 
 def typed_name(one: Reused, context: ErrorContext) -> str | None:
-    """How the line that kept it types it, else its name."""
+    """Its name, or how the line that kept it types it; of an element the list."""
     statement = context.statement_at(context.history.line(one.keeper))
     kept = None if statement is None else added_to(statement)
-    if kept is not None:
+    if kept is not None and one.kept == "list":
         return kept
+    name = context.name(one.key)
+    if name is not None:
+        return name
     targets = [] if statement is None else targets_of(statement)
     objects = [ast.unparse(t) for t in targets if isinstance(t, ast.Attribute)]
     if len(objects) == 1 and len(targets) == 1:
         return objects[0]
-    name = context.name(one.key)
-    return name or (ast.unparse(targets[0]) if len(targets) == 1 else None)
+    return ast.unparse(targets[0]) if len(targets) == 1 else None
 
 
 # --- which line keeps it ---------------------------------------------------------------------
