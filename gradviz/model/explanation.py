@@ -101,11 +101,16 @@ class Fix:
     code: str
     """Python to type."""
     how: Literal["instead", "before", "after", "elsewhere"] = "instead"
-    """Where: in place of line ``line``, before it, after it, or as ``does`` says."""
-    line: int | None = None
-    """The line it is about."""
+    """Where: in place of the line ``at``, before it, after it, or as ``does`` says."""
+    at: CodeLine | None = None
+    """The line it is about: in which file, too."""
     also: tuple[Fix, ...] = ()
     """Further changes of the same fix; an empty ``code`` removes a line."""
+
+    @property
+    def line(self) -> int | None:
+        """Number of the line it is about; :attr:`CodeLine.code` of ``at`` is the file."""
+        return None if self.at is None else self.at.line
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from gradviz.model.events import (
     Note,
     NoteKind,
     Operation,
+    Refused,
     Write,
 )
 from gradviz.model.explanation import CodeLine
@@ -301,6 +302,17 @@ class History(Rows):
             if event.flag == "requires_grad" and (event.after is False or place[0] < until):
                 found = place if event.after is False else None
         return found
+
+    # ------------------------------------------------------------------ names
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Everything that a tensor was called at any step: names, and arguments of calls."""
+        rows = (row for one in self._tensors.values() for row in one.rows if row is not None)
+        found = {name for row in rows for name in row.names}
+        given = [one for _, event in self.placed(Operation) for one in event.inputs]
+        given += [one for _, event in self.placed(Refused) for one in event.inputs]
+        return frozenset(found | {one.text for one in given if one.shape is not None})
 
     # ------------------------------------------------------------------ order
 

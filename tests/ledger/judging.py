@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final
@@ -89,7 +89,7 @@ def judged(bug: Bug, mode: Mode) -> Judged:
         variable=any(name in bug.variables for name in found.variables[:2]),
         culprit=any(at_fault),
         first=any(at_fault[:1]),
-        offered=tuple(Offered(fix.code, verdict_on(bug, found, fix)) for fix in found.fixes),
+        offered=tuple(Offered(fix.code, verdict_on(bug, fix)) for fix in found.fixes),
         told_by=tuple(dict.fromkeys(one.tool for one in told)),
         accused=tuple(
             (n, e) for n, each in enumerate(after) for e in each if is_accusation(bug, e)
@@ -186,19 +186,19 @@ def expected(bug: Bug) -> tuple[list[Tensor], ...]:
     return tuple(values_of(run(pieces).space, bug.result) for pieces in programs)
 
 
-def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
+def verdict_on(bug: Bug, fix: Fix) -> str:
     """Whether the program is right with a fix that was offered."""
     if fix.how == "elsewhere":
         is_accepted = _without_spaces(fix.code) in map(_without_spaces, bug.accepted)
         return "right" if is_accepted else "not accepted"
-    pieces = list(bug.pieces)
-    at = _piece_of(pieces, explanation, fix)
-    if at is None:
-        return f"line {fix.line} is in no file that is named"
-    first = first_line(pieces, at)
+    edits: dict[int, list[Fix]] = {}
+    for one in (fix, *fix.also):
+        at = _piece_of(bug.pieces, one.at)
+        if at is None:
+            return f"line {one.line} is in no file that is named"
+        edits.setdefault(at, []).append(replace(one, also=()))
     try:
-        text = fixed(pieces[at].text, fix, first)
-        ran = run([p._replace(text=text) if i == at else p for i, p in enumerate(pieces)])
+        ran = run([_edited(bug.pieces, at, edits.get(at, [])) for at in range(len(bug.pieces))])
         if ran.error is not None:
             raise ran.error
         result = values_of(ran.space, bug.result)
@@ -207,26 +207,26 @@ def verdict_on(bug: Bug, explanation: Explanation, fix: Fix) -> str:
     return "right" if any(are_equal(result, one) for one in expected(bug)) else "another result"
 
 
-def _piece_of(pieces: Sequence[Piece], explanation: Explanation, fix: Fix) -> int | None:
-    """The file or cell that a fix is about: that of a line it names, if it has such a line.
+def _edited(pieces: Sequence[Piece], at: int, edits: Sequence[Fix]) -> Piece:
+    """A file or cell with the changes that a fix makes there."""
+    if not edits:
+        return pieces[at]
+    fix = replace(edits[0], also=tuple(edits[1:]))
+    return pieces[at]._replace(text=fixed(pieces[at].text, fix, first_line(pieces, at)))
 
-    A fix has the number of a line and not its file: as where it is shown, the file is that of the
-    line with this number among those the explanation names. ``None`` if none of them has it.
-    """
-    lines = [cause.at for cause in explanation.causes] + [explanation.noticed]
-    lines.sort(key=lambda line: line is None or line.line != fix.line)
-    named = [at for line in lines for at in _pieces_with(pieces, line)]
-    for at in (*named, len(pieces) - 1):
-        if 0 <= (fix.line or 0) - first_line(pieces, at) < len(pieces[at].lines):
-            return at
+
+def _piece_of(pieces: Sequence[Piece], at: CodeLine | None) -> int | None:
+    """The file or cell that has a line; of several cells that have it, the last one."""
+    if at is None or at.line is None:
+        return None
+    name = at.code.partition(":")[0]
+    for place in reversed(range(len(pieces))):
+        row = at.line - first_line(pieces, place)
+        lines = pieces[place].lines
+        is_there = (pieces[place].name or "cell") == name and 0 <= row < len(lines)
+        if is_there and lines[row].strip() == at.text:
+            return place
     return None
-
-
-def _pieces_with(pieces: Sequence[Piece], line: CodeLine | None) -> Iterator[int]:
-    for at, piece in reversed(list(enumerate(pieces))):
-        number = -1 if line is None else (line.line or 0) - first_line(pieces, at)
-        if 0 <= number < len(piece.lines) and piece.lines[number].strip() == (line and line.text):
-            yield at
 
 
 def _without_spaces(text: str) -> str:

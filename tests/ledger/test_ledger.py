@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 import torch
 
-from gradviz.model.explanation import CodeLine, Explanation, Fix
+from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence
 from tests.ledger.bug import Bug, Place, first_line
 from tests.ledger.judging import MODES, judged, verdict_on
@@ -102,11 +102,6 @@ def named(name: str) -> Bug:
     return next(bug for bug in ALL if bug.name == name)
 
 
-def offering(line: int, text: str, code: str, fix: Fix) -> Explanation:
-    at = CodeLine(line, text, code)
-    return Explanation(kind="other", noticed=at, fixes=(fix,))
-
-
 @pytest.mark.parametrize(
     ("code", "verdict"),
     [
@@ -119,26 +114,31 @@ def offering(line: int, text: str, code: str, fix: Fix) -> Explanation:
     ],
 )
 def test_a_fix_is_applied_to_the_file_of_its_line_and_run(code: str, verdict: str) -> None:
-    bug, fix = named("residual added in place"), Fix(Sentence(), code, "instead", 15)
+    bug = named("residual added in place")
     ((line, text),) = bug.places("culprit")
-    assert line == fix.line
-    found = verdict_on(bug, offering(line, text, "blocks.py: forward", fix), fix)
-    assert found.startswith(verdict)
+    fix = Fix(Sentence(), code, "instead", CodeLine(line, text, "blocks.py: forward"))
+    assert verdict_on(bug, fix).startswith(verdict)
+
+
+def test_a_fix_of_a_line_that_is_not_in_its_file_is_not_applied() -> None:
+    bug = named("residual added in place")
+    ((line, text),) = bug.places("culprit")
+    for at in (CodeLine(line, text, "cell"), CodeLine(line, "x = 1", "blocks.py: forward"), None):
+        fix = Fix(Sentence(), "x = x + residual", "instead", at)
+        assert verdict_on(bug, fix).endswith("is in no file that is named")
 
 
 def test_a_fix_in_the_cell_counts_lines_from_the_magic() -> None:
-    bug, fix = (
-        named("hidden state carried to the next batch"),
-        Fix(Sentence(), "h = h.detach()", "after", 8),
-    )
-    assert verdict_on(bug, offering(8, "loss.backward()", "cell", fix), fix) == "right"
+    at = CodeLine(8, "loss.backward()", "cell")
+    fix = Fix(Sentence(), "h = h.detach()", "after", at)
+    assert verdict_on(named("hidden state carried to the next batch"), fix) == "right"
 
 
 def test_a_fix_in_words_is_right_if_it_is_listed() -> None:
     bug = named("custom Function returns too few gradients")
     for code, verdict in (("return grad_output,  None", "right"), ("return None", "not accepted")):
-        fix = Fix(Sentence(), code, "elsewhere", 14)
-        assert verdict_on(bug, offering(3, "loss.backward()", "cell", fix), fix) == verdict
+        fix = Fix(Sentence(), code, "elsewhere", CodeLine(14))
+        assert verdict_on(bug, fix) == verdict
 
 
 def test_into_gets_the_functions_and_classes_of_files_and_cells() -> None:

@@ -13,6 +13,7 @@ from tests.view.recordings import product
 
 MUL = Term("n0", "MulBackward0")
 A, B = Term("t0", "a"), Term("t1", "b")
+LAST = CodeLine(6, "out2.backward()", "cell")
 LINE_6 = Term("line:0:6", "line 6", 21)
 
 FREED = Explanation(
@@ -39,13 +40,13 @@ FREED = Explanation(
     noticed=CodeLine(7, "out2.backward()", "cell", 25),
     already=(say("{}.grad was 1.0 and is 2.0", Term("t2", "c")),),
     fixes=(
-        Fix(say("keeps what was saved"), "out2.backward(retain_graph=True)", "instead", 6),
+        Fix(say("keeps what was saved"), "out2.backward(retain_graph=True)", "instead", LAST),
         Fix(
             say("goes through a fresh graph"),
             "out1 = a * b\nout2 = out1 + c",
             "before",
-            7,
-            (Fix(Sentence(), "", "instead", 6),),
+            CodeLine(7, "out2.backward()", "cell"),
+            (Fix(Sentence(), "", "instead", LAST),),
         ),
     ),
     unknown=(Sentence("whether one backward was meant"),),

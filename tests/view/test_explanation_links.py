@@ -11,7 +11,7 @@ from gradviz.model.sentence import Sentence, Term, say
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.explanation import card_of
 from gradviz.view.explanations.links import Links
-from tests.view.explanations import FREED, explained, post_mortem
+from tests.view.explanations import FREED, LAST, explained, post_mortem
 from tests.view.graphs import HOSTILE, tensor
 from tests.view.recordings import Script, loop, product
 
@@ -128,10 +128,10 @@ def test_a_variable_is_the_tensor_that_has_the_name_at_the_step() -> None:
 def test_a_line_leads_to_the_step_that_is_meant() -> None:
     found = links()
     assert found.line(CodeLine(6, "", "cell", 21)).parts == (Term("line:0:6", "line 6", 21),)
-    assert found.line(found.known_line(6)).parts == (Term("line:0:6", "line 6", 21),)
-    assert found.line(CodeLine(6, "", "model.py: forward")).parts == (
-        "line 6 of model.py: forward",
-    )
+    assert found.line(found.known_line(LAST)).parts == (Term("line:0:6", "line 6", 21),)
+    elsewhere = CodeLine(6, "", "model.py: forward")
+    assert found.known_line(elsewhere) == elsewhere
+    assert found.line(elsewhere).parts == ("line 6 of model.py: forward",)
 
 
 def test_what_is_not_in_the_recording_leads_nowhere() -> None:

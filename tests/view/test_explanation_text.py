@@ -97,9 +97,15 @@ def test_nothing_explained_says_so() -> None:
     ("fix", "lines"),
     [
         (Fix(say("does it"), "x = 1", "elsewhere"), ["fix 1: does it", "    x = 1"]),
-        (Fix(say("does it"), "x = 1", "after", 3), ["fix 1: does it", "    after line 3: x = 1"]),
+        (
+            Fix(say("does it"), "x = 1", "after", CodeLine(3, "", "model.py: forward")),
+            ["fix 1: does it", "    after line 3 of model.py: forward: x = 1"],
+        ),
         (Fix(say("call it once"), ""), ["fix 1: call it once"]),
-        (Fix(say("drops it"), "", "instead", 3), ["fix 1: drops it", "    without line 3"]),
+        (
+            Fix(say("drops it"), "", "instead", CodeLine(3)),
+            ["fix 1: drops it", "    without line 3"],
+        ),
         (
             Fix(say("tabs"), "if x:\n\ty()", "elsewhere"),
             ["fix 1: tabs", "    if x:", "        y()"],

@@ -35,6 +35,16 @@ class Statement:
         """Number of its first line."""
 
     @property
+    def at(self) -> CodeLine:
+        """Its first line, with the file."""
+        return CodeLine(self.line, self.code.line(self.line), self.code.name)
+
+    @property
+    def last_line(self) -> int:
+        """Number of its last line; of a compound one that of its head."""
+        return self.line + _last_line(self.node) - self.node.lineno
+
+    @property
     def parts(self) -> list[ast.AST]:
         """Everything in it, but for the body of a compound statement, in the order of the text."""
         body = set()
@@ -61,7 +71,7 @@ class Statement:
     @property
     def is_first(self) -> bool:
         """Whether its line begins with it, and with nothing else: no ``if``, no ``elif``."""
-        line = _plain(self.code.text).split("\n")[self.node.lineno - 1].encode()
+        line = plain(self.code.text).split("\n")[self.node.lineno - 1].encode()
         column = self.node.col_offset
         return not line[:column].strip() and line[column : column + 4] != b"elif"
 
@@ -80,7 +90,7 @@ class Statement:
         """Text of a part of it, with parts of that part replaced by other text."""
         if not hasattr(node, "end_col_offset"):
             return ast.unparse(node)
-        return _changed(_plain(self.code.text), start_of(node), end_of(node), changes)
+        return _changed(plain(self.code.text), start_of(node), end_of(node), changes)
 
     def edited(self, changes: Sequence[TextChange]) -> str:
         """The text of its lines with parts replaced by other text.
@@ -89,13 +99,13 @@ class Statement:
             changes: Parts, or places at which something is put in, and the texts; of several
                 texts for one place the first comes first.
         """
-        plain = _plain(self.code.text)
+        text = plain(self.code.text)
         last = _last_line(self.node)
-        end = len(plain.split("\n")[last - 1].encode())
-        text = _changed(plain, (self.node.lineno, 0), (last, end), changes).split("\n")
-        indent = len(text[0]) - len(text[0].lstrip())
-        text = [line[indent:] if line[:indent].isspace() else line for line in text]
-        return "\n".join(text).rstrip()
+        end = len(text.split("\n")[last - 1].encode())
+        lines = _changed(text, (self.node.lineno, 0), (last, end), changes).split("\n")
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        lines = [line[indent:] if line[:indent].isspace() else line for line in lines]
+        return "\n".join(lines).rstrip()
 
 
 class Span(ast.AST):
@@ -145,7 +155,7 @@ def code_of(recording: Recording, line: CodeLine | None) -> Code | None:
 def statements_of(code: Code) -> tuple[Statement, ...]:
     """All statements of a source text in the order of its lines."""
     try:
-        tree = ast.parse(_plain(code.text))
+        tree = ast.parse(plain(code.text))
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return ()
     found: list[Statement] = []
@@ -312,7 +322,7 @@ def place_in(code: Code, line: int, column: int) -> TextPlace:
 
 
 @lru_cache(maxsize=64)
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that begins at the margin, without magics; lines keep their numbers."""
     indent = _indent(text)
     return "\n".join(

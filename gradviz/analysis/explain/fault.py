@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from gradviz.analysis.code.sites import Site
+from gradviz.analysis.explain.fixes.applicable import is_applicable
 from gradviz.model.explanation import Cause, CauseKind, CodeLine, ErrorKind, Explanation, Fix
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.history import History
@@ -91,7 +92,8 @@ class Fault(Generic[F]):
     """What the culprit did, of which it is known that it is another line than the one that
     raises; ``None`` if it is that line itself."""
     fixes: tuple[Callable[[F], Iterable[Fix]], ...] = ()
-    """Changes to the code, the best first; the first two that apply are used."""
+    """Changes to the code, the best first; the first two that can be typed are
+    used."""
 
     @property
     def is_silent(self) -> bool:
@@ -104,7 +106,8 @@ class Fault(Generic[F]):
         versions = found.versions
         if versions is None:
             versions = (None, None) if slot is None else (slot.saved_version, slot.current_version)
-        fixes = dict.fromkeys(chain.from_iterable(fix(found) for fix in self.fixes))
+        offered = dict.fromkeys(chain.from_iterable(fix(found) for fix in self.fixes))
+        fixes = (fix for fix in offered if is_applicable(fix, found.history))
         return Explanation(
             kind=self.kind,
             what=_filled(self.what, found),

@@ -46,7 +46,7 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorC
     bound: set[str] = set()
     for statement in lines:
         steps = ran.get(statement.line, set())
-        if len(steps) != 1 or _draws(statement):
+        if len(steps) != 1 or draws(statement):
             return False
         needed = set(names_read(statement.node)) - bound
         if needed & _bound_since(min(steps), context):
@@ -55,7 +55,8 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorC
     return True
 
 
-def _draws(statement: Statement) -> bool:
+def draws(statement: Statement) -> bool:
+    """Whether a line draws random numbers, or takes the next of something."""
     calls = [part for part in statement.parts if isinstance(part, ast.Call)]
     return any(last_name(call.func).startswith(_OTHER_EACH_TIME) for call in calls)
 

@@ -75,15 +75,15 @@ class FixChange:
 
 def changes_of(fix: Fix, links: Links) -> tuple[FixChange, ...]:
     """All changes of a fix."""
-    return tuple(_change(one, links) for one in (fix, *fix.also) if one.code or one.line)
+    return tuple(_change(one, links) for one in (fix, *fix.also) if one.code or one.at)
 
 
 def _change(fix: Fix, links: Links) -> FixChange:
     lines = tuple(code_lines(fix.code)) if fix.code.strip() else ()
-    if fix.line is None or fix.how not in PLACES:
+    if fix.at is None or fix.how not in PLACES:
         return FixChange(Sentence(), lines)
     place = PLACES[fix.how] if lines else "without"
-    return FixChange(say("{} {}", place, links.line(links.known_line(fix.line))), lines)
+    return FixChange(say("{} {}", place, links.line(links.known_line(fix.at))), lines)
 
 
 def code_lines(code: str) -> list[str]:

@@ -48,10 +48,10 @@ class Links:
             return None
         return recording.history.code_place(at)
 
-    def known_line(self, number: int) -> CodeLine:
-        """The line with this number that the explanation is about, else of the first code."""
+    def known_line(self, at: CodeLine) -> CodeLine:
+        """A line with the step that the explanation gives it, if it is about that line too."""
         lines = [cause.at for cause in self._explanation.causes]
         for line in (*lines, self._explanation.noticed):
-            if line is not None and line.line == number:
+            if line is not None and (line.line, line.code) == (at.line, at.code):
                 return line
-        return CodeLine(number)
+        return at

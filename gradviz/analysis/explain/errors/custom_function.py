@@ -10,7 +10,7 @@ from gradviz.analysis.code.statements import Statement, end_of, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.torch_messages import gradients_in
-from gradviz.model.explanation import Cause, CodeLine, Fix
+from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import plural
 from gradviz.model.records import Node
 from gradviz.model.sentence import Term, say
@@ -33,7 +33,7 @@ def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
     causes = []
     if returned is not None:
         words = say("{}.backward returns them here", function)
-        causes.append(Cause("other", words, _line(returned)))
+        causes.append(Cause("other", words, returned.at))
     made = None if node is None else context.history.made_at(node)
     if made is not None:
         causes.append(Cause("save", say("{}.apply made the node", function), made))
@@ -85,10 +85,6 @@ def _is_inside(statement: Statement, name: str) -> bool:
     )
 
 
-def _line(statement: Statement) -> CodeLine:
-    return CodeLine(statement.line, statement.text, statement.code.name)
-
-
 def fixes(found: WrongNumber) -> Iterator[Fix]:
     """``None`` for arguments that need no gradient; a missing gradient is not made up."""
     node, counts, returned = found.node, found.counts, found.returned
@@ -105,8 +101,8 @@ def fixes(found: WrongNumber) -> Iterator[Fix]:
         does = say("returns None for arguments of forward that need no gradient")
         if is_tuple and returned.segment(value).startswith("("):
             end = end[0], end[1] - 1
-        yield Fix(does, returned.edited([(end, rest)]), "instead", returned.line)
+        yield Fix(does, returned.edited([(end, rest)]), "instead", returned.at)
     elif isinstance(value, ast.Tuple) and len(value.elts) == given:
         kept = ", ".join(returned.segment(one) for one in value.elts[:owed])
         does = say("returns one gradient per argument of forward")
-        yield Fix(does, returned.edited([(value, kept)]), "instead", returned.line)
+        yield Fix(does, returned.edited([(value, kept)]), "instead", returned.at)

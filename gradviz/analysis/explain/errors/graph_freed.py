@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from gradviz.analysis.code.frames import parting
 from gradviz.analysis.code.statements import Statement
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
@@ -17,15 +20,34 @@ from gradviz.analysis.explain.errors.freed_sentences import (
     unknown_of,
 )
 from gradviz.analysis.explain.errors.loop_state import carried_by
+from gradviz.analysis.explain.errors.reused_value import (
+    Kept,
+    Reused,
+    reused_values,
+    typed_name,
+)
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import around_backward
 from gradviz.analysis.explain.fixes.detach_state import cut_state
-from gradviz.model.events import Freed
-from gradviz.model.explanation import Cause, Fix
+from gradviz.analysis.explain.fixes.end_reuse import without_reuse
+from gradviz.model.events import Freed, OptimizerStepped
+from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.ids import by_number
 from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, Term, listed, say
+
+_KEPT: Final[Mapping[Kept, str]] = MappingProxyType(
+    {
+        "before": "{it} is computed here once, before the loop; each backward needs its graph",
+        "once": "{typed} is computed here in the first turn only; each backward needs its graph",
+        "state": "{typed} keeps the graph of this turn for the next one",
+        "total": "{typed} keeps the graphs of all turns",
+        "statistic": "{typed} keeps the graphs of all turns",
+        "list": "{typed} keeps what earlier turns computed, with its graph",
+        "again": "{it} was used here too, by the loss of backward {number}",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +58,8 @@ class GraphFreed(Finding):
     earlier: EarlierBackward | None = None
     is_same: bool = False
     """Whether both backwards started at the same root."""
+    values: tuple[Reused, ...] = ()
+    """The values through which both reach the node."""
 
 
 def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
@@ -47,10 +71,15 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     earlier = backward_that_freed(node, context)
     shared = _shared(node, earlier, context)
     is_same = _is_same_root(earlier, context)
-    roots, through = _roots(context), [name for key in shared if (name := context.name(key))]
+    values = [] if earlier is None or is_same else reused_values(earlier, context)
+    kept = [name for one in values if one.is_sure and (name := typed_name(one, context))]
+    through = list(dict.fromkeys([*kept, *(n for key in shared if (n := context.name(key)))]))
+    roots = _roots(context)
     slots = [slot.name for slot in node.saved if slot.state == "freed"]
     is_listed = 0 < len(slots) < 4
     tensors = "tensor" if len(slots) == 1 else "tensors"
+    keeping = [*_reused(values, earlier, context)]
+    kept_at = {_place(cause.at) for cause in keeping if cause.at is not None}
     yield GraphFreed(
         history=context.history,
         step=context.step,
@@ -69,15 +98,19 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
         variables=(*roots, *through) if is_same else (*through, *roots),
         node=node,
         saved=slots[0] if len(slots) == 1 else None,
-        causes=tuple(_causes(node, earlier, shared, is_same, context)),
+        causes=(
+            *keeping,
+            *_causes(node, earlier, shared, is_same, kept_at, context),
+        ),
         targets=targets_of(node),
-        unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, context)),
+        unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, values, context)),
         site=context.site,
         by="" if context.refused is None else context.refused.name,
         called=earlier is not None,
         context=context,
         earlier=earlier,
         is_same=is_same,
+        values=tuple(values),
     )
 
 
@@ -128,11 +161,36 @@ def _shared(node: Node, earlier: EarlierBackward | None, context: ErrorContext) 
 # --- words -----------------------------------------------------------------------------------
 
 
+def _place(line: CodeLine) -> tuple[str, int | None]:
+    return line.code, line.line
+
+
+def _reused(
+    values: list[Reused], earlier: EarlierBackward | None, context: ErrorContext
+) -> Iterator[Cause]:
+    """The line that kept what both backwards reach, or that used it for the earlier one."""
+    if not values or earlier is None or not values[0].is_sure:
+        return
+    one, history = values[0], context.history
+    step = one.keeper
+    if one.kept == "again":
+        place = parting(one.first, one.used)
+        ran = [*history.events(OptimizerStepped, context.step, earlier.step)]
+        if place is None or (one.turn is None and not ran):
+            return
+        step = one.first[place]
+    name = typed_name(one, context)
+    it: Sentence = Sentence(name or "a value") if one.key is None else context.term(one.key)
+    words = say(_KEPT[one.kept], it=it, typed=name or it, number=earlier.number)
+    yield Cause("other", words, history.line(step))
+
+
 def _causes(
     node: Node,
     earlier: EarlierBackward | None,
     shared: tuple[str, ...],
     is_same: bool,
+    told: set[tuple[str, int | None]],
     context: ErrorContext,
 ) -> Iterator[Cause]:
     term = Term(node.id, node.name)
@@ -140,16 +198,18 @@ def _causes(
         words = say("backward {} ran {} and freed its saved tensors", earlier.number, term)
         yield Cause("backward", words, earlier.at)
     made = context.history.made_at(node)
-    if made is not None and not is_same:
+    if made is not None and not is_same and _place(made) not in told:
         names = listed(list(map(context.term, shared)))
         through = say(", and both backwards reach it through {}", names) if shared else ""
         yield Cause("save", say("{} was made once{}", term, through), made)
 
 
 def _unnamed(
-    node: Node, earlier: EarlierBackward | None, context: ErrorContext
+    node: Node, earlier: EarlierBackward | None, values: list[Reused], context: ErrorContext
 ) -> Iterator[Sentence]:
     """That a value without a name keeps the graph of an earlier iteration."""
+    if values and all(one.is_sure and typed_name(one, context) for one in values):
+        return
     if earlier is None or not _is_same_line(context.statement_at(earlier.at), context.statement):
         return
     carried = carried_by(node.id, context)
@@ -197,6 +257,12 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     if earlier is None or node is None:
         return  # whether it may keep them, and where, is not known
     first = context.statement_at(earlier.at)
+    yield from without_reuse(found.values, earlier, context)
+    if any(one.turn is not None for one in found.values):
+        carried = carried_by(node.id, context)
+        if carried is not None and {one.kept for one in found.values} == {"state"}:
+            yield cut_state(carried, context)
+        return
     keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
     if found.is_same:
         yield keep

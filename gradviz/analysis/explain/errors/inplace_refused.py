@@ -222,10 +222,10 @@ def without_record(found: WriteRefused) -> Iterator[Fix]:
     keeper = _keeper(base, context)
     if keeper is not None:
         does = say("writes it after backward has run {}, which needs the old values", keeper)
-        yield Fix(does, code, "elsewhere", statement.line)
+        yield Fix(does, code, "elsewhere", statement.at)
         return
     does = say("changes the values without recording; the tensor stays a leaf")
-    yield Fix(does, code, "instead", statement.line)
+    yield Fix(does, code, "instead", statement.at)
 
 
 def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
@@ -293,7 +293,7 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
             code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
             term = named(source, context).words
             does = say("makes one view of {0} at a time; the write changes {0} too", term)
-            yield Fix(does, code, "instead", head.line)
+            yield Fix(does, code, "instead", head.at)
         return
     if not is_read_later(source, statement):
         yield from out_of_place(found)
@@ -313,5 +313,5 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:
         calls = calls_in(head, "inference_mode")
         if len(calls) == 1:
             does = say("records nothing either, but makes ordinary tensors")
-            yield Fix(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.line)
+            yield Fix(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.at)
             return

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradviz.analysis.code.python_values import PythonValues
+from gradviz.analysis.code.statements import statements_of
 from gradviz.analysis.cuts import Cut, cut_words, tensors_of
 from gradviz.analysis.dataflow import Dataflow, Origins
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import keep_leaf, stay_on_graph
+from gradviz.analysis.explain.fixes.grad_modes import is_switched_off
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
 from gradviz.model.explanation import Cause, CodeLine, Fix
@@ -35,7 +38,13 @@ def no_graph(context: ErrorContext) -> Iterator[NoGraph]:
     way = origins_of_root(root, context)
     first = way.cuts[0] if way.cuts else None
     origins = list(_origins(way, context)) if first is None else []
-    names = [*root.names, *_cut_names(way, context), *(i.name for i in origins)]
+    asked = _asked_for(context) if all(c.reason == "requires_grad" for c in way.cuts) else None
+    names = [
+        *root.names,
+        None if asked is None else context.name(asked.id),
+        *_cut_names(way, context),
+        *(i.name for i in origins),
+    ]
     cut_off = dict(_cut_off(way, context))
     yield NoGraph(
         history=context.history,
@@ -69,7 +78,14 @@ def _why(first: Cut | None, way: Origins) -> str:
 
 
 def _cut_names(way: Origins, context: ErrorContext) -> Iterator[str | None]:
-    return (context.name(key) for cut in way.cuts for key in cut.tensors)
+    """What the cuts were given; before parameters of modules, what was made of them."""
+    for cut in way.cuts:
+        names = [context.name(key) for key in cut.tensors]
+        made = None if cut.result is None else cut.result.tensor
+        if made is not None and any("." in name for name in names if name):
+            yield context.name(made)
+    for cut in way.cuts:
+        yield from map(context.name, cut.tensors)
 
 
 def _origins(way: Origins, context: ErrorContext) -> Iterator[TensorInfo]:
@@ -84,7 +100,20 @@ def _origins(way: Origins, context: ErrorContext) -> Iterator[TensorInfo]:
 
 
 def _causes(way: Origins, origins: list[TensorInfo], context: ErrorContext) -> Iterator[Cause]:
-    for cut in way.cuts[:3]:
+    asked = _asked_for(context) if all(cut.reason == "requires_grad" for cut in way.cuts) else None
+    if asked is not None and (made := _made(asked, context)) is not None:
+        name = context.term(asked.id)
+        yield Cause("other", say("{0} does not require grad; {0}.grad is read later", name), made)
+    block = stay_on_graph.block_of(way.cuts, context)
+    if block is not None:
+        yield Cause("cut", say("no line of this block is recorded"), block.at)
+    for cut in way.cuts[:1]:
+        yield from _switched(cut, context)
+    lines: dict[tuple[str, int | None], Cut] = {}
+    for cut in way.cuts:
+        if cut.at is not None:
+            lines.setdefault((cut.at.code, cut.at.line), cut)
+    for cut in list(lines.values())[:3]:
         yield Cause("cut", words_of(cut, context), cut.at)
     if not way.cuts and len(origins) == 1 and not way.is_lost:
         made = _made(origins[0], context)
@@ -92,6 +121,34 @@ def _causes(way: Origins, origins: list[TensorInfo], context: ErrorContext) -> I
             name = context.term(origins[0].id)
             words = say("{} was made here and does not require grad", name)
             yield Cause("other", words, made)
+
+
+def _asked_for(context: ErrorContext) -> TensorInfo | None:
+    """The tensor of which the code reads ``.grad`` later, though it does not require grad."""
+    noticed = context.statement
+    found = {}
+    for statement in () if noticed is None else statements_of(noticed.code):
+        for part in statement.parts if noticed and statement.line > noticed.line else ():
+            if isinstance(part, ast.Attribute) and part.attr == "grad":
+                info = context.tensor_named(ast.unparse(part.value))
+                if info is not None and not info.requires_grad and info.dtype.startswith("float"):
+                    found[info.id] = info
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _switched(cut: Cut, context: ErrorContext) -> Iterator[Cause]:
+    """The line that switched recording off, where it is no block around the cut."""
+    statement = context.statement_at(cut.at)
+    if cut.reason != "no_grad" or statement is None:
+        return
+    decorator = stay_on_graph.decorator_of(statement)
+    if decorator is not None:
+        words = say("no line of this function is recorded")
+        yield Cause("cut", words, decorator)
+    elif not any(is_switched_off(outer) for outer in statement.around):
+        off = stay_on_graph.switching_line(cut.step, context)
+        if off is not None:
+            yield Cause("cut", say("recording was switched off here"), off[1])
 
 
 def words_of(cut: Cut, context: ErrorContext) -> Sentence:
@@ -138,8 +195,17 @@ def fixes(found: NoGraph) -> Iterator[Fix]:
     if updated:
         yield from updated
         return  # a recorded line would make a result of the leaf
+    frozen = all(cut.reason == "requires_grad" for cut in way.cuts)
+    asked = _asked_for(context) if frozen else None
+    if asked is not None:
+        name = context.term(asked.id)
+        fix = stay_on_graph.require_grad(name, _made(asked, context), context)
+        if fix is not None:
+            yield fix
+        return
     yield from stay_on_graph.fixes_of(way.cuts, context)
-    if not way.cuts and not way.is_lost and len(origins) == 1:
+    is_root = any(info.id in {root.id for root in context.roots} for info in origins)
+    if not way.cuts and not way.is_lost and len(origins) == 1 and not is_root:
         name = context.term(origins[0].id)
         fix = stay_on_graph.require_grad(name, _made(origins[0], context), context)
         if fix is not None:

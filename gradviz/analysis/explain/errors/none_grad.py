@@ -117,7 +117,7 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
         yield from keep_leaf.written_in_place(found.leaf, tensor, statement)
     elif found.case == "result" and statement is not None and not statement.is_compound:
         does = say("keeps the gradient of {}, though it is no leaf", name)
-        yield Fix(does, f"{_typed(tensor)}.retain_grad()", "after", statement.line)
+        yield Fix(does, f"{_typed(tensor)}.retain_grad()", "after", statement.at)
     elif found.case == "constant" and tensor.dtype.startswith(("float", "bfloat", "complex")):
         fix = stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
         if fix is not None and tensor.is_leaf and tensor.node is None:

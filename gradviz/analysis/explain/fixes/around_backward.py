@@ -95,10 +95,10 @@ def compute_again(
     does = say("computes {} again{}", listed(list(dict.fromkeys(names))), why)
     code = "\n".join(line.text for line in lines)
     if not fits:
-        return Fix(does, code, "elsewhere", noticed.line)
+        return Fix(does, code, "elsewhere", noticed.at)
     if not lines or any(line.line >= noticed.line for line in lines):
         return None
-    return Fix(does, code, "before", place.line)
+    return Fix(does, code, "before", place.at)
 
 
 def _next(after: Statement, noticed: Statement) -> Statement:
@@ -143,10 +143,10 @@ def add_up(earlier: Statement | None, since: int, context: ErrorContext) -> Fix 
         return None
     if _speaks_of_grad(earlier, noticed) or len(_later_backwards(noticed)) > 1:
         return None
-    gone = Fix(Sentence(), "", "instead", earlier.line)
+    gone = Fix(Sentence(), "", "instead", earlier.at)
     code = f"({first} + {second}).backward()"
     does = say("runs one backward of the sum: gradients add up, the shared part runs once")
-    return Fix(does, code, "instead", noticed.line, (gone,))
+    return Fix(does, code, "instead", noticed.at, (gone,))
 
 
 def _speaks_of_grad(earlier: Statement, noticed: Statement) -> bool:

@@ -50,7 +50,7 @@ def cut_state(carried: Carried, context: ErrorContext) -> Fix | None:
     does = say(
         "ends the graph here: each iteration trains on its own part (truncated backpropagation)"
     )
-    return Fix(does, "\n".join(codes), "after", place.line)
+    return Fix(does, "\n".join(codes), "after", place.at)
 
 
 def _users(carried: Carried, context: ErrorContext) -> list[tuple[int, Statement]]:

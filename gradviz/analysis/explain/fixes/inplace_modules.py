@@ -56,7 +56,7 @@ def not_in_place(module: str, statement: Statement) -> Fix | None:
     if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
         return None
     does = say("{} makes a new tensor; better: create it with inplace=False", path)
-    return Fix(does, f"{path}.inplace = False", "before", statement.line)
+    return Fix(does, f"{path}.inplace = False", "before", statement.at)
 
 
 def _made(module: str, statement: Statement) -> ast.expr | None:

@@ -41,7 +41,7 @@ def written_in_place(
     if not is_off:
         changed = without_record(changed)
     does = say("writes the values of {} in place without recording: it stays a leaf", name)
-    yield Fix(does, changed, "instead", statement.line)
+    yield Fix(does, changed, "instead", statement.at)
 
 
 def _update(name: str, value: ast.expr, statement: Statement) -> str:

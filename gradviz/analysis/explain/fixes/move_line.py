@@ -24,5 +24,5 @@ def moved(
         return None
     if one.is_compound or to.is_compound or one.line == to.line or not same_block(one, to):
         return None
-    gone = Fix(Sentence(), "", "instead", one.line)
-    return Fix(does, one.text, side, to.line, (gone,))
+    gone = Fix(Sentence(), "", "instead", one.at)
+    return Fix(does, one.text, side, to.at, (gone,))

@@ -41,7 +41,7 @@ def of_non_scalar(is_complex: bool, context: ErrorContext) -> Iterator[Fix]:
     if is_complex:
         method, does = "real", say("computes the gradient of the real part")
     changes = called_before(call, method) if is_method else called(root, method)
-    yield Fix(does, statement.edited(changes), "instead", statement.line)
+    yield Fix(does, statement.edited(changes), "instead", statement.at)
     keyword = "grad_outputs" if last_name(call.func) == "grad" else "grad_tensors"
     keyword = "gradient" if is_method else keyword
     ones = with_keyword(statement, call, keyword, f"torch.ones_like({statement.segment(root)})")
@@ -118,7 +118,7 @@ def of_numpy(found: GivenOperand, is_on_device: bool, context: ErrorContext) -> 
         return
     statement = site.statement
     line, does = (
-        statement.line,
+        statement.at,
         say("the array shares its memory; autograd does not detect writes to it"),
     )
     method = "detach().cpu()" if is_on_device else "detach()"
@@ -186,13 +186,13 @@ def of_gradient(
         if prod(sizes) == prod(root.sizes):
             code = statement.edited([(given, f"{old}.reshape_as({text})")])
             yield Fix(
-                say("passes the same values in the right shape"), code, "instead", statement.line
+                say("passes the same values in the right shape"), code, "instead", statement.at
             )
         elif _expands(sizes, root.sizes):
             code = statement.edited([(given, f"{old}.expand_as({text})")])
-            yield Fix(say("passes the same values for every row"), code, "instead", statement.line)
+            yield Fix(say("passes the same values for every row"), code, "instead", statement.at)
     code = statement.edited([(given, f"torch.ones_like({text})")])
-    yield Fix(say("starts with gradient 1 for every element"), code, "instead", statement.line)
+    yield Fix(say("starts with gradient 1 for every element"), code, "instead", statement.at)
 
 
 def of_unused(context: ErrorContext) -> Iterator[Fix]:

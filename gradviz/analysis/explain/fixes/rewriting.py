@@ -36,11 +36,11 @@ class Rewriting:
 
     def fix(self, does: Sentence) -> Fix:
         """The change as a fix; code that only precedes the line becomes a fix "before" it."""
-        line, start = self.statement.line, start_of(self.statement.node)
-        if all(at == start and new.endswith("\n") for at, new in self.changes):
+        at, start = self.statement.at, start_of(self.statement.node)
+        if all(place == start and new.endswith("\n") for place, new in self.changes):
             code = "".join(new for _, new in self.changes).rstrip("\n")
-            return Fix(does, code, "before", line)
-        return Fix(does, _without_self(self.statement.edited(self.changes)), "instead", line)
+            return Fix(does, code, "before", at)
+        return Fix(does, _without_self(self.statement.edited(self.changes)), "instead", at)
 
 
 def _without_self(code: str) -> str:
@@ -67,7 +67,7 @@ def together(does: Sentence, found: Sequence[Rewriting | Fix | None]) -> Fix | N
         both = {(span_of(at), new): (at, new) for at, new in (*known.changes, *one.changes)}
         lines[key] = replace(known, changes=tuple(both.values()))
     changes = [*(one.fix(Sentence()) for one in lines.values()), *fixes]
-    places = {(fix.line, fix.how) for fix in changes}
+    places = {(fix.at, fix.how) for fix in changes}
     if len(places) < len(changes) or not 0 < len(changes) <= _MOST:
         return None
     first, *others = changes

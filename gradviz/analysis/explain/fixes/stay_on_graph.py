@@ -22,7 +22,7 @@ from gradviz.analysis.code.statements import (
 )
 from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.fixes.grad_modes import SWITCHES
+from gradviz.analysis.explain.fixes.grad_modes import SWITCHES, is_switched_off
 from gradviz.analysis.explain.fixes.rewriting import (
     Rewriting,
     together,
@@ -33,12 +33,6 @@ from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence, say
 
 _LEAVING: Final = frozenset({"item", "tolist", "numpy", "detach", "cpu"})
-_INSTEAD_OF: Final = {
-    "argmax": "{0}.softmax(-1)",
-    "argmin": "(-{0}).softmax(-1)",
-    "argsort": "{0}.sort().values",
-}
-"""Differentiable relatives of operations without a derivative."""
 
 
 _LEFT: Final = ("left torch", "detach", ".data")
@@ -54,10 +48,14 @@ def fixes_of(cuts: Sequence[Cut], context: ErrorContext) -> Iterator[Fix]:
         context: The error.
     """
     for cut in cuts:
+        if block_of(cuts, context) is not None:
+            return  # which of the lines is meant to be recorded, only the author knows
         if cut.reason == "create_graph":
             fix = _with_graph(cut, context)
         elif cut.reason not in _AT_THE_LINE:
-            fix = _with_derivative(cut, context)
+            fix = (
+                None  # what takes the place of a choice without a derivative, only the author knows
+            )
         else:
             statement = context.statement_at(cut.at)
             fix = None if statement is None else _at_line(cut, statement, cuts, context)
@@ -86,7 +84,7 @@ def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -
     if statement is None or statement.is_compound:
         return None
     does = say("makes {} require grad before it is used", name)
-    return Fix(does, f"{name}.requires_grad_()", "after", statement.line)
+    return Fix(does, f"{name}.requires_grad_()", "after", statement.at)
 
 
 def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> Fix | None:
@@ -256,15 +254,18 @@ def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Fix | None
         if isinstance(outer, ast.With) and len(calls) == 1:
             if _writes_inside(outer):
                 return None
+            if len(outer.body) > 1:
+                return _recorded_line(statement)
             code = head.edited([(calls[0], "torch.enable_grad()")])
-            return Fix(say("lets autograd record these lines"), code, "instead", head.line)
+            return Fix(say("lets autograd record these lines"), code, "instead", head.at)
         for decorator in getattr(outer, "decorator_list", ()):
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
             if last_name(inner) in SWITCHES:
                 if _writes_inside(outer):
                     return None
                 line = decorator.lineno + statement.code.first_line - 1
-                return Fix(say("lets autograd record this function"), "", "instead", line)
+                at = CodeLine(line, statement.code.line(line), statement.code.name)
+                return Fix(say("lets autograd record this function"), "", "instead", at)
     site = site_of(context.history, cut.step, cut.event)
     around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
     if around:
@@ -275,18 +276,63 @@ def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Fix | None
     return _mode_on(cut.step, context)
 
 
+def _recorded_line(statement: Statement) -> Fix | None:
+    """Record one line of a block; the author may mean the others not to be recorded."""
+    if statement.is_compound or not statement.is_alone:
+        return None
+    inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
+    does = say("lets autograd record this line")
+    return Fix(does, f"with torch.enable_grad():\n{inside}", "instead", statement.at)
+
+
+def block_of(cuts: Sequence[Cut], context: ErrorContext) -> Statement | None:
+    """The ``with`` block that switched recording off for several lines at which the graph ends."""
+    heads: dict[ast.stmt, set[int]] = {}
+    for cut in cuts:
+        statement = context.statement_at(cut.at)
+        for outer in () if statement is None else statement.around:
+            if isinstance(outer, ast.With) and is_switched_off(outer) and statement is not None:
+                heads.setdefault(outer, set()).add(statement.line)
+                code = statement.code
+    found = [head for head, lines in heads.items() if len(lines) > 1]
+    return Statement(code, found[0], ()) if found else None
+
+
 def _mode_on(until: int, context: ErrorContext) -> Fix | None:
     """Leave grad mode on, where a line had switched it off."""
+    found = switching_line(until, context)
+    if found is None:
+        return None
+    statement, _, value = found
+    code = statement.edited([(value, "True")])
+    return Fix(say("lets autograd record what follows"), code, "instead", statement.at)
+
+
+def switching_line(
+    until: int, context: ErrorContext
+) -> tuple[Statement, CodeLine, ast.expr] | None:
+    """The last line that set grad mode before a step, if it switched recording off."""
     for step in range(until - 1, 0, -1):
-        statement = context.statement_at(context.history.line(step))
+        line = context.history.line(step)
+        statement = context.statement_at(line)
         calls = [] if statement is None else calls_in(statement, "set_grad_enabled")
-        if statement is None or len(calls) != 1 or not isinstance(statement.node, ast.Expr):
+        if statement is None or line is None or len(calls) != 1:
             continue
         value = calls[0].args[0] if calls[0].args else None
-        if isinstance(value, ast.Constant) and value.value is False:
-            code = statement.edited([(value, "True")])
-            return Fix(say("lets autograd record what follows"), code, "instead", statement.line)
-        return None
+        is_off = isinstance(value, ast.Constant) and value.value is False
+        is_set = isinstance(statement.node, ast.Expr) and value is not None
+        return (statement, line, value) if is_off and is_set and value is not None else None
+    return None
+
+
+def decorator_of(statement: Statement) -> CodeLine | None:
+    """The decorator with which no line of the function around is recorded."""
+    for outer in reversed(statement.around):
+        for decorator in getattr(outer, "decorator_list", ()):
+            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if last_name(inner) in SWITCHES:
+                line = decorator.lineno + statement.code.first_line - 1
+                return CodeLine(line, statement.code.line(line), statement.code.name)
     return None
 
 
@@ -304,13 +350,17 @@ def _switch_on(statement: Statement) -> Fix | None:
     """Leave ``requires_grad`` as it was."""
     node = statement.node
     does = say("makes the tensor require grad")
+    if any(True for _ in loops_around(statement)):
+        return None  # others of the loop may be frozen on purpose
     if isinstance(node, ast.Assign):
-        return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.line)
+        if [last_name(target) for target in node.targets] != ["requires_grad"]:
+            return None
+        return Fix(does, statement.edited([(node.value, "True")]), "instead", statement.at)
     calls = calls_in(statement, "requires_grad_")
     if len(calls) != 1:
         return None
     values = [*calls[0].args, *(k.value for k in calls[0].keywords)]
-    return Fix(does, statement.edited([(v, "True") for v in values]), "instead", statement.line)
+    return Fix(does, statement.edited([(v, "True") for v in values]), "instead", statement.at)
 
 
 def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
@@ -322,20 +372,3 @@ def _with_graph(cut: Cut, context: ErrorContext) -> Fix | None:
     found = with_keyword(site.statement, call, "create_graph", "True")
     does = say("records how the gradient is computed, so that it can be differentiated too")
     return None if found is None else found.fix(does)
-
-
-def _with_derivative(cut: Cut, context: ErrorContext) -> Fix | None:
-    """A relative of an operation without a derivative; whether it fits, the user must say."""
-    site = site_of(context.history, cut.step, cut.event)
-    call = None if site is None else site.call_of(cut.call)
-    pattern = _INSTEAD_OF.get(cut.call)
-    if site is None or call is None or pattern is None or not isinstance(call.func, ast.Attribute):
-        return None
-    owner = call.func.value
-    if last_name(owner) == "torch":
-        if not call.args:
-            return None
-        owner = call.args[0]
-    does = say("has a derivative: weights instead of a choice, if your model allows it")
-    code = pattern.format(site.statement.segment(owner))
-    return Fix(does, code, "elsewhere", site.statement.line)

@@ -135,6 +135,6 @@ def fixes(found: FrozenBatchNorm) -> Iterator[Fix]:
     if line is None or not all(map(is_expression, typed)) or "batch_norm" in typed:
         yield Fix(does, "batch_norm.eval()", "elsewhere")
     elif len(typed) < 4:
-        yield Fix(does, "; ".join(f"{name}.eval()" for name in typed), "before", line.line)
+        yield Fix(does, "; ".join(f"{name}.eval()" for name in typed), "before", line)
     else:
-        yield Fix(does, f"for m in ({', '.join(typed)}): m.eval()", "before", line.line)
+        yield Fix(does, f"for m in ({', '.join(typed)}): m.eval()", "before", line)

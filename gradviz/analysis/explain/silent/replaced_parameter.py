@@ -139,4 +139,4 @@ def fixes(found: ReplacedParameter) -> Iterator[Fix]:
         yield Fix(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return
     code = f'{optimizer}.add_param_group({{"params": [{", ".join(typed)}]}})'
-    yield Fix(does, code, "after", line.line)
+    yield Fix(does, code, "after", line)

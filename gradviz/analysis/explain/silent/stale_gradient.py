@@ -107,7 +107,7 @@ def _stale(
 
 def fixes(found: StaleGradient) -> Iterator[Fix]:
     """Clear the old gradient before the step."""
-    line = found.one.line
+    line = found.one.history.line(found.one.place)
     typed = [expression_of(name) for name in found.variables if name]
     does = say("an optimizer skips parameters whose .grad is None")
     if not typed or not all(map(is_expression, typed)):

@@ -72,12 +72,6 @@ class TrainingStep:
         return None if owner is None else ast.unparse(owner)
 
     @property
-    def line(self) -> int | None:
-        """Number of the line that stepped."""
-        line = self.history.line(self.place)
-        return None if line is None else line.line
-
-    @property
     def label(self) -> str:
         """``"SGD.step"``."""
         return f"{self.stepped.name}.step"

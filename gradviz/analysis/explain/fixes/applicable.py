@@ -1,0 +1,176 @@
+"""Whether a fix can be typed where it is offered; every fix is asked before it is shown."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gradviz.analysis.code.scopes import lacking, names_at, stored
+from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import (
+    Statement,
+    code_of,
+    is_expression,
+    last_name,
+    plain,
+    statements_of,
+)
+from gradviz.model.events import Operation
+from gradviz.model.explanation import Fix
+from gradviz.model.history import EventPlace, History
+from gradviz.model.recording import Code
+
+_OF_TENSORS: Final = frozenset(
+    {
+        "backward", "clone", "cpu", "detach", "expand_as", "requires_grad_", "reshape_as",
+        "retain_grad", "squeeze", "unsqueeze",
+    }
+)  # fmt: skip
+"""Methods that fixes call on a variable that has to be a tensor."""
+_VIEWS: Final = frozenset({"T", "data", "grad", "imag", "mT", "real"})
+"""Attributes of tensors that are tensors."""
+
+
+def is_applicable(fix: Fix, history: History) -> bool:
+    """Whether the text parses with a fix, has the names it uses, and tensors where it treats
+    variables so.
+
+    Args:
+        fix: The fix.
+        history: The recording.
+    """
+    edits = (fix, *fix.also)
+    places = [code_of(history.recording, one.at) for one in edits]
+    for one, code in zip(edits, places, strict=True):
+        if code is None or not statements_of(code):
+            continue  # its text is not known
+        beside = [e for e, other in zip(edits, places, strict=True) if other == code]
+        if one.how != "elsewhere" and _tree(edited(code, beside)) is None:
+            return False
+        if not _fits_in(one, beside, code, history):
+            return False
+    return True
+
+
+def edited(code: Code, edits: Sequence[Fix]) -> str:
+    """A source text with changes made."""
+    lines = plain(code.text).split("\n")
+    spans = {one: _span(code, one) for one in edits}
+    for one in sorted(edits, key=lambda e: spans[e], reverse=True):
+        first, last = spans[one]
+        indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+        new = textwrap.indent(one.code, indent).split("\n") if one.code else []
+        if one.how == "instead":
+            lines[first : last + 1] = new
+        else:
+            place = first if one.how == "before" else last + 1
+            lines[place:place] = new
+    return "\n".join(lines)
+
+
+def _span(code: Code, fix: Fix) -> tuple[int, int]:
+    """First and last row of the statement that a fix is about, or of its decorator."""
+    line = fix.line or code.first_line
+    last = max((s.last_line for s in statements_of(code) if s.line == line), default=line)
+    return line - code.first_line, last - code.first_line
+
+
+def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> bool:
+    """Whether the variables that a change uses have values there, and the right ones."""
+    there = [s for s in statements_of(code) if s.line == one.line]
+    tree = _tree(one.code) or _tree(f"{one.code}\n    pass")  # the head of a block
+    if not there or tree is None:
+        return True
+    known = set(names_at(there[0], history.recording))
+    known.update(*(_made(other) for other in beside if (other.line or 0) < (one.line or 0)))
+    known.update(*(stored(s.node) for s in there if one.how == "after"))
+    if lacking(tree.body, known) or _constant_for_tensor(tree, there, history):
+        return False
+    was = {ast.unparse(n) for s in there for n in s.parts if isinstance(n, ast.expr)}
+    treated = _treated_as_tensors(tree, was)
+    return all(_is_called(text, code, history) for text in treated if is_expression(text))
+
+
+def _made(fix: Fix) -> set[str]:
+    """Variables that another change of the same fix binds."""
+    tree = _tree(fix.code)
+    return set() if tree is None else stored(tree)
+
+
+def _constant_for_tensor(tree: ast.Module, there: Sequence[Statement], history: History) -> bool:
+    """Whether a change binds the name of a tensor to a constant, as the line did not."""
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and any(ast.unparse(target) in history.texts for target in node.targets)
+        and not any(isinstance(getattr(s.node, "value", None), ast.Constant) for s in there)
+        for node in ast.walk(tree)
+    )
+
+
+def _treated_as_tensors(tree: ast.Module, was: set[str]) -> Iterator[str]:
+    """What a change calls methods of tensors on, as the line did not."""
+    own = stored(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        owner = node.func.value
+        is_own = isinstance(owner, ast.Name) and owner.id in own and _is_new(owner, tree)
+        if node.func.attr in _OF_TENSORS and ast.unparse(node) not in was and not is_own:
+            while isinstance(owner, ast.Attribute) and owner.attr in _VIEWS:
+                owner = owner.value
+            yield ast.unparse(owner)
+
+
+def _is_new(owner: ast.Name, tree: ast.Module) -> bool:
+    """Whether a change itself makes a variable: in a comprehension, or in a line before."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.comprehension) and owner.id in stored(node.target):
+            return True
+        if isinstance(node, ast.Assign) and any(owner.id in stored(t) for t in node.targets):
+            return node.lineno < owner.lineno
+    return False
+
+
+def _is_called(text: str, code: Code, history: History) -> bool:
+    """Whether a tensor was ever called so; attributes are not always known by name."""
+    if text in history.texts:
+        return True
+    own, dot, attribute = text.partition(".")
+    if own == "self" and any(name.endswith(f".{attribute}") for name in history.texts):
+        return True
+    targets = (t for s in statements_of(code) for t in getattr(s.node, "targets", ()))
+    if dot and text in map(ast.unparse, targets):
+        return True
+    return any(
+        text in _given_as_tensors(place, one, code, history)
+        for place, one in history.placed(Operation)
+        if one.position is not None
+    )
+
+
+def _given_as_tensors(place: EventPlace, one: Operation, code: Code, history: History) -> list[str]:
+    """How a line types the tensors that it gives to a call of torch."""
+    if code_of(history.recording, history.line(place)) != code:
+        return []
+    site = site_of(history, place, one)
+    node = None if site is None else site.node
+    typed: list[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        typed = [node.left, node.right]
+    elif isinstance(node, ast.AugAssign):
+        typed = [node.target, node.value]
+    elif isinstance(node, ast.Call) and last_name(node.func) == one.name:
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        is_method = owner is not None and len(one.inputs) > len(node.args)
+        typed = [owner, *node.args] if owner is not None and is_method else node.args
+    return [ast.unparse(t) for t, given in zip(typed, one.inputs) if given.shape is not None]
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
