@@ -17,15 +17,15 @@ from gradviz.analysis.code.statements import (
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import grad_modes
 from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
 from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
 from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
-from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.sentence import Sentence, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,31 +212,10 @@ def _target(written: GivenOperand) -> dict[str, list[str | None]]:
 # --- fixes -----------------------------------------------------------------------------------
 
 
-def without_record(found: WriteRefused) -> Iterator[Fix]:
-    """The write under ``no_grad``, where nothing needs the old values."""
-    base, context = found.base, found.context
-    statement = context.statement
-    if statement is None or statement.is_compound:
-        return
-    code = grad_modes.without_record(statement.text)
-    keeper = _keeper(base, context)
-    if keeper is not None:
-        does = say("writes it after backward has run {}, which needs the old values", keeper)
-        yield Fix(does, code, "elsewhere", statement.at)
-        return
-    does = say("changes the values without recording; the tensor stays a leaf")
-    yield Fix(does, code, "instead", statement.at)
-
-
-def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
-    """A node that has saved a leaf, or a view of it, and may still be run."""
-    for node in context.history.nodes(context.step) if base is not None else ():
-        for slot in node.saved if context.history.is_alive(node.id, context.step) else ():
-            is_it = base is not None and base.id in (slot.tensor, slot.view_of)
-            same = base is not None and slot.storage is not None and slot.storage == base.storage
-            if slot.state == "held" and (is_it or same):
-                return Term(node.id, node.name)
-    return None
+def of_leaf(found: WriteRefused) -> Iterator[Fix]:
+    """The write as an operation of its own, or under ``no_grad``, as the value that is written
+    says."""
+    yield from fixes_of_leaf(found.base, found.context)
 
 
 def out_of_place(found: WriteRefused) -> Iterator[Fix]:
