@@ -17,6 +17,7 @@ from gradviz.analysis.code.statements import (
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
 from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import several_views as several_views_fixes
 from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
 from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
@@ -259,23 +260,17 @@ def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterato
 
 
 def one_by_one(found: WriteRefused) -> Iterator[Fix]:
-    """Views made one by one may be written; otherwise a copy, if the source is not read later."""
-    written, source, context = found.written, found.source, found.context
-    statement = context.statement
-    if statement is None or source is None:
+    """Views made one by one may be written; otherwise new tensors, if the source is not read
+    later."""
+    written, source, statement = found.written.name, found.source, found.context.statement
+    if statement is None:
         return
-    for outer in reversed(statement.around):
-        if not isinstance(outer, ast.For) or ast.unparse(outer.target) != written.name:
-            continue
-        if ast.unparse(outer.iter) in (source, f"{source}.unbind()", f"{source}.unbind(0)"):
-            head = Statement(statement.code, outer, ())
-            code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
-            term = named(source, context).words
-            does = say("makes one view of {0} at a time; the write changes {0} too", term)
-            yield Fix(does, code, "instead", head.at)
-        return
-    if not is_read_later(source, statement):
-        yield from out_of_place(found)
+    fix = several_views_fixes.one_at_a_time(written, source, statement, found.context)
+    fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
+    if fix is not None:
+        yield fix
+    elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
+        yield from () if is_read_later(source, statement) else out_of_place(found)
 
 
 def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:

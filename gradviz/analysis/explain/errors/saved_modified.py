@@ -166,7 +166,9 @@ def _wrote(written: Written, suspect: ModifiedSlot, history: History) -> Sentenc
     whose: str = ""
     if suspect.name not in (None, written.name):
         shares = ", which shares the storage of {}"
-        if written.through == "view":
+        if written.tensor is not None and written.tensor == suspect.tensor:
+            shares = ", which is {} in other code"
+        elif written.through == "view":
             shares = ", a view on the storage of {}"
         whose = say(shares, _name(suspect))
     other = _other_name(written, history)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradviz.analysis.code.callers import is_inside
 from gradviz.analysis.code.rebind_safety import may_leave, may_rebind
 from gradviz.analysis.code.sites import Site, site_of
 from gradviz.analysis.code.statements import (
@@ -29,10 +30,12 @@ from gradviz.analysis.explain.fixes.out_of_place import (
     spelled,
     target_of,
 )
+from gradviz.analysis.explain.fixes.rebinding import may_take_place
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Fix
+from gradviz.model.history import ALIASES
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 
@@ -84,8 +87,18 @@ def _at_saves(
         return
     if any(_is_unrecorded(write, context) for write in written):
         return  # torch would not refuse then, and the write would be missing in the gradient
+    if any(_is_within(s, write, context) for s, write in zip(suspects, written)):
+        return  # a copy of what the line gives is made too late
     fix = together(_saving(suspects), found)
     yield from () if fix is None else (fix,)
+
+
+def _is_within(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
+    """Whether a write ran in a function that was called by the line which saved its result."""
+    if write is None or not is_result(suspect.slot):
+        return False
+    saved = context.history.birth(suspect.node.id)[0]
+    return is_inside(context.history, write.step, saved)
 
 
 def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
@@ -141,7 +154,8 @@ def _at_write(
     first: Written, suspect: ModifiedSlot, context: ErrorContext
 ) -> tuple[Rewriting | Fix, Sentence] | None:
     """A change at a write, and what it does."""
-    alias = first.name if first.name != suspect.name else None
+    is_other = first.tensor is None or first.tensor != suspect.tensor
+    alias = first.name if is_other and first.name != suspect.name else None
     if alias is not None and first.through == "detach":
         return _copy_of_alias(alias, first, context)
     if alias is not None:
@@ -174,16 +188,18 @@ def _new_tensor(
     target = target_of(site, first.by)
     typed = spelled(target, name)
     if target is not None and typed is None:
-        is_left = _is_made_there(suspect, statement, context) or _is_passed(target, name, site)
-        return out_of_place(site, first.by, None, is_read=False) if is_left else None
-    typed = typed or name
+        if _is_made_there(suspect, statement, context) or _is_passed(target, name, site):
+            return out_of_place(site, first.by, None, is_read=False)
+        typed = _typed(target, first, suspect)
+    typed = typed if target is not None else name
     if typed is None or not is_expression(typed) or _has_views(suspect, first, context):
         return None
-    if not may_rebind(statement, typed):
+    if not may_take_place(statement, typed, first.step, context.history):
         return None
     if target is not None:
         is_read = not may_leave(statement, typed)
-        found = out_of_place(site, first.by, typed, is_read, mode_around(statement))
+        mode = mode_around(statement) if _may_learn(suspect, context) else ""
+        found = out_of_place(site, first.by, typed, is_read, mode)
         saving = _saving_there(suspect, site, context)
         if found is None or not found.copied or saving is None:
             return found
@@ -191,6 +207,24 @@ def _new_tensor(
         return out_of_place(site, first.by, None, is_read=False) if is_left else None
     is_known = first.module is None and first.name is not None
     return copied_before(site, typed) if is_known else None
+
+
+def _typed(target: ast.expr | None, first: Written, suspect: ModifiedSlot) -> str | None:
+    """How a line types the whole tensor that it writes, where that is none of its names."""
+    if first.through or (suspect.slot.is_parameter is True):
+        return None
+    if isinstance(target, ast.Name):
+        is_same = first.event is not None and suspect.tensor in first.event[1].reads[:1]
+        return target.id if is_same else None
+    text = "" if target is None else ast.unparse(target)
+    is_attribute = isinstance(target, ast.Attribute) and target.attr not in ALIASES
+    return text if is_attribute and is_expression(text) else None
+
+
+def _may_learn(suspect: ModifiedSlot, context: ErrorContext) -> bool:
+    """Whether a tensor that was written could have a gradient."""
+    info = context.history.tensor(suspect.tensor, context.step)
+    return info is None or info.requires_grad
 
 
 def _is_made_there(suspect: ModifiedSlot, statement: Statement, context: ErrorContext) -> bool:
@@ -222,7 +256,9 @@ def _is_passed(target: ast.expr, name: str | None, site: Site) -> bool:
     for part in statement.parts:
         if isinstance(part, ast.comprehension) and ast.unparse(part.target) == ast.unparse(target):
             names = {*names_read(part.iter), *([] if name is None else [name])}
-            return not any(is_read_later(one, statement) for one in names)
+            dropped = names_bound(statement) if isinstance(statement.node, ast.Assign) else []
+            left = [one for one in names if one.partition("[")[0] not in dropped]
+            return not any(is_read_later(one, statement) for one in left)
     return False
 
 
