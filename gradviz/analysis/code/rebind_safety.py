@@ -73,8 +73,7 @@ def has_other_name(statement: Statement, name: str) -> bool:
     counted = (
         other
         for other in every
-        if bound.line <= other.line < statement.line
-        or other.node is statement.node
+        if bound.line <= other.line <= statement.line
         or loops & {id(outer) for outer in other.around}
     )
     return any(_hands_on(other, name) for other in counted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gradviz.analysis.code.rebind_safety import may_leave
 from gradviz.analysis.code.statements import (
@@ -27,6 +28,9 @@ from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, say
+
+
+_OWN_STORAGE: Final = "{} gets its own storage, which may be modified"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +235,7 @@ def out_of_place(found: WriteRefused) -> Iterator[Fix]:
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
-    yield from _copy(written, statement, "{} gets its own storage, which may be modified")
+    yield from _copy(written, statement, _OWN_STORAGE)
 
 
 def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | None:
@@ -269,6 +273,8 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
     fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
     if fix is not None:
         yield fix
+        if not fix.also and fix.line == statement.line and not statement.is_compound:
+            yield from _copy(found.written, statement, _OWN_STORAGE)
     elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
         yield from () if is_read_later(source, statement) else out_of_place(found)
 

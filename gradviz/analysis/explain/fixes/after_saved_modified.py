@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradviz.analysis.code.callers import is_inside
+from gradviz.analysis.code.callers import depth_of, is_inside, step_in_frame
 from gradviz.analysis.code.rebind_safety import may_leave, may_rebind
 from gradviz.analysis.code.sites import Site, site_of
 from gradviz.analysis.code.statements import (
@@ -15,6 +15,7 @@ from gradviz.analysis.code.statements import (
     is_read_later,
     names_bound,
     names_read,
+    statement_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.loop_state import carried_by
@@ -23,7 +24,8 @@ from gradviz.analysis.explain.errors.operands import named
 from gradviz.analysis.explain.fixes import around_backward, copies
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
-from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.inplace_modules import is_activation, not_in_place, switched_off
+from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.out_of_place import (
     copied_before,
     out_of_place,
@@ -32,6 +34,7 @@ from gradviz.analysis.explain.fixes.out_of_place import (
 )
 from gradviz.analysis.explain.fixes.rebinding import may_take_place
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
+from gradviz.analysis.explain.fixes.rows_in_a_list import rows_in_a_list
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Fix
@@ -50,6 +53,8 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
             yield from _around_step(known[0], suspects, context)
         return
     if len(known) == len(suspects):
+        rows = rows_in_a_list(known, context)
+        yield from () if rows is None else (rows,)
         at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
         fix = together(does, [pair and pair[0] for pair in at_writes])
@@ -122,7 +127,7 @@ def _around_step(
 ) -> Iterator[Fix]:
     """Move the update after the backward, or compute the loss again after it."""
     suspects = list(suspects)
-    statement = context.statement_at(first.at)
+    statement = _in_frame(first, context)
     carried = carried_by(suspects[0].node.id, context)
     if carried is not None:
         cut = cut_state(carried, context)
@@ -134,17 +139,34 @@ def _around_step(
             updated |= set(event.updated)
     leaves = [n.id for n in context.history.nodes(context.step) if n.variable in updated]
     stale = [*leaves, *(suspect.node.id for suspect in suspects)]
+    is_after_backward = any(context.history.events(BackwardStarted, first.step))
     again = around_backward.compute_again(stale, statement, context, " with the new values")
-    if again is not None:
+    if again is not None and (is_after_backward or first.is_optimizer):
         yield again
+        if is_after_backward:
+            return  # a later update would use the sum of both gradients
+    if is_after_backward or _reads_between(first, updated, context):
+        return
     does = say("updates the weights after the backward that needs their old values")
-    if any(context.history.events(BackwardStarted, first.step)):
-        does = say(
-            "updates the weights after both backwards; .grad then holds the sum of both gradients"
-        )
-    moved = around_backward.move_behind(statement, context, does)
-    if moved is not None:
-        yield moved
+    behind = around_backward.move_behind(statement, context, does)
+    if not first.is_optimizer and statement is not None and isinstance(statement.node, ast.Expr):
+        behind = moved(statement, context.statement, "after", does)
+    yield from () if behind is None else (behind,)
+
+
+def _in_frame(written: Written, context: ErrorContext) -> Statement | None:
+    """The line that wrote, or called what wrote, in the function that raised."""
+    step = step_in_frame(context.history, written.step, context.step)
+    if step is None or depth_of(context.history, step) == depth_of(context.history, written.step):
+        return context.statement_at(written.at)
+    return statement_of(context.history, step)
+
+
+def _reads_between(written: Written, updated: set[str | None], context: ErrorContext) -> bool:
+    """Whether lines between an update and the error compute something with the new values."""
+    since = step_in_frame(context.history, written.step, context.step) or written.step
+    calls = context.history.events(Operation, context.step, since + 1)
+    return any(updated & set(event.reads) for _, event in calls)
 
 
 # --- at the write ----------------------------------------------------------------------------
@@ -162,22 +184,39 @@ def _at_write(
         return _view_of_copy(alias, suspect, first.step, context)
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
-        return _in_module(first, context.statement_at(first.at))
+        return _in_module(first, context.statement_at(first.at), context)
     found = _new_tensor(site, first, suspect, context)
     if found is None:
-        return _in_module(first, site.statement)
+        return _in_module(first, site.statement, context)
     if not found.copied:
         return found, say("makes a new tensor; the saved tensor is not modified")
     name = _term(found.copied, suspect)
     return found, say("continues with a copy of {}; the saved tensor is not modified", name)
 
 
-def _in_module(first: Written, statement: Statement | None) -> tuple[Fix, Sentence] | None:
+def _in_module(
+    first: Written, statement: Statement | None, context: ErrorContext
+) -> tuple[Fix, Sentence] | None:
     """``inplace=False`` for a module that wrote."""
     if first.module is None or statement is None:
         return None
     fix = not_in_place(first.module, statement)
+    if fix is None and is_activation(first.by):
+        fix = _of_library(first.module, first.step, context)
     return None if fix is None else (fix, fix.does)
+
+
+def _of_library(module: str, step: int, context: ErrorContext) -> Fix | None:
+    """``inplace=False`` where the recorded code begins, for a module that is called in a function
+    which is followed: it would be followed too if it were not torch's own."""
+    facts, history = context.recording.records, context.history
+    if facts[step].depth == 0:
+        return None
+    start = next((at for at in range(step, len(facts)) if depth_of(history, at) == 0), None)
+    outer = None if start is None else statement_of(history, start)
+    if outer is None or any(isinstance(one, ast.FunctionDef) for one in outer.around):
+        return None
+    return switched_off(module, outer)
 
 
 def _new_tensor(

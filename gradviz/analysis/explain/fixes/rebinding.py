@@ -46,9 +46,7 @@ def may_take_place(statement: Statement, name: str, step: int, history: History)
     return not has_other_name(statement, name) and _is_dropped(statement, name, step, history, 0)
 
 
-def _is_dropped(
-    statement: Statement, name: str, step: int, history: History, times: int
-) -> bool:
+def _is_dropped(statement: Statement, name: str, step: int, history: History, times: int) -> bool:
     """Whether no caller reads what it gave for an argument any more."""
     function = _functions(statement)[-1]
     at = caller_step(history, step)
@@ -60,9 +58,7 @@ def _is_dropped(
     given = [_given(call, function, name) for call in named or _of_objects(calls, function)]
     if not given or None in given:
         return False
-    return all(
-        _is_left(one, caller, at, history, times + 1) for one in given if one is not None
-    )
+    return all(_is_left(one, caller, at, history, times + 1) for one in given if one is not None)
 
 
 def _of_objects(calls: list[ast.Call], function: ast.FunctionDef) -> list[ast.Call]:
