@@ -29,7 +29,6 @@ from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, say
 
-
 _OWN_STORAGE: Final = "{} gets its own storage, which may be modified"
 
 
@@ -273,7 +272,7 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
     fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
     if fix is not None:
         yield fix
-        if not fix.also and fix.line == statement.line and not statement.is_compound:
+        if not fix.also and fix.at == statement.at and not statement.is_compound:
             yield from _copy(found.written, statement, _OWN_STORAGE)
     elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
         yield from () if is_read_later(source, statement) else out_of_place(found)

@@ -232,7 +232,7 @@ def _unrecorded(
     if keeper is not None:
         code = without_record("\n".join(s.text for s in groups[0]))
         does = say("writes it after backward has run {}, which needs the old values", keeper)
-        yield Fix(does, code, "elsewhere", statement.line)
+        yield Fix(does, code, "elsewhere", statement.at)
         return
     does = say("changes the values without recording; the tensor stays a leaf")
     if found is not None and not _has_torch(statement, context.recording):
@@ -255,8 +255,8 @@ def _all_detached(found: LeafWrite, groups: Sequence[Sequence[Statement]]) -> li
 
 def _in_block(group: Sequence[Statement]) -> list[Fix]:
     code = without_record("\n".join(s.text for s in group))
-    gone = (Fix(Sentence(), "", "instead", s.line) for s in group[1:])
-    return [Fix(Sentence(), code, "instead", group[0].line), *gone]
+    gone = (Fix(Sentence(), "", "instead", s.at) for s in group[1:])
+    return [Fix(Sentence(), code, "instead", group[0].at), *gone]
 
 
 def _updates(statement: Statement, found: LeafWrite | None) -> list[list[Statement]]:
@@ -361,7 +361,7 @@ def _detached(statement: Statement, target: ast.expr, typed: str) -> Fix | None:
         if method is None:
             return None
         code = f"{typed}.detach().{method}({statement.segment(node.value)})"
-    return Fix(Sentence(), code, "instead", statement.line)
+    return Fix(Sentence(), code, "instead", statement.at)
 
 
 def keeper_of(base: TensorInfo | None, context: ErrorContext) -> Term | None:

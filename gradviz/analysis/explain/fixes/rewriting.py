@@ -81,7 +81,7 @@ def together(does: Sentence, found: Sequence[Rewriting | Fix | None]) -> Fix | N
 
 def _is_beside(one: Fix, other: Fix) -> bool:
     """Whether two fixes put code before the same line."""
-    return one.how == other.how == "before" and one.line == other.line
+    return one.how == other.how == "before" and one.at == other.at
 
 
 def _both(one: Fix, other: Fix) -> Fix:

@@ -39,7 +39,7 @@ def one_at_a_time(
         code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
         term = named(source, context).words
         does = say("makes one view of {0} at a time; the write changes {0} too", term)
-        return Fix(does, code, "instead", head.line)
+        return Fix(does, code, "instead", head.at)
     return None
 
 
