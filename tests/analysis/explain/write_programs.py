@@ -995,3 +995,233 @@ program(
     ),
     result="[p.grad for p in [*encoder.parameters(), *model.parameters()]]",
 )
+
+# --- of the same families --------------------------------------------------------------------
+
+program(
+    "columns of a tensor that are read again",
+    SAVED,
+    ("hs",),
+    """
+    # %% rnn.py
+    import torch
+    from torch import nn
+
+    class Rnn(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.cell = nn.Linear(n, n)
+
+        def forward(self, x):
+            batch, length, n = x.shape
+            hs = torch.zeros(batch, length + 1, n)
+            for t in range(length):
+                hs[:, t + 1] = torch.tanh(x[:, t] + self.cell(hs[:, t]))  # culprit
+            return hs[:, 1:]
+    # %%
+    from rnn import Rnn
+    model, x = Rnn(2), torch.randn(3, 4, 2)
+    # %%
+    loss = model(x).pow(2).mean()
+    loss.backward()  # raises
+    """,
+    (
+        ("hs = torch.zeros(batch, length + 1, n)", "hs = [torch.zeros(batch, n)]"),
+        (
+            "hs[:, t + 1] = torch.tanh(x[:, t] + self.cell(hs[:, t]))",
+            "hs.append(torch.tanh(x[:, t] + self.cell(hs[t])))",
+        ),
+        ("return hs[:, 1:]", "return torch.stack(hs, dim=1)[:, 1:]"),
+    ),
+)
+program(
+    "gradient step kept in a helper, the forward before the loop",
+    SAVED,
+    ("w", "p", "params[0]"),
+    """
+    # %% descent.py
+    import torch
+
+    def apply(params, lr):
+        with torch.no_grad():
+            for p in params:
+                p.sub_(lr * p.grad)
+                p.grad = None
+    # %%
+    from descent import apply
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0], [0.5, 1.0]])
+    # %%
+    scores = torch.sin(x @ w.pow(3))  # culprit
+    for epoch in range(2):
+        loss = scores.pow(2).sum()
+        loss.backward(retain_graph=True)  # raises
+        apply([w], 0.05)
+    """,
+    (
+        ("scores = torch.sin(x @ w.pow(3))\n", ""),
+        (
+            "    loss = scores.pow(2).sum()",
+            "    scores = torch.sin(x @ w.pow(3))\n    loss = scores.pow(2).sum()",
+        ),
+    ),
+    result="[w]",
+)
+program(
+    "input normalised in place by the model, read again by the loop",
+    SAVED,
+    ("x", "h"),
+    """
+    # %% net.py
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(3, 3)
+
+        def forward(self, x):
+            y = self.a(x)
+            x -= x.mean(dim=0)  # culprit
+            return y * x
+    # %%
+    from net import Net
+    model, x = Net(), torch.randn(4, 3)
+    # %%
+    for epoch in range(2):
+        loss = model(x).sum()
+        loss.backward()  # raises
+    """,
+    (("x -= x.mean(dim=0)", "x = x - x.mean(dim=0)"),),
+)
+program(
+    "momentum kept in place between two losses",
+    SAVED,
+    ("self.velocity", "tracker.velocity", "velocity"),
+    """
+    # %% tracker.py
+    import torch
+
+    class Tracker:
+        def __init__(self, n):
+            self.velocity = torch.ones(n)
+
+        def penalty(self, w):
+            return (w * self.velocity).sum()
+
+        def observe(self, g):
+            self.velocity.mul_(0.9).add_(g)  # culprit
+    # %%
+    from tracker import Tracker
+    w = torch.ones(3, requires_grad=True)
+    tracker = Tracker(3)
+    # %%
+    total = 0
+    for g in torch.eye(3):
+        total = total + tracker.penalty(w)
+        tracker.observe(g)
+    total.backward()  # raises
+    """,
+    (
+        (
+            "self.velocity.mul_(0.9).add_(g)",
+            "self.velocity = self.velocity.mul(0.9).add(g)",
+        ),
+    ),
+    result="[w.grad]",
+)
+program(
+    "beams divided by their norm in a generator",
+    SAVED,
+    ("scaled",),
+    """
+    # %%
+    def normalise(rows):
+        for row in rows:
+            scaled = torch.exp(row)
+            scaled /= scaled.sum()  # culprit
+            yield scaled
+
+    def entropy(rows):
+        return sum(-(p * p.log()).sum() for p in normalise(rows))
+    model, x = nn.Linear(3, 4), torch.randn(2, 3)
+    # %%
+    loss = entropy(model(x))
+    loss.backward()  # raises
+    """,
+    (("scaled /= scaled.sum()", "scaled = scaled / scaled.sum()"),),
+)
+program(
+    "target network's weights read by a pending loss",
+    SAVED,
+    ("p", "target.2.weight", "target.0.weight", "target[2].weight"),
+    """
+    # %%
+    def sync(target, online, tau):
+        with torch.no_grad():
+            for p, q in zip(target.parameters(), online.parameters()):
+                p.lerp_(q, tau)  # culprit
+
+    def mlp():
+        return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    online, target = mlp(), mlp()
+    x = torch.randn(4, 2)
+    # %%
+    loss = (online(x) - target(x)).pow(2).mean()
+    sync(target, online, 0.1)
+    loss.backward()  # raises
+    """,
+    (("sync(target, online, 0.1)\n", ""), ("loss.backward()", "loss.backward()\nsync(target, online, 0.1)")),
+    result="[*online.parameters(), *target.parameters(), *(p.grad for p in online.parameters())]",
+)
+program(
+    "noise added to weights by a function",
+    LEAF,
+    ("model.weight", "w", "layer.weight"),
+    """
+    # %% noise.py
+    import torch
+
+    def perturb(layer, noise):
+        layer.weight.add_(noise)  # culprit raises
+        return layer
+    # %%
+    from noise import perturb
+    model, x, noise = nn.Linear(2, 1), torch.randn(3, 2), torch.ones(1, 2)
+    # %%
+    loss = perturb(model, noise)(x).sum()
+    loss.backward()
+    """,
+    (("layer.weight.add_(noise)", "layer.weight.data.add_(noise)"),),
+    result="[*model.parameters(), *(p.grad for p in model.parameters())]",
+)
+program(
+    "query tokens joined with a prompt in place",
+    LEAF,
+    ("tokens", "self.prompt", "model.prompt"),
+    """
+    # %% prompt.py
+    import torch
+    from torch import nn
+
+    def add(tokens, features):
+        tokens += features  # culprit raises
+        return tokens
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.prompt = nn.Parameter(torch.randn(2, 3))
+            self.image = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return add(self.prompt, self.image(x)).tanh().sum()
+    # %%
+    from prompt import Model
+    model, x = Model(), torch.randn(2, 4)
+    # %%
+    loss = model(x)
+    loss.backward()
+    """,
+    (("tokens += features", "tokens = tokens + features"),),
+)

@@ -272,7 +272,8 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
     fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
     if fix is not None:
         yield fix
-        if not fix.also and fix.at == statement.at and not statement.is_compound:
+        is_new = fix.how == "instead" and not fix.also and fix.at == statement.at
+        if is_new and not statement.is_compound:
             yield from _copy(found.written, statement, _OWN_STORAGE)
     elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
         yield from () if is_read_later(source, statement) else out_of_place(found)

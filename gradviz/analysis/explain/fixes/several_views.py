@@ -63,6 +63,8 @@ def all_out_of_place(written: str | None, source: str | None, statement: Stateme
 
 
 def _does(found: list[Rewriting | None]) -> Sentence:
+    if any(one is not None and one.copied for one in found):
+        return say("continues with a copy, which may be modified")
     return say("makes a new tensor" if len(found) == 1 else "makes new tensors")
 
 
