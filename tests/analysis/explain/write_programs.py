@@ -1171,7 +1171,10 @@ program(
     sync(target, online, 0.1)
     loss.backward()  # raises
     """,
-    (("sync(target, online, 0.1)\n", ""), ("loss.backward()", "loss.backward()\nsync(target, online, 0.1)")),
+    (
+        ("sync(target, online, 0.1)\n", ""),
+        ("loss.backward()", "loss.backward()\nsync(target, online, 0.1)"),
+    ),
     result="[*online.parameters(), *target.parameters(), *(p.grad for p in online.parameters())]",
 )
 program(

@@ -52,6 +52,8 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
         if len(known) == len(suspects):
             yield from _around_step(known[0], suspects, context)
         return
+    if any(_leaves_nothing(*pair, context) for pair in zip(written, suspects)):
+        return
     if len(known) == len(suspects):
         rows = rows_in_a_list(known, context)
         yield from () if rows is None else (rows,)
@@ -65,6 +67,19 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
 def _first_write(suspect: ModifiedSlot, context: ErrorContext) -> Written | None:
     writes = writes_since_save(suspect.slot, suspect.node, context.history, context.step)
     return writes[0] if writes else None
+
+
+def _leaves_nothing(write: Written | None, suspect: ModifiedSlot, context: ErrorContext) -> bool:
+    """Whether all values were replaced by a constant before anything had used them: the gradient
+    is zero then, however that is written."""
+    if write is None or write.by not in ("zero_", "fill_") or write.event is None:
+        return False
+    if write.through or not _may_learn(suspect, context) or not is_result(suspect.slot):
+        return False
+    place, event = write.event
+    key = next(iter(event.reads), None)
+    calls = context.history.placed(Operation)
+    return not any(key in call.reads and key not in call.made for at, call in calls if at < place)
 
 
 def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
