@@ -55,7 +55,7 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorC
     bound: set[str] = set()
     for statement in lines:
         steps = ran.get(statement.line, set())
-        if len(steps) != 1 or _draws(statement) or _has_effects(min(steps), context):
+        if len(steps) != 1 or draws(statement) or _has_effects(min(steps), context):
             return False
         needed = set(names_read(statement.node)) - bound
         if needed & _bound_since(min(steps), context):
@@ -72,7 +72,7 @@ def _has_effects(step: int, context: ErrorContext) -> bool:
     for at in range(start_of_line(history, step), step + 1):
         facts = records[at]
         statement = statement_of(history, at) if facts.depth > records[step].depth else None
-        if statement is not None and (_keeps(statement) or _draws(statement)):
+        if statement is not None and (_keeps(statement) or draws(statement)):
             return True
         for event in facts.events:
             if isinstance(event, Operation):
@@ -93,7 +93,8 @@ def _keeps(statement: Statement) -> bool:
     ) or bool(calls_in(statement, "append", "extend", "insert", "add", "update", "setdefault"))
 
 
-def _draws(statement: Statement) -> bool:
+def draws(statement: Statement) -> bool:
+    """Whether a line draws random numbers, or takes the next of something."""
     calls = [part for part in statement.parts if isinstance(part, ast.Call)]
     return any(last_name(call.func).startswith(_OTHER_EACH_TIME) for call in calls)
 
