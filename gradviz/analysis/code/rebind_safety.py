@@ -9,6 +9,7 @@ from gradviz.analysis.code.statements import (
     Statement,
     is_read_later,
     last_name,
+    loops_around,
     names_bound,
     statements_of,
 )
@@ -29,11 +30,13 @@ def may_rebind(statement: Statement, name: str) -> bool:
     """
     if not any(_is_it(part, name, statement) for part in statement.parts):
         return False
-    if _has_other_name(statement, name):
+    if has_other_name(statement, name):
         return False
     functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
     if not functions or not name.isidentifier():
-        return not functions or name.partition(".")[0] == "self"
+        return not functions or isinstance(_tree(name), ast.Attribute)
+    if _last_binding(statement, name) is not None:
+        return True
     arguments = functions[-1].args
     given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     inside = [s for s in statements_of(statement.code) if functions[-1] in s.around]
@@ -45,7 +48,7 @@ def may_leave(statement: Statement, name: str) -> bool:
     """Whether a line whose result is used need not write: nobody reads what it would write."""
     if not isinstance(statement.node, (ast.Assign, ast.Return)):
         return False
-    if is_read_later(name, statement) or _has_other_name(statement, name):
+    if is_read_later(name, statement) or has_other_name(statement, name):
         return False
     functions = [s for s in statement.around if isinstance(s, ast.FunctionDef)]
     return not functions or may_rebind(statement, name)
@@ -56,9 +59,37 @@ def _is_it(part: ast.AST | None, name: str, statement: Statement) -> bool:
     return is_name and statement.segment(part) == name  # type: ignore[arg-type]
 
 
-def _has_other_name(statement: Statement, name: str) -> bool:
-    """Whether a line gives it another name, or puts it into a list, or took it from there."""
-    return any(_hands_on(other, name) for other in statements_of(statement.code))
+def has_other_name(statement: Statement, name: str) -> bool:
+    """Whether a line gives it another name, or puts it into a list, or took it from there.
+
+    Of what ran before the name was bound, only that counts which runs again before the line.
+    """
+    every = statements_of(statement.code)
+    bound = _last_binding(statement, name)
+    if bound is None:
+        return any(_hands_on(other, name) for other in every)
+    known = {id(outer) for outer in bound.around}
+    loops = {id(loop) for loop in loops_around(statement)} - known
+    counted = (
+        other
+        for other in every
+        if bound.line <= other.line <= statement.line
+        or loops & {id(outer) for outer in other.around}
+    )
+    return any(_hands_on(other, name) for other in counted)
+
+
+def _last_binding(statement: Statement, name: str) -> Statement | None:
+    """The line before a statement that certainly has bound a variable last."""
+    around = [id(outer) for outer in statement.around]
+    found = None
+    for other in statements_of(statement.code):
+        if other.line >= statement.line or isinstance(other.node, ast.AugAssign):
+            continue
+        if name in names_bound(other) and isinstance(other.node, ast.Assign):
+            outer = [id(one) for one in other.around]
+            found = other if outer == around[: len(outer)] else None
+    return found
 
 
 def _hands_on(other: Statement, name: str) -> bool:
@@ -91,3 +122,10 @@ def _kept(part: ast.AST, statement: Statement) -> Iterator[ast.AST]:
             todo += one.values
         elif one is not None:
             yield one
+
+
+def _tree(name: str) -> ast.expr | None:
+    try:
+        return ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

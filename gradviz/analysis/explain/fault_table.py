@@ -44,7 +44,7 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     why="backward accumulates gradients in leaves; a recorded write would make this tensor the "
     "result of an operation, no longer a leaf",
     highlights={"it": ("refused", "{by} would write it")},
-    fixes=(inplace_refused.without_record,),
+    fixes=(inplace_refused.of_leaf,),
 )
 _NOT_SCALAR: Final = r"grad can be (implicitly )?created only for (real )?scalar"
 _ON_DEVICE: Final = ("TypeError", r"can't convert \S+ device type tensor to numpy")

@@ -6,10 +6,18 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gradviz.analysis.code.statements import Statement, last_name, names_bound, names_read
+from gradviz.analysis.code.callers import start_of_line
+from gradviz.analysis.code.statements import (
+    Statement,
+    calls_in,
+    last_name,
+    names_bound,
+    names_read,
+    statement_of,
+)
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
-from gradviz.model.events import OptimizerStepped, Write
+from gradviz.analysis.explain.errors.backward_path import made_in_frame, reachable, root_nodes
+from gradviz.model.events import Operation, OptimizerStepped, Write
 
 _OTHER_EACH_TIME: Final = ("next", "rand", "normal", "bernoulli", "multinomial", "uniform")
 """Beginnings of functions that give another value each time."""
@@ -39,20 +47,50 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorC
     history = context.history
     ran: dict[int, set[int]] = {}
     for key in nodes:
-        node, born = history.node(key, context.step), history.born(key)
-        line = None if node is None or node.variable is not None else history.made_at(node)
-        if line is not None and line.line is not None and born is not None:
-            ran.setdefault(line.line, set()).add(born)
+        node = history.node(key, context.step)
+        if node is not None and node.variable is None:
+            statement, step = made_in_frame(key, context)
+            if statement is not None and step is not None:
+                ran.setdefault(statement.line, set()).add(step)
     bound: set[str] = set()
     for statement in lines:
         steps = ran.get(statement.line, set())
-        if len(steps) != 1 or draws(statement):
+        if len(steps) != 1 or draws(statement) or _has_effects(min(steps), context):
             return False
         needed = set(names_read(statement.node)) - bound
         if needed & _bound_since(min(steps), context):
             return False
         bound |= set(names_bound(statement))
     return True
+
+
+def _has_effects(step: int, context: ErrorContext) -> bool:
+    """Whether the functions that a line called did more than compute: wrote what was there before,
+    kept something, or drew random numbers."""
+    records, history = context.recording.records, context.history
+    own: set[str] = set()
+    for at in range(start_of_line(history, step), step + 1):
+        facts = records[at]
+        statement = statement_of(history, at) if facts.depth > records[step].depth else None
+        if statement is not None and (_keeps(statement) or draws(statement)):
+            return True
+        for event in facts.events:
+            if isinstance(event, Operation):
+                own |= set(event.made) - set(event.reads)
+                if event.name.startswith(_OTHER_EACH_TIME) or "dropout" in event.name:
+                    return True
+            written = event.reads[:1] or event.tensors if isinstance(event, Write) else ()
+            if facts.depth > records[step].depth and not set(written) <= own:
+                return True
+    return False
+
+
+def _keeps(statement: Statement) -> bool:
+    """Whether a line stores something where later lines find it."""
+    stored = (ast.Attribute, ast.Subscript)
+    return any(
+        isinstance(part, stored) and not isinstance(part.ctx, ast.Load) for part in statement.parts
+    ) or bool(calls_in(statement, "append", "extend", "insert", "add", "update", "setdefault"))
 
 
 def draws(statement: Statement) -> bool:
@@ -64,10 +102,11 @@ def draws(statement: Statement) -> bool:
 def _bound_since(step: int, context: ErrorContext) -> set[str]:
     """Variables that lines have bound from a step on, its own line included."""
     found: set[str] = set()
+    own = None if context.statement is None else context.statement.code
     for later in range(step, context.step):
         facts = context.recording.records[later]
         statement = context.statement_at(context.history.line(later))
-        if facts.kind != "line" or statement is None:
+        if facts.kind != "line" or statement is None or statement.code != own:
             continue
         is_in_place = any(isinstance(event, Write) for event in facts.events)
         if not (is_in_place and isinstance(statement.node, ast.AugAssign)):

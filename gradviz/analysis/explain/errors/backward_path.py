@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradviz.analysis.code.statements import Statement
+from gradviz.analysis.code.callers import depth_of, step_in_frame
+from gradviz.analysis.code.statements import Statement, statement_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.model import reachability
 from gradviz.model.ids import by_number
@@ -41,7 +42,7 @@ def lines_that_made(
         node = context.history.node(key, context.step)
         if node is None or node.variable is not None:
             continue
-        statement = context.statement_at(context.history.made_at(node))
+        statement = made_in_frame(key, context)[0]
         if statement is None or statement.code != where.code:
             return None
         if not isinstance(statement.node, ast.Assign):
@@ -52,3 +53,19 @@ def lines_that_made(
         fits &= [id(one) for one in where.around[:depth]] == [id(s) for s in statement.around]
         found[statement.line] = statement
     return [found[line] for line in sorted(found)], fits
+
+
+def made_in_frame(key: str, context: ErrorContext) -> tuple[Statement | None, int | None]:
+    """The line of the function that raised which made a node, itself or in what it called.
+
+    Returns:
+        It, and the last step of that run of it.
+    """
+    history = context.history
+    node = history.node(key, context.step)
+    born = history.birth(key)[0]
+    made = None if node is None else history.made_at(node)
+    step = step_in_frame(history, born, context.step) if born else None
+    if step is not None and depth_of(history, step) < depth_of(history, born):
+        return statement_of(history, step), step
+    return context.statement_at(made), step if step is not None else history.born(key)

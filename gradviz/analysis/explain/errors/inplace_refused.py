@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gradviz.analysis.code.rebind_safety import may_leave
 from gradviz.analysis.code.statements import (
@@ -17,15 +18,18 @@ from gradviz.analysis.code.statements import (
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import grad_modes
+from gradviz.analysis.explain.fixes import several_views as several_views_fixes
 from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
 from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
 from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
-from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.sentence import Sentence, say
+
+_OWN_STORAGE: Final = "{} gets its own storage, which may be modified"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,31 +216,10 @@ def _target(written: GivenOperand) -> dict[str, list[str | None]]:
 # --- fixes -----------------------------------------------------------------------------------
 
 
-def without_record(found: WriteRefused) -> Iterator[Fix]:
-    """The write under ``no_grad``, where nothing needs the old values."""
-    base, context = found.base, found.context
-    statement = context.statement
-    if statement is None or statement.is_compound:
-        return
-    code = grad_modes.without_record(statement.text)
-    keeper = _keeper(base, context)
-    if keeper is not None:
-        does = say("writes it after backward has run {}, which needs the old values", keeper)
-        yield Fix(does, code, "elsewhere", statement.at)
-        return
-    does = say("changes the values without recording; the tensor stays a leaf")
-    yield Fix(does, code, "instead", statement.at)
-
-
-def _keeper(base: TensorInfo | None, context: ErrorContext) -> Term | None:
-    """A node that has saved a leaf, or a view of it, and may still be run."""
-    for node in context.history.nodes(context.step) if base is not None else ():
-        for slot in node.saved if context.history.is_alive(node.id, context.step) else ():
-            is_it = base is not None and base.id in (slot.tensor, slot.view_of)
-            same = base is not None and slot.storage is not None and slot.storage == base.storage
-            if slot.state == "held" and (is_it or same):
-                return Term(node.id, node.name)
-    return None
+def of_leaf(found: WriteRefused) -> Iterator[Fix]:
+    """The write as an operation of its own, or under ``no_grad``, as the value that is written
+    says."""
+    yield from fixes_of_leaf(found.base, found.context)
 
 
 def out_of_place(found: WriteRefused) -> Iterator[Fix]:
@@ -251,7 +234,7 @@ def out_of_place(found: WriteRefused) -> Iterator[Fix]:
     elif module is not None:
         off = not_in_place(module, statement)
         yield from () if off is None else (off,)
-    yield from _copy(written, statement, "{} gets its own storage, which may be modified")
+    yield from _copy(written, statement, _OWN_STORAGE)
 
 
 def _new_tensor(written: GivenOperand, context: ErrorContext) -> Rewriting | None:
@@ -280,23 +263,20 @@ def _copy(written: GivenOperand, statement: Statement, template: str) -> Iterato
 
 
 def one_by_one(found: WriteRefused) -> Iterator[Fix]:
-    """Views made one by one may be written; otherwise a copy, if the source is not read later."""
-    written, source, context = found.written, found.source, found.context
-    statement = context.statement
-    if statement is None or source is None:
+    """Views made one by one may be written; otherwise new tensors, if the source is not read
+    later."""
+    written, source, statement = found.written.name, found.source, found.context.statement
+    if statement is None:
         return
-    for outer in reversed(statement.around):
-        if not isinstance(outer, ast.For) or ast.unparse(outer.target) != written.name:
-            continue
-        if ast.unparse(outer.iter) in (source, f"{source}.unbind()", f"{source}.unbind(0)"):
-            head = Statement(statement.code, outer, ())
-            code = head.edited([(outer.iter, f"({source}[i] for i in range(len({source})))")])
-            term = named(source, context).words
-            does = say("makes one view of {0} at a time; the write changes {0} too", term)
-            yield Fix(does, code, "instead", head.at)
-        return
-    if not is_read_later(source, statement):
-        yield from out_of_place(found)
+    fix = several_views_fixes.one_at_a_time(written, source, statement, found.context)
+    fix = fix or several_views_fixes.all_out_of_place(written, source, statement)
+    if fix is not None:
+        yield fix
+        is_new = fix.how == "instead" and not fix.also and fix.at == statement.at
+        if is_new and not statement.is_compound:
+            yield from _copy(found.written, statement, _OWN_STORAGE)
+    elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
+        yield from () if is_read_later(source, statement) else out_of_place(found)
 
 
 def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:

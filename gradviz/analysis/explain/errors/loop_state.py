@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradviz.analysis.code.statements import loops_around
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
+from gradviz.analysis.explain.errors.backward_path import made_in_frame, reachable, root_nodes
 from gradviz.model.events import BackwardEnded, BackwardStarted
 
 
@@ -67,8 +67,7 @@ def carried_by(node: str, context: ErrorContext) -> Carried | None:
 
 def _is_in_loop(node: str, context: ErrorContext) -> bool:
     """Whether a node was made in the loop in which backward is called, as far as that is known."""
-    row = context.history.node(node, context.step)
-    made = None if row is None else context.statement_at(context.history.made_at(row))
+    made = made_in_frame(node, context)[0]
     noticed = context.statement
     if made is None or noticed is None or made.code != noticed.code:
         return True

@@ -26,7 +26,9 @@ def modified_slots_of(context: ErrorContext) -> list[ModifiedSlot]:
     """Saved tensors that the error may be about; one, if all is known."""
     pairs = [*_on_the_way(context)]
     if context.node is not None:
-        pairs = [(context.node, s) for s in context.used if s.state == "modified"]
+        used = [s for s in context.used if s.state == "modified"]
+        used = used or [s for s in context.node.saved if s.state == "modified"]
+        pairs = [(context.node, s) for s in used]
     told = versions_in(context.raised.message)
     fitting = [(n, s) for n, s in pairs if told is None or _fits(s, *told)]
     if context.node is not None:

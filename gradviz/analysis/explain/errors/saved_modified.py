@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gradviz.analysis.code.sites import site_of
+from gradviz.analysis.code.statements import loops_around, names_bound
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.errors.backward_path import made_in_frame
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modified_slots_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.after_saved_modified import fixes_of
 from gradviz.analysis.explain.torch_messages import versions_in
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.analysis.explain.written_as import through_other_name
+from gradviz.model.events import BackwardStarted
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import shape
 from gradviz.model.history import History
@@ -129,7 +132,24 @@ def _anonymous(slot: SavedTensor) -> str:
     return f"{whose} ({slot.dtype} {shape(slot.shape or ())})"
 
 
+def _kept(suspect: ModifiedSlot, writes: list[Written], context: ErrorContext) -> Iterator[Cause]:
+    """The line before a loop that computed what each turn of it needs anew after an update."""
+    statement, step = made_in_frame(suspect.node.id, context)
+    noticed, history = context.statement, context.history
+    if statement is None or noticed is None or step is None or statement.code != noticed.code:
+        return
+    around = {id(loop) for loop in loops_around(statement)}
+    has_loop = any(id(loop) not in around for loop in loops_around(noticed))
+    backwards = history.events(BackwardStarted, writes[0].step, step) if writes else ()
+    if has_loop and any(backwards):
+        made = history.line(step)
+        names = names_bound(statement)
+        what = names[0] if len(names) == 1 else Term(suspect.node.id, suspect.node.name)
+        yield Cause("other", say("{} was computed once, before the loop", what), made)
+
+
 def _causes(suspect: ModifiedSlot, writes: list[Written], context: ErrorContext) -> Iterator[Cause]:
+    yield from _kept(suspect, writes, context)
     lines = {written.at: written for written in reversed(writes)}
     for written in sorted(lines.values(), key=lambda one: one.before)[:2]:
         yield Cause("write", _wrote(written, suspect, context.history), written.at)
@@ -166,7 +186,9 @@ def _wrote(written: Written, suspect: ModifiedSlot, history: History) -> Sentenc
     whose: str = ""
     if suspect.name not in (None, written.name):
         shares = ", which shares the storage of {}"
-        if written.through == "view":
+        if written.tensor is not None and written.tensor == suspect.tensor:
+            shares = ", which is {} in other code"
+        elif written.through == "view":
             shares = ", a view on the storage of {}"
         whose = say(shares, _name(suspect))
     other = _other_name(written, history)

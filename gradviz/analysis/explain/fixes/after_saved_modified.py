@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradviz.analysis.code.callers import depth_of, is_inside, step_in_frame
 from gradviz.analysis.code.rebind_safety import may_leave, may_rebind
 from gradviz.analysis.code.sites import Site, site_of
 from gradviz.analysis.code.statements import (
@@ -14,6 +15,7 @@ from gradviz.analysis.code.statements import (
     is_read_later,
     names_bound,
     names_read,
+    statement_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.loop_state import carried_by
@@ -22,17 +24,21 @@ from gradviz.analysis.explain.errors.operands import named
 from gradviz.analysis.explain.fixes import around_backward, copies
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
-from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
+from gradviz.analysis.explain.fixes.inplace_modules import is_activation, not_in_place, switched_off
+from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.out_of_place import (
     copied_before,
     out_of_place,
     spelled,
     target_of,
 )
+from gradviz.analysis.explain.fixes.rebinding import may_take_place
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
+from gradviz.analysis.explain.fixes.rows_in_a_list import rows_in_a_list
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Fix
+from gradviz.model.history import ALIASES
 from gradviz.model.sentence import Sentence, Term, listed, say
 from gradviz.model.writes import Written, writes_since_save
 
@@ -46,7 +52,11 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
         if len(known) == len(suspects):
             yield from _around_step(known[0], suspects, context)
         return
+    if any(_leaves_nothing(*pair, context) for pair in zip(written, suspects)):
+        return
     if len(known) == len(suspects):
+        rows = rows_in_a_list(known, context)
+        yield from () if rows is None else (rows,)
         at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
         fix = together(does, [pair and pair[0] for pair in at_writes])
@@ -57,6 +67,19 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
 def _first_write(suspect: ModifiedSlot, context: ErrorContext) -> Written | None:
     writes = writes_since_save(suspect.slot, suspect.node, context.history, context.step)
     return writes[0] if writes else None
+
+
+def _leaves_nothing(write: Written | None, suspect: ModifiedSlot, context: ErrorContext) -> bool:
+    """Whether all values were replaced by a constant before anything had used them: the gradient
+    is zero then, however that is written."""
+    if write is None or write.by not in ("zero_", "fill_") or write.event is None:
+        return False
+    if write.through or not _may_learn(suspect, context) or not is_result(suspect.slot):
+        return False
+    place, event = write.event
+    key = next(iter(event.reads), None)
+    calls = context.history.placed(Operation)
+    return not any(key in call.reads and key not in call.made for at, call in calls if at < place)
 
 
 def _is_leaf(suspect: ModifiedSlot, context: ErrorContext) -> bool:
@@ -84,8 +107,18 @@ def _at_saves(
         return
     if any(_is_unrecorded(write, context) for write in written):
         return  # torch would not refuse then, and the write would be missing in the gradient
+    if any(_is_within(s, write, context) for s, write in zip(suspects, written)):
+        return  # a copy of what the line gives is made too late
     fix = together(_saving(suspects), found)
     yield from () if fix is None else (fix,)
+
+
+def _is_within(suspect: ModifiedSlot, write: Written | None, context: ErrorContext) -> bool:
+    """Whether a write ran in a function that was called by the line which saved its result."""
+    if write is None or not is_result(suspect.slot):
+        return False
+    saved = context.history.birth(suspect.node.id)[0]
+    return is_inside(context.history, write.step, saved)
 
 
 def _saving(suspects: Sequence[ModifiedSlot]) -> Sentence:
@@ -109,7 +142,7 @@ def _around_step(
 ) -> Iterator[Fix]:
     """Move the update after the backward, or compute the loss again after it."""
     suspects = list(suspects)
-    statement = context.statement_at(first.at)
+    statement = _in_frame(first, context)
     carried = carried_by(suspects[0].node.id, context)
     if carried is not None:
         cut = cut_state(carried, context)
@@ -121,17 +154,34 @@ def _around_step(
             updated |= set(event.updated)
     leaves = [n.id for n in context.history.nodes(context.step) if n.variable in updated]
     stale = [*leaves, *(suspect.node.id for suspect in suspects)]
+    is_after_backward = any(context.history.events(BackwardStarted, first.step))
     again = around_backward.compute_again(stale, statement, context, " with the new values")
-    if again is not None:
+    if again is not None and (is_after_backward or first.is_optimizer):
         yield again
+        if is_after_backward:
+            return  # a later update would use the sum of both gradients
+    if is_after_backward or _reads_between(first, updated, context):
+        return
     does = say("updates the weights after the backward that needs their old values")
-    if any(context.history.events(BackwardStarted, first.step)):
-        does = say(
-            "updates the weights after both backwards; .grad then holds the sum of both gradients"
-        )
-    moved = around_backward.move_behind(statement, context, does)
-    if moved is not None:
-        yield moved
+    behind = around_backward.move_behind(statement, context, does)
+    if not first.is_optimizer and statement is not None and isinstance(statement.node, ast.Expr):
+        behind = moved(statement, context.statement, "after", does)
+    yield from () if behind is None else (behind,)
+
+
+def _in_frame(written: Written, context: ErrorContext) -> Statement | None:
+    """The line that wrote, or called what wrote, in the function that raised."""
+    step = step_in_frame(context.history, written.step, context.step)
+    if step is None or depth_of(context.history, step) == depth_of(context.history, written.step):
+        return context.statement_at(written.at)
+    return statement_of(context.history, step)
+
+
+def _reads_between(written: Written, updated: set[str | None], context: ErrorContext) -> bool:
+    """Whether lines between an update and the error compute something with the new values."""
+    since = step_in_frame(context.history, written.step, context.step) or written.step
+    calls = context.history.events(Operation, context.step, since + 1)
+    return any(updated & set(event.reads) for _, event in calls)
 
 
 # --- at the write ----------------------------------------------------------------------------
@@ -141,29 +191,47 @@ def _at_write(
     first: Written, suspect: ModifiedSlot, context: ErrorContext
 ) -> tuple[Rewriting | Fix, Sentence] | None:
     """A change at a write, and what it does."""
-    alias = first.name if first.name != suspect.name else None
+    is_other = first.tensor is None or first.tensor != suspect.tensor
+    alias = first.name if is_other and first.name != suspect.name else None
     if alias is not None and first.through == "detach":
         return _copy_of_alias(alias, first, context)
     if alias is not None:
         return _view_of_copy(alias, suspect, first.step, context)
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
-        return _in_module(first, context.statement_at(first.at))
+        return _in_module(first, context.statement_at(first.at), context)
     found = _new_tensor(site, first, suspect, context)
     if found is None:
-        return _in_module(first, site.statement)
+        return _in_module(first, site.statement, context)
     if not found.copied:
         return found, say("makes a new tensor; the saved tensor is not modified")
     name = _term(found.copied, suspect)
     return found, say("continues with a copy of {}; the saved tensor is not modified", name)
 
 
-def _in_module(first: Written, statement: Statement | None) -> tuple[Fix, Sentence] | None:
+def _in_module(
+    first: Written, statement: Statement | None, context: ErrorContext
+) -> tuple[Fix, Sentence] | None:
     """``inplace=False`` for a module that wrote."""
     if first.module is None or statement is None:
         return None
     fix = not_in_place(first.module, statement)
+    if fix is None and is_activation(first.by):
+        fix = _of_library(first.module, first.step, context)
     return None if fix is None else (fix, fix.does)
+
+
+def _of_library(module: str, step: int, context: ErrorContext) -> Fix | None:
+    """``inplace=False`` where the recorded code begins, for a module that is called in a function
+    which is followed: it would be followed too if it were not torch's own."""
+    facts, history = context.recording.records, context.history
+    if facts[step].depth == 0:
+        return None
+    start = next((at for at in range(step, len(facts)) if depth_of(history, at) == 0), None)
+    outer = None if start is None else statement_of(history, start)
+    if outer is None or any(isinstance(one, ast.FunctionDef) for one in outer.around):
+        return None
+    return switched_off(module, outer)
 
 
 def _new_tensor(
@@ -174,16 +242,18 @@ def _new_tensor(
     target = target_of(site, first.by)
     typed = spelled(target, name)
     if target is not None and typed is None:
-        is_left = _is_made_there(suspect, statement, context) or _is_passed(target, name, site)
-        return out_of_place(site, first.by, None, is_read=False) if is_left else None
-    typed = typed or name
+        if _is_made_there(suspect, statement, context) or _is_passed(target, name, site):
+            return out_of_place(site, first.by, None, is_read=False)
+        typed = _typed(target, first, suspect)
+    typed = typed if target is not None else name
     if typed is None or not is_expression(typed) or _has_views(suspect, first, context):
         return None
-    if not may_rebind(statement, typed):
+    if not may_take_place(statement, typed, first.step, context.history):
         return None
     if target is not None:
         is_read = not may_leave(statement, typed)
-        found = out_of_place(site, first.by, typed, is_read, mode_around(statement))
+        mode = mode_around(statement) if _may_learn(suspect, context) else ""
+        found = out_of_place(site, first.by, typed, is_read, mode)
         saving = _saving_there(suspect, site, context)
         if found is None or not found.copied or saving is None:
             return found
@@ -191,6 +261,24 @@ def _new_tensor(
         return out_of_place(site, first.by, None, is_read=False) if is_left else None
     is_known = first.module is None and first.name is not None
     return copied_before(site, typed) if is_known else None
+
+
+def _typed(target: ast.expr | None, first: Written, suspect: ModifiedSlot) -> str | None:
+    """How a line types the whole tensor that it writes, where that is none of its names."""
+    if first.through or (suspect.slot.is_parameter is True):
+        return None
+    if isinstance(target, ast.Name):
+        is_same = first.event is not None and suspect.tensor in first.event[1].reads[:1]
+        return target.id if is_same else None
+    text = "" if target is None else ast.unparse(target)
+    is_attribute = isinstance(target, ast.Attribute) and target.attr not in ALIASES
+    return text if is_attribute and is_expression(text) else None
+
+
+def _may_learn(suspect: ModifiedSlot, context: ErrorContext) -> bool:
+    """Whether a tensor that was written could have a gradient."""
+    info = context.history.tensor(suspect.tensor, context.step)
+    return info is None or info.requires_grad
 
 
 def _is_made_there(suspect: ModifiedSlot, statement: Statement, context: ErrorContext) -> bool:
@@ -222,7 +310,9 @@ def _is_passed(target: ast.expr, name: str | None, site: Site) -> bool:
     for part in statement.parts:
         if isinstance(part, ast.comprehension) and ast.unparse(part.target) == ast.unparse(target):
             names = {*names_read(part.iter), *([] if name is None else [name])}
-            return not any(is_read_later(one, statement) for one in names)
+            dropped = names_bound(statement) if isinstance(statement.node, ast.Assign) else []
+            left = [one for one in names if one.partition("[")[0] not in dropped]
+            return not any(is_read_later(one, statement) for one in left)
     return False
 
 

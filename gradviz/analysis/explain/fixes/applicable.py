@@ -90,7 +90,19 @@ def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> b
         return False
     was = {ast.unparse(n) for s in there for n in s.parts if isinstance(n, ast.expr)}
     treated = _treated_as_tensors(tree, was)
-    return all(_is_called(text, code, history) for text in treated if is_expression(text))
+    written = _written_in(there)
+    return all(
+        text in written or _is_called(text, code, history)
+        for text in treated
+        if is_expression(text)
+    )
+
+
+def _written_in(there: Sequence[Statement]) -> set[str]:
+    """What lines already call methods of tensors on that write in place: ``p.mul_(2)``."""
+    calls = (part for s in there for part in s.parts if isinstance(part, ast.Call))
+    funcs = (call.func for call in calls if isinstance(call.func, ast.Attribute))
+    return {ast.unparse(func.value) for func in funcs if func.attr.endswith("_")}
 
 
 def _made(fix: Fix) -> set[str]:

@@ -6,7 +6,9 @@ import ast
 
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import (
+    Span,
     Statement,
+    behind,
     end_of,
     is_named,
     last_name,
@@ -84,4 +86,7 @@ def copied_alias(
     if site is None or given not in (event.name, "asarray"):
         return None
     copy = ".copy()" if event.name in ("numpy", "__array__") else ".clone()"
+    if event.name == "data" and isinstance(node, ast.Attribute):
+        rest = Span(behind(node.value, node, site.statement), end_of(node))
+        return Rewriting(site.statement, ((rest, ".detach().clone()"),)).fix(does)
     return Rewriting(site.statement, ((end_of(site.node), copy),)).fix(does)

@@ -53,7 +53,15 @@ def not_in_place(module: str, statement: Statement) -> Fix | None:
     made = _made(module, statement)
     if made is None or not is_expression(path) or not _is_in_place(made):
         return None
-    if any(isinstance(one, ast.FunctionDef) for one in statement.around) or not statement.is_first:
+    if any(isinstance(one, ast.FunctionDef) for one in statement.around):
+        return None
+    return switched_off(module, statement)
+
+
+def switched_off(module: str, statement: Statement) -> Fix | None:
+    """Switch ``inplace`` of a module of torch off before a line of the code that has its name."""
+    path = expression_of(module)
+    if not is_expression(path) or not statement.is_first:
         return None
     does = say("{} makes a new tensor; better: create it with inplace=False", path)
     return Fix(does, f"{path}.inplace = False", "before", statement.at)

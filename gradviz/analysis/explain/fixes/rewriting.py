@@ -60,7 +60,11 @@ def together(does: Sentence, found: Sequence[Rewriting | Fix | None]) -> Fix | N
         if one is None:
             return None
         if isinstance(one, Fix):
-            fixes[one] = None
+            beside = next((f for f in fixes if _is_beside(f, one)), None)
+            if beside is None:
+                fixes[one] = None
+            elif one.code not in beside.code.split("\n"):
+                fixes = {(_both(f, one) if f is beside else f): None for f in fixes}
             continue
         key = (one.statement.code, one.statement.line)
         known = lines.get(key, replace(one, changes=()))
@@ -73,6 +77,16 @@ def together(does: Sentence, found: Sequence[Rewriting | Fix | None]) -> Fix | N
     first, *others = changes
     also = tuple(replace(fix, does=Sentence()) for fix in others)
     return replace(first, does=first.does or does, also=(*first.also, *also))
+
+
+def _is_beside(one: Fix, other: Fix) -> bool:
+    """Whether two fixes put code before the same line."""
+    return one.how == other.how == "before" and one.at == other.at
+
+
+def _both(one: Fix, other: Fix) -> Fix:
+    """Two fixes that put code before the same line."""
+    return replace(one, code=f"{one.code}\n{other.code}")
 
 
 def called(value: ast.expr, method: str) -> list[TextChange]:

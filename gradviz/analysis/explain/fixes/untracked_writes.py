@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Literal
 
+from gradviz.analysis.code.callers import depth_of, step_in_frame
 from gradviz.analysis.code.rebind_safety import may_rebind
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import is_expression, statement_of
@@ -13,8 +15,9 @@ from gradviz.analysis.explain.fixes.grad_modes import mode_around
 from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place, spelled, target_of
 from gradviz.analysis.explain.silent.sentences import alias_route
+from gradviz.model.events import Operation, Write
 from gradviz.model.explanation import Fix
-from gradviz.model.history import EventPlace, History, WriteEvent
+from gradviz.model.history import ALIASES, EventPlace, History, WriteEvent
 from gradviz.model.records import Node, SavedTensor
 from gradviz.model.sentence import Sentence, Term, say
 
@@ -38,7 +41,10 @@ def of_hidden(
         history: The recording.
     """
     found = [*copied_alias(act, name, history)]
-    if not _is_leaf(slot.tensor or slot.view_of, act, history):
+    is_constant = act.event.by in ("zero_", "fill_") and not _is_used_before(act, history)
+    if is_constant and not found:
+        return ()  # what follows does not depend on anything, however it is written
+    if not is_constant and not _is_leaf(slot.tensor or slot.view_of, act, history):
         found += recorded_write(act, name, history, "; the saved tensor is not modified")
     if len(found) < 2 and node is not None and is_expression(name):
         rewriting = copies.saved_copy(node, slot, name, history)
@@ -57,8 +63,27 @@ def line_moved(
     """A line taken to another line of the same block."""
     line, other = history.line_term(history.line(place)), history.line_term(history.line(to))
     does = say("moves {} {} {}: {}", line, side, other, why)
-    fix = moved(statement_of(history, place), statement_of(history, to), side, does)
+    one, other_one = statement_of(history, place), statement_of(history, to)
+    caller = step_in_frame(history, place[0], to[0]) if side == "after" else None
+    if caller is not None and depth_of(history, caller) < depth_of(history, place[0]):
+        one = statement_of(history, caller)
+        does = say("{} runs {} {}: {}", history.line_term(history.line(caller)), side, other, why)
+        if one is None or not isinstance(one.node, ast.Expr) or _is_read(place, to, history):
+            return
+    fix = moved(one, other_one, side, does)
     yield from () if fix is None else (fix,)
+
+
+def _is_read(place: EventPlace, to: EventPlace, history: History) -> bool:
+    """Whether anything was computed from the memory that a step wrote, before another step."""
+    written = {
+        key
+        for event in history.recording.records[place[0]].events
+        if isinstance(event, Write)
+        for key in (*event.tensors, *event.made)
+    }
+    calls = history.events(Operation, to[0], place[0] + 1)
+    return any(written & set(event.reads) for _, event in calls if not event.name.endswith("_"))
 
 
 def recorded_write(act: WriteEvent, name: str, history: History, price: str = "") -> Iterator[Fix]:
@@ -72,6 +97,17 @@ def recorded_write(act: WriteEvent, name: str, history: History, price: str = ""
     found = out_of_place(site, act.event.by, typed, mode=mode_around(site.statement))
     if found is not None:
         yield found.fix(say("makes a new tensor with a recorded operation{}", price))
+
+
+def _is_used_before(act: WriteEvent, history: History) -> bool:
+    """Whether anything was computed from the values that a write replaced."""
+    keys = set(act.event.tensors)
+    calls = history.placed(Operation)
+    return any(
+        keys & set(call.reads) and not keys & set(call.made) and call.name not in ALIASES
+        for at, call in calls
+        if at < act.place
+    )
 
 
 def copied_alias(act: WriteEvent, name: str, history: History) -> Iterator[Fix]:

@@ -16,6 +16,7 @@ from gradviz.analysis.explain.silent.saved_tensor_use import (
     same_pattern,
 )
 from gradviz.analysis.explain.silent.sentences import write_cause
+from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.history import EventPlace, History, WriteEvent
@@ -184,9 +185,12 @@ def _finding(
     use: SavedUse, acts: list[WriteEvent], is_only: bool, history: History
 ) -> UntrackedWrite:
     step = use.place[0]
-    name = history.name(use.tensor, step)
+    tensor = use.tensor
+    if tensor is None and is_result(use.slot):
+        tensor = history.output_of(use.node.id, step)
+    name = history.name(tensor, step)
     words = name or f"a tensor of shape {use.slot.shape}"
-    key = None if name is None else use.tensor
+    key = None if name is None else tensor
     thing = words if key is None else Term(key, words)
     node, slot = use.node, use.slot
     term = Term(node.id, node.name)
@@ -211,7 +215,7 @@ def _finding(
         node=node,
         slot=slot,
         causes=tuple(causes),
-        targets={"slot": [f"{node.id}.saved.{use.at}"], "it": [use.tensor]},
+        targets={"slot": [f"{node.id}.saved.{use.at}"], "it": [tensor]},
         by=acts[0].event.by,
         called=acts[0].event.agent == "call",
         site=site_of(history, acts[0].place, acts[0].event),
