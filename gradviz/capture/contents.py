@@ -19,7 +19,7 @@ import sysconfig
 import types
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -33,9 +33,9 @@ MOST_MODULES: Final = 20_000
 class Contents(NamedTuple):
     """Some of what a value contains."""
 
-    keys: Sequence[Any]
+    keys: list[Any]
     """Numbers, keys of a dictionary, names of attributes, paths in a module."""
-    values: Sequence[Any]
+    values: list[Any]
     is_mapping: bool = False
     """Whether the keys are those of a dictionary."""
     is_of_module: bool = False
@@ -62,11 +62,12 @@ class _Type(NamedTuple):
 
 _mro: Final = vars(type)["__mro__"].__get__
 _vars: Final = vars(type)["__dict__"].__get__
-_HOLDS_NOTHING: Final = frozenset(
+HOLD_NOTHING: Final = frozenset(
     map(id, (int, float, bool, str, bytes, complex, type(None), range, slice, torch.Size))
 )
 """``id()`` of types of what contains nothing; most values are of these, or tensors."""
 _TENSORS: Final = frozenset(map(id, (torch.Tensor, torch.nn.Parameter)))
+HOLD_NOTHING_OR_TENSORS: Final = HOLD_NOTHING | _TENSORS
 _LISTS: Final[dict[str, Any]] = {"list": list, "tuple": tuple, "deque": deque, "dict": dict}
 _NAMESPACES: Final = frozenset(map(id, (types.SimpleNamespace, argparse.Namespace)))
 _NO_OBJECTS: Final = (types.ModuleType, type, types.FunctionType, BaseException)
@@ -76,7 +77,7 @@ _known: dict[int, _Type] = {}
 
 def holds_nothing(value: object) -> bool:
     """Whether a value is of a type that contains nothing; tensors are not meant."""
-    return id(type(value)) in _HOLDS_NOTHING
+    return id(type(value)) in HOLD_NOTHING
 
 
 def is_plain_tensor(value: object) -> bool:
@@ -87,7 +88,7 @@ def is_plain_tensor(value: object) -> bool:
 def may_contain(value: object) -> bool:
     """Whether a value may contain others."""
     kind = id(type(value))
-    return kind not in _HOLDS_NOTHING and kind not in _TENSORS and _type_of(value).form != ""
+    return kind not in HOLD_NOTHING_OR_TENSORS and _type_of(value).form != ""
 
 
 def may_change(value: Any) -> bool:
@@ -156,7 +157,7 @@ def _type_of(value: object) -> _Type:
 
 def _read_type(kind: type) -> _Type:
     ref = weakref.ref(kind)
-    if issubclass(kind, torch.Tensor) or id(kind) in _HOLDS_NOTHING:
+    if issubclass(kind, torch.Tensor) or id(kind) in HOLD_NOTHING:
         return _Type(ref, "")
     for form, base in _LISTS.items():
         if issubclass(kind, base):
@@ -218,7 +219,7 @@ def _is_looked_into(kind: type) -> bool:
     name = _module_of(kind)
     package = name.partition(".")[0]
     if package == "torch" or name == "__main__":
-        return True
+        return not name.startswith("torch.optim")  # which has parameters and numbers of its own
     if package in sys.stdlib_module_names or package == "gradviz":
         return False
     module = sys.modules.get(name)
@@ -281,19 +282,51 @@ def parts_of(module: torch.nn.Module) -> list[Part]:
 def _add_parts(path: str, module: Any, above: tuple[int, ...], found: list[Part]) -> None:
     if len(found) >= MOST_MODULES:
         return
-    spaces = [_space(module, name) for name in ("_parameters", "_buffers", "_modules")]
-    found.append(Part(path, module, *spaces))
-    above = (*above, id(module))
-    for name, one in spaces[-1]:
-        if is_module(one) and id(one) not in above:
-            _add_parts(f"{path}{name}.", one, above, found)
+    part = Part(path, module, *_spaces(module))
+    found.append(part)
+    if part.modules:
+        above = (*above, id(module))
+        for name, one in part.modules:
+            if is_module(one) and id(one) not in above:
+                _add_parts(f"{path}{name}.", one, above, found)
 
 
-def _space(module: Any, name: str) -> list[tuple[str, Any]]:
+_SPACES: Final = ("_parameters", "_buffers", "_modules")
+
+
+def _spaces(module: Any) -> list[list[tuple[str, Any]]]:
+    """Parameters, buffers and modules of a module itself."""
     if autograd.is_scripted(module):  # its dictionaries are in C++, and its code is torch's
-        return list(getattr(module, name).items())
-    space: Any = dict.get(_dictionary(module, _type_of(module)), name)
-    return list(dict.items(space)) if issubclass(type(space), dict) else []
+        return [list(getattr(module, name).items()) for name in _SPACES]
+    space = _dictionary(module, _type_of(module))
+    found: list[Any] = [dict.get(space, name) for name in _SPACES]
+    return [list(dict.items(one)) if issubclass(type(one), dict) else [] for one in found]
+
+
+def identities(module: torch.nn.Module) -> list[int]:
+    """``id()`` of what a module and the modules in it have: other ones if anything has changed."""
+    found: list[int] = []
+    inside: list[Any] = [module]
+    seen: set[int] = set()
+    for one in inside:
+        if id(one) in seen or len(inside) > MOST_MODULES:
+            continue
+        seen.add(id(one))
+        kind = _type_of(one)
+        for pairs in _spaces(one) if autograd.is_scripted(one) else ():
+            found += [id(item) for _, item in pairs]
+        space = _dictionary(one, kind)
+        for name in _SPACES:
+            entries: Any = dict.get(space, name)
+            if issubclass(type(entries), dict) and dict.__len__(entries):
+                items = list(dict.values(entries))
+                found += map(id, items)
+                if name == "_modules":
+                    inside += [item for item in items if is_module(item)]
+        if kind.is_looked_into:
+            for name, item in attributes_of(one):
+                found += (id(name), id(item))
+    return found
 
 
 def attributes_of(module: torch.nn.Module) -> list[tuple[str, Any]]:
@@ -307,7 +340,7 @@ def attributes_of(module: torch.nn.Module) -> list[tuple[str, Any]]:
     return [
         (name, item)
         for name, item in _text_keys(_dictionary(module, kind))
-        if id(type(item)) not in _HOLDS_NOTHING and name not in _OF_EVERY_MODULE
+        if id(type(item)) not in HOLD_NOTHING and name not in _OF_EVERY_MODULE
     ]
 
 

@@ -9,14 +9,15 @@ named by that no longer exists is searched again.
 What a module leads to is kept with the module: ``self`` of one function after the other is the
 same few modules, mostly with tensors that variables of the block lead to as well, which give them
 their names. While a function runs it is enough that no module has got another parameter, buffer,
-module or attribute since (``modules_changed``), and that lists and objects among the attributes
-hold the same; after lines of the block itself, modules are looked at as other objects are.
+module or attribute since (``modules_changed``), and that those lists and objects among the
+attributes that the code speaks of hold the same; after lines of the block itself, modules are
+looked at as other objects are.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -86,8 +87,9 @@ class _Module:
         self.key = id(module)
         self.changes = changes
         """How often modules had changed when it was searched."""
-        self.contents, self._watched = _parts(module)
-        self.inside = self._inside()
+        self.contents = contents.identities(module)
+        self._watched = [(ref, name, _inside(ref, name)) for ref, name in _changing(module)]
+        """Attributes that are lists or objects, and what they contain."""
         self.tensors: dict[int, list[_Name]] = {}
         """By ``id()``; names are paths with a point before them."""
         self.own: set[int] = set()
@@ -104,30 +106,26 @@ class _Module:
             (self.own if one.kind is Kind.VARIABLE else self.others).add(id(one.value))
             yield name, one.value
 
-    def is_up_to_date(self, changes: int, is_exact: bool) -> bool:
+    def is_up_to_date(self, changes: int, is_exact: bool, words: frozenset[str] | None) -> bool:
         """Whether the module leads to what it led to.
 
         Args:
             changes: How often modules have changed by now.
             is_exact: Whether they may have changed in another way.
+            words: Names that the code that runs speaks of; ``None`` if it may speak of all.
         """
         module = self.ref()
         if module is None:
             return False
         if is_exact or self.changes != changes:
-            if self.contents != _parts(module)[0]:
+            if self.contents != contents.identities(module):
                 return False
             self.changes = changes
-        return not self._watched or self.inside == self._inside()
-
-    def _inside(self) -> list[int]:
-        """``id()`` of what the lists and objects among the attributes contain."""
-        values = []
-        for ref, name in self._watched:
-            owner = ref()
-            if owner is not None:
-                values.append(contents.attribute(owner, name))
-        return _all_in(values, False, [])
+        return all(
+            inside == _inside(ref, name)
+            for ref, name, inside in self._watched
+            if is_exact or words is None or name in words
+        )
 
 
 class NamesInSight:
@@ -149,23 +147,30 @@ class NamesInSight:
         self._modules = 0
         """How often modules have got other parameters, buffers, modules or attributes."""
         self._is_exact = True
+        self._words: frozenset[str] | None = None
         registry.names_in_sight = self._names
 
     def modules_changed(self) -> None:
         """A module has got another parameter, buffer, module or attribute."""
         self._modules += 1
 
-    def look(self, spaces: list[list[tuple[str, Any]]], is_exact: bool) -> bool:
+    def look(
+        self,
+        spaces: list[list[tuple[str, Any]]],
+        is_exact: bool,
+        words: frozenset[str] | None = None,
+    ) -> bool:
         """Give tensors the names that they have now.
 
         Args:
             spaces: Variables in sight, those of the block first.
             is_exact: Whether modules are looked at, too.
+            words: Names that the code speaks of; ``None`` if they are not known.
 
         Returns:
             Whether any name is another one than before, or what it names was written.
         """
-        self._is_exact = is_exact
+        self._is_exact, self._words = is_exact, words
         changed = dict(self._registry.unnamed)
         self._registry.unnamed.clear()
         again = {place for key in changed for place in self._named.get(key, ())}
@@ -216,7 +221,9 @@ class NamesInSight:
         known = self._known_modules.get(id(module))
         if known is None:  # no bound of the search has let it be searched
             return True
-        return known.ref() is module and known.is_up_to_date(self._modules, self._is_exact)
+        return known.ref() is module and known.is_up_to_date(
+            self._modules, self._is_exact, self._words
+        )
 
     def _search(
         self, place: Place, value: Any, changed: dict[int, None], order: int
@@ -326,18 +333,18 @@ def _own_kind(name: _Name) -> Kind:
     return Kind.VARIABLE if name.kind is Kind.VARIABLE else Kind.PARAMETER
 
 
-def _parts(module: torch.nn.Module) -> tuple[list[int], list[tuple[weakref.ref[Any], str]]]:
-    """``id()`` of what a module has, and which of its attributes may contain something."""
-    found: list[int] = []
-    watched: list[tuple[weakref.ref[Any], str]] = []
+def _changing(module: torch.nn.Module) -> Iterator[tuple[weakref.ref[Any], str]]:
+    """Attributes of the modules in a module that may contain something else at another time."""
     for part in contents.parts_of(module):
-        for pairs in (part.parameters, part.buffers, part.modules):
-            found += [id(item) for _, item in pairs]
         for name, item in contents.attributes_of(part.module):
-            found += (id(name), id(item))
             if contents.may_change(item):
-                watched.append((weakref.ref(part.module), name))
-    return found, watched
+                yield weakref.ref(part.module), name
+
+
+def _inside(ref: weakref.ref[Any], name: str) -> list[int]:
+    """``id()`` of all that an attribute of a module contains."""
+    module = ref()
+    return [] if module is None else _all_in([contents.attribute(module, name)], False, None)
 
 
 def _all_in(values: list[Any], is_self: bool, modules: list[Any] | None) -> list[int]:
@@ -350,7 +357,7 @@ def _all_in(values: list[Any], is_self: bool, modules: list[Any] | None) -> list
     """
     found: list[int] = []
     seen: set[int] = set()
-    level = [value for value in values if contents.may_contain(value)]
+    level = values
     for depth in range(naming.DEEPEST):
         inner: list[Any] = []
         for value in level:
@@ -363,14 +370,20 @@ def _all_in(values: list[Any], is_self: bool, modules: list[Any] | None) -> list
             for keys, items in _entries(value, is_self and depth == 0):
                 found.append(len(items))
                 found += map(id, keys)
-                found += [0 if contents.holds_nothing(item) else id(item) for item in items]
-                inner += [item for item in items if contents.may_contain(item)]
+                for item in items:
+                    kind = id(type(item))
+                    found.append(0 if kind in contents.HOLD_NOTHING else id(item))
+                    if kind not in contents.HOLD_NOTHING_OR_TENSORS:
+                        inner.append(item)
         level = inner
     return found
 
 
-def _entries(value: Any, is_self: bool) -> list[tuple[Sequence[Any], Sequence[Any]]]:
+def _entries(value: Any, is_self: bool) -> list[tuple[Iterable[Any], list[Any]]]:
     """Keys that last as long as the value, and what it contains."""
+    kind = type(value)
+    if kind is list or kind is tuple:  # most containers are of these; as contents.contents()
+        return [((), list(value))] if len(value) <= _WIDEST else []
     try:
         if contents.width_of(value) > _WIDEST:
             return []
