@@ -40,6 +40,7 @@ class _Rank(NamedTuple):
     """Which name of a tensor is the best: the first in this order."""
 
     is_attribute: bool
+    """Whether it is an attribute, or in one; of ``self``, whether it is in one."""
     namespace: int
     kind: Kind
     depth: int
@@ -49,10 +50,9 @@ class _Rank(NamedTuple):
     """Place among the names that it gives."""
 
     @property
-    def group(self) -> tuple[bool, int, Kind, int]:
+    def group(self) -> tuple[int, Kind, int]:
         """Names of the same group are names of a tensor at the same time."""
-        is_far = self.kind is not Kind.VARIABLE
-        return self.is_attribute, self.namespace, self.kind, self.depth if is_far else 0
+        return self.namespace, self.kind, 0 if self.kind is Kind.VARIABLE else self.depth
 
 
 class _Name(NamedTuple):
@@ -290,9 +290,10 @@ class NamesInSight:
     def _names(self, key: int) -> list[str]:
         """Names of a tensor, the best first.
 
-        A function that the block calls gives names only where the block has none, or none but an
-        attribute of a module or an object: what the block can name keeps its names while functions
-        come and go. What has a name that is short to type has no other.
+        A function that the block calls gives names only where the block has none: what the block
+        can name keeps its names while functions come and go. An attribute of an object of the
+        block's is named by a variable of the function's, and as ``self.hidden``. What has a name
+        that is short to type has no longer one.
         """
         found: list[tuple[_Rank, str]] = []
         for place in self._named.get(key, {}):
@@ -318,14 +319,16 @@ def _rank(place: Place, name: _Name, order: int, inner: _Name | None = None) -> 
         inner: Path in the module.
     """
     kind, depth, at = name.kind, name.depth, [name.at]
+    is_in_self = place[1] == "self" and kind is Kind.VARIABLE
     if inner is not None:
         depth, at = depth + inner.depth, [name.at, inner.at]
         kind = inner.kind
         if kind is Kind.OWN:
             kind = Kind.VARIABLE if name.name == "self" else Kind.ATTRIBUTE
         elif kind is Kind.VARIABLE:
-            kind = _own_kind(name)
-    return _Rank(kind is Kind.ATTRIBUTE, place[0], kind, depth, order, tuple(at))
+            kind, is_in_self = _own_kind(name), False
+    is_attribute = kind is Kind.ATTRIBUTE or (is_in_self and depth > 1)
+    return _Rank(is_attribute, place[0], kind, depth, order, tuple(at))
 
 
 def _own_kind(name: _Name) -> Kind:

@@ -111,7 +111,7 @@ class Namespaces:
 
 
 _MOST_FRAMES: Final = 8
-"""How many functions give names, one calling the other: the outermost ones, and the one that runs."""
+"""How many functions that call each other give names: the outermost, and the one that runs."""
 _MISSING: Final = object()
 
 
