@@ -18,6 +18,7 @@ from gradviz.analysis.explain.silent.saved_tensor_use import (
 from gradviz.analysis.explain.silent.sentences import write_cause
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Fix
+from gradviz.model.formatting import shape
 from gradviz.model.history import EventPlace, History, WriteEvent
 from gradviz.model.records import Node, Number, SavedTensor
 from gradviz.model.sentence import Term, say
@@ -185,7 +186,7 @@ def _finding(
 ) -> UntrackedWrite:
     step = use.place[0]
     name = history.name(use.tensor, step)
-    words = name or f"a tensor of shape {use.slot.shape}"
+    words = name or f"a tensor of shape {shape(use.slot.shape or ())}"
     key = None if name is None else use.tensor
     thing = words if key is None else Term(key, words)
     node, slot = use.node, use.slot
