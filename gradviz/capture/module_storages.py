@@ -44,8 +44,7 @@ def read_owned(
         if model is None:
             modules = list(_modules_among(variables))
         else:
-            held_by = [name for name, value in variables if value is model]
-            modules = [(held_by[0] if held_by else "", model)]
+            modules = [(naming.name_of(model, variables), model)]
         belongs = _belongs(modules, storages)
     return graph, belongs, _allocated(graph)
 

@@ -157,6 +157,13 @@ def named_modules(
         yield one.name, one.value
 
 
+def name_of(module: torch.nn.Module, variables: list[tuple[str, Any]]) -> str:
+    """The best name that variables give to a module, ``""`` if they give none."""
+    held_by = [name for name, value in variables if value is module]
+    others = (name for name, one in named_modules(variables) if one is module)
+    return held_by[0] if held_by else next(others, "")
+
+
 def search(
     variables: list[tuple[str, Any]],
     most: int = MOST_OBJECTS,
