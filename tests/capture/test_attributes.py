@@ -278,7 +278,7 @@ def trapped(base: type, has_trapped_type: bool, trapped_dictionary: bool) -> typ
 
 def filled(kind: type, base: type, value: Any, has_dictionary: bool) -> Any:
     if base is nn.Module:
-        one = base.__new__(kind)
+        one: Any = base.__new__(kind)
         if has_dictionary:
             space = object.__getattribute__(one, "__dict__")
             space.update(vars(nn.Module()))

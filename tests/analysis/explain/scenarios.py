@@ -1090,7 +1090,7 @@ for _ in range(3):
     ),
 )
 add(
-    "a state that a module carries in an attribute without a name",
+    "a state that a module carries in an attribute",
     FREED,
     """
 class Memory(nn.Module):
@@ -1106,11 +1106,13 @@ for _ in range(3):
     loss = m(torch.ones(3, 2)).sum()
     loss.backward()  # culprit noticed
 """,
-    variables=("loss",),
+    variables=("m.mem", "loss"),
     node="MulBackward0",
     saved="other",
-    fixes=0,
-    unknown=True,
+    right=(
+        {"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},
+        {"m.layer.bias.grad is not None": "True"},
+    ),
 )
 add(
     "computed once before a loop that trains what made it",
