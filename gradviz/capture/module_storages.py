@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradviz.capture import autograd, naming
+from gradviz.capture import autograd, contents, naming
 from gradviz.capture.cuda_memory import allocated_bytes
 from gradviz.capture.tensors import Storages
 from gradviz.capture.traversal import snapshot_of
@@ -44,16 +44,17 @@ def read_owned(
         if model is None:
             modules = list(_modules_among(variables))
         else:
-            held_by = [name for name, value in variables if value is model]
-            modules = [(held_by[0] if held_by else "", model)]
+            modules = [(naming.name_of(model, variables), model)]
         belongs = _belongs(modules, storages)
     return graph, belongs, _allocated(graph)
 
 
 def _modules_among(variables: list[tuple[str, Any]]) -> Iterator[tuple[str, torch.nn.Module]]:
-    for name, value in variables:
-        if not name.startswith("_") and issubclass(type(value), torch.nn.Module):
-            yield name, value
+    seen: set[int] = set()
+    for name, module in naming.named_modules(variables):
+        if id(module) not in seen:  # one that was found is not looked for by longer names
+            seen.update(id(part.module) for part in contents.parts_of(module))
+            yield name, module
 
 
 def _belongs(modules: list[tuple[str, torch.nn.Module]], storages: Storages) -> dict[str, Belongs]:

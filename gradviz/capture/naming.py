@@ -1,22 +1,21 @@
-"""Names of tensors: from the caller's frame, the notebook's namespace, containers and modules.
+"""Names of tensors: from the caller's frame, the notebook's namespace, containers and objects.
 
-Names are searched in plain variables, ``dict``, ``list``, ``tuple``, dataclasses, ``self`` and
-``nn.Module``; no property and no ``__getattr__`` of theirs is run. A module is read by its own
-``named_modules``. An object in scope that raises while it is searched has no name.
+Names are searched in plain variables and in all that :mod:`~gradviz.capture.contents` reads; no
+code of the user's is run. What a bound leaves out has no name.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-import json
 import sys
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
+from gradviz.capture import contents
 from gradviz.model import NamesError
 
 MOST_OBJECTS: Final = 50_000
@@ -89,22 +88,6 @@ def _references_to_own_locals() -> int:
 _REFERENCES_TO_OWN_LOCALS: Final = _references_to_own_locals()
 
 
-def named_tensors(
-    variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
-) -> Iterator[Named]:
-    """Every tensor that a variable leads to: plain variables first, then what they contain.
-
-    Names with a leading underscore and IPython's own ``In`` and ``Out`` are passed over.
-
-    Args:
-        variables: Names and values.
-        most: How many objects are searched.
-        widest: Containers with more entries than this are passed over.
-    """
-    for _, name, tensor in tensors_by_depth(variables, most, widest):
-        yield name, tensor
-
-
 def may_name(variable: str) -> bool:
     """Whether a variable gives names to tensors."""
     return (
@@ -112,82 +95,163 @@ def may_name(variable: str) -> bool:
     )
 
 
-def tensors_by_depth(
+class Kind(IntEnum):
+    """What a name is, the best first: what a person would type comes before what is long."""
+
+    VARIABLE = 0
+    """A variable, an entry of containers and dataclasses in one, a parameter or buffer of a module
+    in these, an attribute of ``self``."""
+    OWN = 1
+    """Besides parameters and buffers, an attribute of the module that a search begins with."""
+    PARAMETER = 2
+    """A parameter or buffer of a module that is an attribute: ``agent.policy.fc.weight``."""
+    ATTRIBUTE = 3
+    """Any other attribute of a module or an object, and what is in it: ``model.hidden``."""
+
+
+class Found(NamedTuple):
+    """A tensor, or a module, that a variable leads to."""
+
+    kind: Kind
+    depth: int
+    """The number of containers that it is in."""
+    name: str
+    value: Any
+
+
+def named_tensors(
     variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
-) -> Iterator[tuple[int, str, torch.Tensor]]:
-    """As :func:`named_tensors`, each with the number of containers that it is in."""
-    level = [(name, value) for name, value in variables if may_name(name)]
-    left = most
+) -> Iterator[Named]:
+    """Every tensor that a variable leads to: plain variables first, then what they contain.
+
+    Names with a leading underscore and IPython's own ``In`` and ``Out`` are passed over. What has
+    a name that is short to type is not named by attributes of objects, too.
+
+    Args:
+        variables: Names and values.
+        most: How many objects are searched.
+        widest: Containers with more entries than this are passed over.
+    """
+    best: dict[int, tuple[Kind, int]] = {}
+    others: list[Found] = []
+    for found in search(variables, most, widest):
+        if found.kind is Kind.VARIABLE:
+            best[id(found.value)] = Kind.VARIABLE, 0
+            yield found.name, found.value
+        else:
+            others.append(found)
+    others.sort(key=lambda one: (one.kind, one.depth))
+    for found in others:
+        rank = found.kind, found.depth
+        if best.setdefault(id(found.value), rank) == rank:
+            yield found.name, found.value
+
+
+def named_modules(
+    variables: list[tuple[str, Any]], most: int = MOST_OBJECTS, widest: int = MOST_OBJECTS
+) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Every module that a variable leads to, by its best names first; not the modules in it."""
+    found = [one for one in search(variables, most, widest, True) if contents.is_module(one.value)]
+    found.sort(key=lambda one: (one.kind, one.depth))
+    for one in found:
+        yield one.name, one.value
+
+
+def name_of(module: torch.nn.Module, variables: list[tuple[str, Any]]) -> str:
+    """The best name that variables give to a module, ``""`` if they give none."""
+    held_by = [name for name, value in variables if value is module]
+    others = (name for name, one in named_modules(variables) if one is module)
+    return held_by[0] if held_by else next(others, "")
+
+
+def search(
+    variables: list[tuple[str, Any]],
+    most: int = MOST_OBJECTS,
+    widest: int = MOST_OBJECTS,
+    ends_at_modules: bool = False,
+) -> Iterator[Found]:
+    """As :func:`named_tensors`, with all names.
+
+    Args:
+        variables: Names and values.
+        most: How many objects are searched for variables, and then for attributes.
+        widest: Containers with more entries than this are passed over.
+        ends_at_modules: Whether modules are found, and not searched.
+    """
+    begin = [Found(Kind.VARIABLE, 0, name, value) for name, value in variables if may_name(name)]
+    return _search(begin, most, widest, ends_at_modules)
+
+
+def search_module(module: torch.nn.Module, most: int, widest: int) -> Iterator[Found]:
+    """The tensors in a module; names are paths with a point before them, as in ``.fc.weight``."""
+    begin = Found(Kind.VARIABLE, 0, "", module)
+    return _search([begin], most, widest, False, Kind.OWN)
+
+
+def _search(
+    begin: list[Found], most: int, widest: int, ends_at_modules: bool, own: Kind = Kind.ATTRIBUTE
+) -> Iterator[Found]:
+    """Variables by depth, then attributes by depth."""
+    near: list[list[Found]] = [[] for _ in range(DEEPEST + 2)]
+    far: list[list[Found]] = [[] for _ in range(DEEPEST + 2)]
+    near[0] = begin
     seen: set[int] = set()
-    for depth in range(DEEPEST + 1):
-        inner: list[tuple[str, Any]] = []
-        for name, value in level:
-            left -= 1
-            if left < 0:
-                return
-            if is_tensor(value):
-                yield depth, name, value
-            elif id(value) not in seen:
-                seen.add(id(value))
-                if width_of(value) > widest:
-                    continue
-                try:
-                    inner.extend(_contents(name, value))
-                except Exception:  # what merely lies in scope never makes a snapshot fail
-                    continue
-        level = inner
+    for levels in (near, far):
+        left = most
+        for depth in range(DEEPEST + 1):
+            for one in levels[depth]:
+                left -= 1
+                if left < 0:
+                    break
+                if is_tensor(one.value) or (ends_at_modules and contents.is_module(one.value)):
+                    yield one
+                elif id(one.value) not in seen:
+                    seen.add(id(one.value))
+                    for inner in _inside(one, widest, own):
+                        (near if inner.kind is Kind.VARIABLE else far)[depth + 1].append(inner)
+            levels[depth] = []
 
 
-def width_of(value: Any) -> int:
-    """Number of entries of a container whose length is Python's own."""
-    kind = type(value)
-    for builtin in (dict, list, tuple):
-        if issubclass(kind, builtin):
-            return builtin.__len__(value)
-    return 0
+def _inside(one: Found, widest: int, own: Kind) -> list[Found]:
+    """What a value contains; nothing of one that raises while it is read."""
+    is_self = one.name == "self" and one.depth == 0
+    found = []
+    try:
+        if contents.width_of(one.value) > widest:
+            return []
+        for part in contents.contents(one.value, is_self):
+            for key, item in zip(part.keys, part.values):
+                if not contents.holds_nothing(item):
+                    name = contents.written(one.name, key, part.is_mapping)
+                    is_own = one.depth == 0 and (part.is_attribute and "." not in key)
+                    kind = _kind(one, part, (Kind.VARIABLE if is_self else own) if is_own else None)
+                    found.append(Found(kind, one.depth + 1, name, item))
+    except Exception:  # what merely lies in scope never makes a snapshot fail
+        return []
+    return found
 
 
-def _contents(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    kind = type(value)
-    if issubclass(kind, torch.nn.Module):
-        yield from module_tensors(name, value)
-    elif issubclass(kind, dict):
-        for key, item in list(dict.items(value)):
-            if isinstance(key, (str, int)):
-                yield f"{name}[{_quoted(key)}]", item
-    elif issubclass(kind, (list, tuple)):
-        base = list if issubclass(kind, list) else tuple
-        items = base.__iter__(value)
-        fields = kind.__dict__.get("_fields", ()) if issubclass(kind, tuple) else ()
-        for i, item in enumerate(items):
-            if fields and i < len(fields):
-                yield f"{name}.{fields[i]}", item
-            else:
-                yield f"{name}[{i}]", item
-    elif name == "self" or dataclasses.is_dataclass(kind):
-        attributes = object.__getattribute__(value, "__dict__")
-        if type(attributes) is dict:
-            for key, item in attributes.copy().items():
-                yield f"{name}.{key}", item
+def _kind(one: Found, part: contents.Contents, own: Kind | None) -> Kind:
+    """What the name of an entry of a value is.
 
-
-def _quoted(key: str | int) -> str:
-    return json.dumps(key, ensure_ascii=False)
+    Args:
+        one: The value.
+        part: What it contains.
+        own: What it is if it is an attribute of what the search begins with.
+    """
+    if own is not None:
+        return own
+    if part.is_attribute:
+        return Kind.ATTRIBUTE
+    if part.is_of_module and one.kind is not Kind.VARIABLE:
+        return Kind.PARAMETER
+    return one.kind
 
 
 def module_tensors(name: str, module: torch.nn.Module) -> Iterator[Named]:
     """Parameters and buffers of a module under ``name``; an empty name gives bare paths."""
-    prefix = f"{name}." if name else ""
-    # As named_parameters() and named_buffers() do, which would go through all modules twice.
-    inside = [
-        (f"{prefix}{path}." if path else prefix, one)
-        for path, one in module.named_modules(remove_duplicate=False)
-    ]
-    for tensors in ("_parameters", "_buffers"):
-        for path, one in inside:
-            for key, tensor in getattr(one, tensors).items():
-                if tensor is not None:
-                    yield path + key, tensor
+    for path, tensor in contents.own_tensors(module):
+        yield f"{name}.{path}" if name else path, tensor
 
 
 def given_names(names: Mapping[str, torch.Tensor] | None) -> list[Named]:

@@ -122,8 +122,7 @@ def _known(
     for name, tensor in naming.named_tensors(variables):
         add(name, tensor, False)
     for module in modules:
-        held_by = [name for name, value in variables if value is module]
-        for path, tensor in naming.module_tensors(held_by[0] if held_by else "", module):
+        for path, tensor in naming.module_tensors(naming.name_of(module, variables), module):
             add(path, tensor, True)
     for root in roots:
         add(None, root.tensor, True)

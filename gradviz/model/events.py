@@ -165,6 +165,13 @@ class Write(Event):
     """Path of the module whose buffer was written, if that module was running."""
     grad_of: str | None = None
     """Id of the tensor whose ``.grad`` was written."""
+    is_described: bool = False
+    """Whether ``name`` is a description: no name leads to what was written."""
+
+    @property
+    def variable(self) -> str | None:
+        """Name of the tensor that was written, ``None`` if it has none."""
+        return None if self.is_described else self.name
 
 
 @dataclass(frozen=True, slots=True)

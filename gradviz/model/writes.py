@@ -140,7 +140,7 @@ def _written(event: Write, place: EventPlace, history: History) -> Written:
     written = Written(
         step,
         event.by,
-        event.name,
+        event.variable,
         event.before or 0,
         event.after or 0,
         event.through,
@@ -151,6 +151,6 @@ def _written(event: Write, place: EventPlace, history: History) -> Written:
     )
     named = next(iter(called.outputs), None) if called is not None else None
     if named is not None and named.tensor in (event.tensors or (named.tensor,)) and named.tensor:
-        name = history.name(named.tensor, step) or event.name
+        name = history.name(named.tensor, step) or event.variable
         return replace(written, name=name, tensor=named.tensor)
     return written if named is None or infos else replace(written, name=None)

@@ -40,7 +40,7 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     kind="leaf written",
     says=(("RuntimeError", r"^a leaf Variable that requires grad"),),
     find=inplace_refused.leaf,
-    what="{by} would write {it}, a leaf that requires grad, in place",
+    what="{by} would write {it}, {leaf} that requires grad, in place",
     why="backward accumulates gradients in leaves; a recorded write would make this tensor the "
     "result of an operation, no longer a leaf",
     highlights={"it": ("refused", "{by} would write it")},
@@ -128,6 +128,7 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         _LEAF_WRITTEN,
         kind="view of a leaf written",
         says=(("RuntimeError", r"^a view of a leaf Variable"),),
+        find=inplace_refused.view_of_leaf,
     ),
     Fault(
         kind="output of a backward hook written",

@@ -51,7 +51,7 @@ def is_compiled_call(code: CodeType) -> bool:
 
 def is_scripted(module: Any) -> bool:
     """Whether a module runs as TorchScript, of which no mode sees the calls."""
-    return isinstance(module, torch.jit.ScriptModule)
+    return issubclass(type(module), torch.jit.ScriptModule)
 
 
 def module_hooks_in(function: Any) -> list[Any]:

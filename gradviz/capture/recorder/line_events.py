@@ -84,6 +84,11 @@ class LineEvents:
         return self._levels[-1].frame if self._levels else None
 
     @property
+    def frames(self) -> list[FrameType]:
+        """Frames whose lines are followed, the outermost first."""
+        return [level.frame for level in self._levels if level.frame is not None]
+
+    @property
     def loop_variables(self) -> tuple[str, ...]:
         """Variables that the line binds if it is the head of a ``for`` loop."""
         if not self._levels or self.line is None:

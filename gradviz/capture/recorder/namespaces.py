@@ -12,12 +12,12 @@ from gradviz.capture.recorder.line_events import LineEvents
 
 
 class Namespaces:
-    """Variables of the recorded block or cell, and of a function that it runs.
+    """Variables of the recorded block or cell, and of the functions that it runs.
 
     Args:
         frame: Frame of the block, or ``None`` for a cell.
         file: File name of the cell.
-        lines: Tells which frame runs.
+        lines: Tells which frames run.
     """
 
     def __init__(self, frame: FrameType | None, file: str, lines: LineEvents) -> None:
@@ -35,23 +35,27 @@ class Namespaces:
 
     def all(self) -> list[tuple[str, Any]]:
         """Every variable in sight."""
-        return [pair for space in self._spaces(self._lines.frame) for pair in space]
+        return [pair for space in self._spaces() for pair in space]
 
     @property
     def is_inside(self) -> bool:
         """Whether a function runs that the block or cell has called."""
         return self._lines.depth > 0
 
+    @property
+    def words(self) -> frozenset[str] | None:
+        """Names that the recorded code may speak of; ``None`` if its text is not known."""
+        return self._lines.words
+
     def names(self) -> list[naming.Named]:
         """Tensors by name."""
-        spaces = self._spaces(self._lines.frame)
-        return [named for space in spaces for named in naming.named_tensors(space)]
+        return [named for space in self._spaces() for named in naming.named_tensors(space)]
 
     def mentioned(self) -> list[list[tuple[str, Any]]]:
-        """Variables that the code speaks of: those of the block or cell, and of a function."""
-        words, inner = self._lines.words, self._lines.frame
+        """Variables that the code speaks of: those of the block or cell, and of functions."""
+        words = self._lines.words
         if words is None:
-            return [self._naming(space) for space in self._spaces(inner)]
+            return [self._naming(space) for space in self._spaces()]
         found = []
         if self._cell is not None:
             found.append(self._mentioned_in(self._cell, words))
@@ -65,10 +69,19 @@ class Namespaces:
                 others = self._mentioned_in(self._frame.f_globals, words)
                 space += [(n, v) for n, v in others if n not in taken]
             found.append(space)
-        if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
+        for inner in self._inner():
             local = naming.local_variables(inner)
             found.append([(n, v) for n, v in local if n in words and naming.may_name(n)])
         return found
+
+    def _inner(self) -> list[FrameType]:
+        """Frames of functions that the block or cell runs, the outermost first."""
+        frames = [
+            frame
+            for frame in self._lines.frames
+            if frame is not self._frame and naming.is_function_frame(frame)
+        ]
+        return frames if len(frames) <= _MOST_FRAMES else [*frames[: _MOST_FRAMES - 1], frames[-1]]
 
     def _mentioned_in(self, space: dict[str, Any], words: frozenset[str]) -> list[tuple[str, Any]]:
         """Global variables that the code speaks of; the others are not gone through each time."""
@@ -87,18 +100,18 @@ class Namespaces:
     def _naming(self, space: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         return [(name, value) for name, value in space if naming.may_name(name)]
 
-    def _spaces(self, inner: FrameType | None) -> list[list[tuple[str, Any]]]:
-        """Variables of the block or cell itself, then those of a function that it runs."""
+    def _spaces(self) -> list[list[tuple[str, Any]]]:
+        """Variables of the block or cell itself, then those of the functions that it runs."""
         found = []
         if self._cell is not None:
             found.append(naming.text_keys(self._cell))
         elif self._frame is not None:
             found.append(naming.namespace(self._frame))
-        if inner is not None and inner is not self._frame and naming.is_function_frame(inner):
-            found.append(naming.local_variables(inner))
-        return found
+        return found + [naming.local_variables(inner) for inner in self._inner()]
 
 
+_MOST_FRAMES: Final = 8
+"""How many functions that call each other give names: the outermost, and the one that runs."""
 _MISSING: Final = object()
 
 

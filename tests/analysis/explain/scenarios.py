@@ -1096,7 +1096,7 @@ for _ in range(3):
     ),
 )
 add(
-    "a state that a module carries in an attribute without a name",
+    "a state that a module carries in an attribute",
     FREED,
     """
 class Memory(nn.Module):

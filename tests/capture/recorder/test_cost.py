@@ -35,7 +35,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     storages that are asked whether they are gone."""
     found: Counted = Counter()
     walk, read = vars(live_graph)["walk"], node_reader.NodeReader.read
-    info, by_depth = Tensors._info, naming.tensors_by_depth
+    info, by_depth = Tensors._info, naming.search
     gone: Any = vars(autograd.StorageRef)["is_gone"]
 
     def walks(*args: Any) -> Any:
@@ -70,7 +70,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
     monkeypatch.setattr(live_graph, "walk", walks)
     monkeypatch.setattr(node_reader.NodeReader, "read", reads)
     monkeypatch.setattr(Tensors, "_info", infos)
-    monkeypatch.setattr(naming, "tensors_by_depth", searches)
+    monkeypatch.setattr(naming, "search", searches)
     monkeypatch.setattr(autograd.StorageRef, "is_gone", property(asks))
 
     @contextmanager

@@ -35,12 +35,24 @@ class Transformer(nn.Module):
 
 
 class Hidden:
-    """No names are searched in objects like this."""
+    """No names are found in objects like this: its attributes are kept in no attribute."""
 
+    __slots__ = ("_read", "_write")
     model: Transformer
     w: Tensor
     y: Tensor
     batches: Iterator[Tensor]
+
+    def __init__(self) -> None:
+        values: dict[str, Any] = {}
+        object.__setattr__(self, "_read", values.__getitem__)
+        object.__setattr__(self, "_write", values.__setitem__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._write(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._read(name)
 
 
 def made(recording: Recording) -> dict[str, int]:

@@ -47,19 +47,32 @@ class WriteRefused(Finding):
 
 
 def leaf(context: ErrorContext) -> Iterator[WriteRefused]:
-    """A leaf that requires grad, or a part of it, would be written."""
+    """A leaf that requires grad would be written."""
     written = _written(context)
-    base = _leaf_behind(written, context)
+    return _leaf_written(written, _leaf_behind(written, context), "a leaf", context)
+
+
+def view_of_leaf(context: ErrorContext) -> Iterator[WriteRefused]:
+    """A view of a leaf that requires grad would be written; an index makes one, too."""
+    written = _written(context)
+    base = _leaf_behind(written, context) or _leaf_viewed(written, context)
+    return _leaf_written(written, base, "a leaf" if base else "a view of a leaf", context)
+
+
+def _leaf_written(
+    written: GivenOperand, base: TensorInfo | None, what: str, context: ErrorContext
+) -> Iterator[WriteRefused]:
     name = context.name(base.id) if base is not None else None
     whole = written.words if base is None or name is None else context.term(base.id)
-    is_part = name not in (None, written.name)
+    is_view = name not in (None, written.name)
     by = _by(context)
     yield WriteRefused(
         history=context.history,
         step=context.step,
         words={
             "by": by,
-            "it": say("{}, a part of {}", written.words, whole) if is_part else whole,
+            "it": say("{}, a view of {}", written.words, whole) if is_view else whole,
+            "leaf": what,
         },
         variables=(name, written.name),
         node=context.node_of(base),
@@ -178,6 +191,15 @@ def _leaf_behind(written: GivenOperand, context: ErrorContext) -> TensorInfo | N
         return info
     on_it = context.history.on_storage(info.storage, context.step)
     leaves = [other for other in on_it if other.is_leaf and other.requires_grad]
+    return leaves[0] if len(leaves) == 1 else None
+
+
+def _leaf_viewed(written: GivenOperand, context: ErrorContext) -> TensorInfo | None:
+    """The leaf of which a call has made a view that has no name yet."""
+    made = made_by(written.key, context)
+    read = () if made is None else dict.fromkeys(made[1].reads)
+    infos = [context.history.tensor(key, context.step) for key in read if key.startswith("t")]
+    leaves = [info for info in infos if info and info.is_leaf and info.requires_grad]
     return leaves[0] if len(leaves) == 1 else None
 
 

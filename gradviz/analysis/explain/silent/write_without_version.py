@@ -19,6 +19,7 @@ from gradviz.analysis.explain.silent.sentences import write_cause
 from gradviz.analysis.explain.torch_names import is_result
 from gradviz.model.events import NodeRan
 from gradviz.model.explanation import Cause, Fix
+from gradviz.model.formatting import shape
 from gradviz.model.history import EventPlace, History, WriteEvent
 from gradviz.model.records import Node, Number, SavedTensor
 from gradviz.model.sentence import Term, say
@@ -189,7 +190,7 @@ def _finding(
     if tensor is None and is_result(use.slot):
         tensor = history.output_of(use.node.id, step)
     name = history.name(tensor, step)
-    words = name or f"a tensor of shape {use.slot.shape}"
+    words = name or f"a tensor of shape {shape(use.slot.shape or ())}"
     key = None if name is None else tensor
     thing = words if key is None else Term(key, words)
     node, slot = use.node, use.slot

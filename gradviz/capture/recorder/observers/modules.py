@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import weakref
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
-from gradviz.capture import autograd
+from gradviz.capture import autograd, contents, naming
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.source_text import Spans
+
+_MOST: Final = 10_000
+"""How many objects are searched for modules."""
+_WIDEST: Final = 200
+"""How many entries of a container are searched for modules."""
 
 
 class Buffer(NamedTuple):
@@ -122,11 +127,9 @@ class ModuleCalls(Observer):
         return path
 
     def _learn(self) -> None:
-        for name, value in self._namespaces.all():
-            if name.startswith("_") or not issubclass(type(value), torch.nn.Module):
-                continue
-            for path, module in torch.nn.Module.named_modules(value):
-                self._paths.setdefault(id(module), f"{name}.{path}" if path else name)
+        for name, value in naming.named_modules(self._namespaces.all(), _MOST, _WIDEST):
+            for part in contents.parts_of(value):
+                self._paths.setdefault(id(part.module), f"{name}.{part.path}".removesuffix("."))
 
 
 _WITH_FAST_PATH = (

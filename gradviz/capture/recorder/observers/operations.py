@@ -222,6 +222,7 @@ class Operations:
             way,
             buffer_of=None if buffer is None else buffer.module,
             grad_of=None if grad_of is None else grad_of.id,
+            is_described=not name,
         )
 
     def _grad_of(self, tensor: torch.Tensor) -> RegistryEntry | None:

@@ -46,7 +46,8 @@ class TensorNames(Observer):
         """Look at the variables."""
         with autograd.unseen():
             is_exact = not self._namespaces.is_inside
-            if self._names.look(self._namespaces.mentioned(), is_exact):
+            mentioned = self._namespaces.mentioned()
+            if self._names.look(mentioned, is_exact, self._namespaces.words):
                 self._graph_reading.changed()
 
     def stopped(self) -> None:

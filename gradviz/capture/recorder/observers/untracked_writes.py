@@ -193,16 +193,17 @@ class UntrackedWrites(Observer):
         elif buffer is not None:
             by, agent = f"{buffer.kind}.forward", "module"
         entry, tensor = next(((e, t) for e, t in tensors if e.name), tensors[0])
-        name = entry.name or (buffer.name if buffer is not None else _described(tensor))
+        name = entry.name or (None if buffer is None else buffer.name)
         return Write(
             by,
             tuple(e.id for e, _ in tensors),
-            name,
+            name or _described(tensor),
             f"s{storage}",
             version,
             version,
             agent=agent,
             buffer_of=None if buffer is None else buffer.module,
+            is_described=not name,
         )
 
     def _small(self, chosen: Iterable[int] | None) -> list[tuple[int, _Named]]:
