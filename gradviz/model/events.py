@@ -444,6 +444,8 @@ class Raised(Event):
     node: str | None = None
     """Node that was running when it was raised inside backward."""
     backward: int | None = None
+    needed: tuple[bool, ...] = ()
+    """If that node is of a custom Function: which arguments of its forward need a gradient."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,18 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         fixes=(bad_call.gradient_of_its_shape,),
     ),
     Fault(
+        kind="gradient of another shape",
+        says=(("RuntimeError", r"returned an invalid gradient at index \d+ - got \["),),
+        find=custom_function.other_shape,
+        what={
+            "": "{function}.backward returned a gradient of shape {given} for {root}, which has "
+            "shape {wanted}",
+        },
+        why="the gradient of a tensor has one element for each element of the tensor",
+        highlights={"it": ("refused", "its gradient for {root} has shape {given}")},
+        fixes=(custom_function.in_shape,),
+    ),
+    Fault(
         kind="unused input",
         says=(
             ("RuntimeError", r"appears? to not have been used in the graph"),
