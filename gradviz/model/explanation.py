@@ -31,6 +31,7 @@ ErrorKind: TypeAlias = Literal[
     "flag of a non-leaf",
     "numpy of a tensor that requires grad",
     "deepcopy of a non-leaf",
+    "non-leaf given to an optimizer",
     "gradient of another shape",
     "unused input",
     "wrong number of gradients",

@@ -20,6 +20,7 @@ from gradviz.analysis.explain.errors import (
     freed_saved_read,
     graph_freed,
     inplace_refused,
+    needs_leaf,
     no_graph,
     none_grad,
     saved_modified,
@@ -216,11 +217,11 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="flag of a non-leaf",
         says=(("RuntimeError", r"only change requires_grad flags of leaf"),),
-        find=bad_call.non_leaf,
+        find=needs_leaf.flag,
         what="{it} is not a leaf{made}, so its requires_grad cannot be set",
         why="whether a result requires grad follows from the inputs of its operation",
         highlights={"it": ("refused", "it is not a leaf")},
-        fixes=(bad_call.without_flag,),
+        fixes=(needs_leaf.without_flag,),
     ),
     Fault(
         kind="numpy of a tensor that requires grad",
@@ -244,11 +245,21 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="deepcopy of a non-leaf",
         says=(("RuntimeError", r"support the deepcopy protocol"),),
-        find=bad_call.non_leaf,
+        find=needs_leaf.non_leaf,
         what="{it} is not a leaf{made}, so deepcopy cannot copy it",
         why="its graph would have to be copied too, including the leaves",
         highlights={"it": ("refused", "it is not a leaf")},
-        fixes=(bad_call.cloned,),
+        fixes=(needs_leaf.cloned,),
+    ),
+    Fault(
+        kind="non-leaf given to an optimizer",
+        says=(("ValueError", r"can't optimize a non-leaf Tensor"),),
+        find=needs_leaf.non_leaf,
+        what="{it} is not a leaf{made}, so an optimizer cannot update it",
+        why="backward accumulates gradients in leaves; the result of an operation has none, and a "
+        "step could only change a value that is computed from other tensors",
+        highlights={"it": ("refused", "it is not a leaf")},
+        fixes=(needs_leaf.made_leaf,),
     ),
     Fault(
         kind="gradient of another shape",

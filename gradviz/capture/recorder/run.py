@@ -114,7 +114,7 @@ class Run:
         )
         loop_variables = LoopVariables(lines, namespaces, operations)
         self._line_steps = LineSteps(
-            observers, writer, lines, loop_variables, backward_events, options.progress
+            observers, writer, lines, loop_variables, backward_events, operations, options.progress
         )
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
