@@ -11,7 +11,10 @@ from gradviz.view.outlines.explanation import explanation_text
 from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 
-ELEMENTS = "section h4 span p dl dt dd div code strong pre details summary".split()
+ELEMENTS = {
+    *("section", "h4", "span", "p", "dl", "dt", "dd", "div", "code", "strong", "pre"),
+    *("details", "summary"),
+}
 
 
 def card(explanation: Explanation) -> ET.Element:

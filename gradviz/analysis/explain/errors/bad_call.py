@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from gradviz.analysis.cuts import Cut
@@ -67,8 +67,9 @@ def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
     what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
     causes = [Cause("backward", say("backward would start at {}", found.words), context.noticed)]
     made = line_of(found.keys[0], context) if found.keys else None
-    if made is not None and _is_trained(found, context):
-        causes.insert(0, Cause("other", say("makes {}, which has {}", found.words, count), made))
+    if _is_trained(found, context):
+        what = say("makes {}, which has {}", found.words, count)
+        causes = [Cause("other", what, made), *causes] if made is not None else []
     yield RootRefused(
         history=context.history,
         step=context.step,
@@ -109,13 +110,9 @@ def _is_trained(root: BackwardRoot, context: ErrorContext) -> bool:
     node = None if root.info is None else root.info.node
     start = [node] if node is not None else root_nodes(context)
     leaves = {one.variable for one in reachable(start, context).values()} - {None}
-    kinds = (OptimizerStepped, ZeroedGrad)
-    given = {
-        key
-        for kind in kinds
-        for _, event in context.history.events(kind, context.step)
-        for key in (event.parameters if isinstance(event, OptimizerStepped) else event.tensors)
-    }
+    history, until = context.history, context.step
+    given = {key for _, e in history.events(OptimizerStepped, until) for key in e.parameters}
+    given |= {key for _, e in history.events(ZeroedGrad, until) for key in e.tensors}
     names = [context.name(key) or "" for key in leaves]
     return bool(leaves & given) or any("." in name for name in names)
 
@@ -158,13 +155,17 @@ def gradient_of_its_shape(found: RootRefused) -> Iterator[Fix]:
 def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     """``requires_grad`` of a tensor of integers."""
     tensors = given(context)
-    found = tensors[0] if tensors else GivenOperand(None, refused_calls.bound_name(context), None)
+    found = tensors[0] if tensors else GivenOperand(None, None, None)
+    found = replace(found, name=found.name or refused_calls.bound_name(context))
     words = found.words if found.name else Sentence("the tensor")
     dtype = f"is {found.dtype}" if found.dtype else "has an integer or boolean dtype"
     made = line_of(found.key, context) if tensors else None
     causes = [] if made is None else [Cause("other", say("{} {}", words, dtype), made)]
-    if context.site is None:  # no call of torch: a parameter is made of it
-        causes.insert(0, Cause("other", say("makes a parameter of {}", words), context.noticed))
+    if (made is None and context.is_recorded) or context.site is None:
+        what = (
+            "asks for the gradient of {}" if context.site is not None else "makes a parameter of {}"
+        )
+        causes.insert(0, Cause("other", say(what, words), context.noticed))
     yield OperandRefused(
         history=context.history,
         step=context.step,

@@ -54,7 +54,7 @@ def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
             "gave": "" if counts is None else plural(counts[1], "gradient"),
             "owed": "" if counts is None else plural(counts[0], "input"),
         },
-        variables=tuple(names_read(value)) if value is not None else (),
+        variables=tuple(_tensors_read(value, returned)),
         node=context.node,
         causes=tuple(_causes(returned, say("{}.backward returns them", function), context)),
         targets={"node": [None if context.node is None else context.node.id]},
@@ -73,7 +73,7 @@ def other_shape(context: ErrorContext) -> Iterator[OtherShape]:
     place = index_in(context.raised.message) or 0
     name, given = _input(node, place, context)
     returned = _return_of(context, None)
-    computed, value = _computed(returned, _argument(node, place, context), context)
+    computed, value = _computed(returned, _argument(node, place, context))
     variable = computed and next(iter(names_bound(computed)), None)
     what = say("{}.backward computes the gradient of {}", function, given)
     yield OtherShape(
@@ -88,9 +88,9 @@ def other_shape(context: ErrorContext) -> Iterator[OtherShape]:
         },
         variables=(variable, name) if variable else (name,),
         node=node,
-        causes=tuple(_causes(computed or returned, what, context)),
+        causes=tuple(_causes(computed, what, context)),
         targets={"it": [None if node is None else node.id]},
-        unknown=_unknown(returned, context),
+        unknown=_unknown(computed, context),
         shapes=shapes,
         input=given,
         computed=computed,
@@ -108,7 +108,7 @@ def _causes(line: Statement | None, what: Sentence, context: ErrorContext) -> It
 
 def _unknown(returned: Statement | None, context: ErrorContext) -> tuple[Sentence, ...]:
     which = say("which line of {}.backward returns them", _function(context))
-    return () if returned is not None else (which,)
+    return () if returned is not None or not context.is_recorded else (which,)
 
 
 def _function(context: ErrorContext) -> Term | str:
@@ -152,6 +152,16 @@ def _is_inside(statement: Statement, code: Code, name: str) -> bool:
     return code.name.rpartition(": ")[2] in (f"{name}.backward", "backward")
 
 
+def _tensors_read(value: ast.expr | None, returned: Statement | None) -> list[str]:
+    """Variables of a ``return``, without the ``ctx`` that backward is given first."""
+    functions = (
+        [one for one in returned.around if isinstance(one, ast.FunctionDef)] if returned else []
+    )
+    arguments = functions[-1].args.args if functions else []
+    read = [] if value is None else names_read(value)
+    return [name for name in read if not arguments or name != arguments[0].arg]
+
+
 def _value_of(returned: Statement | None) -> ast.expr | None:
     node = None if returned is None else returned.node
     return node.value if isinstance(node, ast.Return) else None
@@ -185,10 +195,12 @@ def _argument(node: Node | None, place: int, context: ErrorContext) -> int | Non
 
 
 def _computed(
-    returned: Statement | None, argument: int | None, context: ErrorContext
+    returned: Statement | None, argument: int | None
 ) -> tuple[Statement | None, ast.expr | None]:
     """The line that computes a gradient which is returned, and the expression."""
     entries = [] if returned is None else returned_gradients.entries_of(returned)
+    if len(entries) == 1:
+        argument = 0
     if returned is None or argument is None or argument >= len(entries):
         return None, None
     entry = entries[argument]

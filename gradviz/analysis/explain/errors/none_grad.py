@@ -44,7 +44,7 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         step=context.step,
         case=case,
         words={"it": context.term(tensor.id)},
-        variables=(context.name(tensor.id),),
+        variables=(context.name(tensor.id), _loop_variable(read, context)),
         node=context.node_of(tensor),
         causes=tuple(causes),
         targets={"it": [tensor.id]},
@@ -54,6 +54,10 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         made=made,
         read=read,
     )
+
+
+def _loop_variable(read: ast.Attribute, context: ErrorContext) -> str | None:
+    return ast.unparse(read.value) if skip_none.is_of_loop(read, context.statement) else None
 
 
 def _read_as_none(context: ErrorContext) -> Iterator[tuple[TensorInfo, ast.Attribute]]:

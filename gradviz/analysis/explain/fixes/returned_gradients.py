@@ -41,7 +41,7 @@ def of_number(
         return
     is_grad = [not (isinstance(one, ast.Constant) and one.value is None) for one in entries]
     kept = iter([text for text, is_one in zip(texts, is_grad, strict=True) if is_one])
-    if is_grad[:owed] == list(needed)[:given] and not any(is_grad[owed:]):
+    if is_grad[:owed] == list(needed)[:given]:
         new = [*texts[:owed], *["None"] * (owed - given)]  # the places are right
         if any(needed[given:]):
             return
