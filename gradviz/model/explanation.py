@@ -45,6 +45,8 @@ ErrorKind: TypeAlias = Literal[
     "frozen batch norm moves",
     "gradient thrown away",
     "clipped before backward",
+    "gradient added to a used one",
+    "update of a loop variable",
 ]
 """The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
@@ -57,6 +59,8 @@ SILENT: Final[frozenset[str]] = frozenset(
         "frozen batch norm moves",
         "gradient thrown away",
         "clipped before backward",
+        "gradient added to a used one",
+        "update of a loop variable",
     }
 )
 """Kinds in which torch raises nothing."""

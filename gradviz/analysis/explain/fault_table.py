@@ -30,8 +30,10 @@ from gradviz.analysis.explain.silent import (
     broadcast,
     frozen_batchnorm,
     lost_gradient,
+    lost_update,
     replaced_parameter,
     stale_gradient,
+    used_gradient,
     write_without_node,
     write_without_version,
 )
@@ -404,6 +406,26 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
         "backward and the step",
         highlights={"stepped": ("written", "updated with a gradient that was not clipped")},
         fixes=(lost_gradient.before_the_step,),
+    ),
+    Fault(
+        kind="gradient added to a used one",
+        find=used_gradient.added_to_used,
+        what="backward in {backward} added the {gradients} of {names} to those that {label} had "
+        "used before; nothing clears them",
+        why="backward adds to .grad, and a step leaves .grad as it is: each step repeats what all "
+        "steps before it did",
+        highlights={"added": ("written", "its .grad is a sum over steps")},
+        fixes=(used_gradient.cleared_after_the_step,),
+    ),
+    Fault(
+        kind="update of a loop variable",
+        find=lost_update.lost_updates,
+        what="{line} computes a new tensor from {it} and binds it to {name}, which the loop binds "
+        "again: {it} does not change",
+        why="an assignment to a name changes no tensor; only a write in place changes the one that "
+        "the module has",
+        highlights={"it": ("unreached", "{line} does not change it")},
+        fixes=(lost_update.in_place,),
     ),
 )
 """Faults for which torch raises no error, although a gradient or an update is wrong."""
