@@ -47,6 +47,7 @@ ErrorKind: TypeAlias = Literal[
     "clipped before backward",
     "gradient added to a used one",
     "update of a loop variable",
+    "parameter not registered",
 ]
 """The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
@@ -61,6 +62,7 @@ SILENT: Final[frozenset[str]] = frozenset(
         "clipped before backward",
         "gradient added to a used one",
         "update of a loop variable",
+        "parameter not registered",
     }
 )
 """Kinds in which torch raises nothing."""

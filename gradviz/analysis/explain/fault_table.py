@@ -33,6 +33,7 @@ from gradviz.analysis.explain.silent import (
     lost_update,
     replaced_parameter,
     stale_gradient,
+    unregistered,
     used_gradient,
     write_without_node,
     write_without_version,
@@ -426,6 +427,20 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
         "the module has",
         highlights={"it": ("unreached", "{line} does not change it")},
         fixes=(lost_update.in_place,),
+    ),
+    Fault(
+        kind="parameter not registered",
+        find=unregistered.unregistered,
+        what={
+            "": "{it} of {module} got gradients, but {label} does not have it: it is a tensor, "
+            "not a parameter of {module}",
+            "list": "{it} got gradients, but {label} does not have it: {attribute} of {module} "
+            "has {tensors} that {are} no {parameters} of {module}",
+        },
+        why="a module registers parameters, buffers and modules that are assigned to its "
+        "attributes; it does not look into lists, and a tensor is no parameter",
+        highlights={"left": ("unreached", "no optimizer has it")},
+        fixes=(unregistered.registered,),
     ),
 )
 """Faults for which torch raises no error, although a gradient or an update is wrong."""

@@ -35,6 +35,7 @@ from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
 from gradviz.capture.recorder.observers.other_threads import OtherThreads
 from gradviz.capture.recorder.observers.swapped_tensors import SwappedTensors
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
+from gradviz.capture.recorder.observers.unregistered import UnregisteredTensors
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.recording_builder import build_recording
@@ -98,6 +99,7 @@ class Run:
         known = KnownHooks(registry, tracer.role_changed)
         threads = OtherThreads()
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
+        modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)
         functions = CustomFunctions()
         self._operations = operations = Operations(registry, modules, functions)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions, resting)

@@ -49,7 +49,7 @@ def lost_updates(history: History) -> Iterator[LostUpdate]:
             step=place[0],
             noticed=line,
             words={"line": history.line_term(line), "it": term, "name": name},
-            variables=(name, history.name(info, place[0])),
+            variables=(history.name(info, place[0]), name),
             causes=(Cause("other", words, line),),
             targets={"it": [info]},
             statement=statement,

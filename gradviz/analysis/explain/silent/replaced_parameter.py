@@ -138,5 +138,20 @@ def fixes(found: ReplacedParameter) -> Iterator[Fix]:
     if line is None or optimizer is None or not all(map(is_expression, typed)):
         yield Fix(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return
+    place = _where_both_are_known(swaps[0].step, one, history)
+    if place is None:
+        return
     code = f'{optimizer}.add_param_group({{"params": [{", ".join(typed)}]}})'
-    yield Fix(does, code, "after", line.line)
+    yield Fix(does, code, "after", place)
+
+
+def _where_both_are_known(step: int, one: TrainingStep, history: History) -> int | None:
+    """The line of the code that steps which replaced the parameters, or called what did."""
+    facts = history.recording.records
+    depth, code = facts[step].depth, facts[one.place[0]].code
+    if facts[step].code == code:
+        return facts[step].line
+    outer = (facts[at] for at in history.lines if at > step)
+    caller = next((row for row in outer if row.depth < depth and row.code == code), None)
+    is_around = caller is not None and caller.depth == facts[one.place[0]].depth
+    return caller.line if caller is not None and is_around else None
