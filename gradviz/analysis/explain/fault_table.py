@@ -411,8 +411,8 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="gradient added to a used one",
         find=used_gradient.added_to_used,
-        what="backward in {backward} added the {gradients} of {names} to those that {label} had "
-        "used before; nothing clears them",
+        what="backward in {backward} added the {gradients} of {names} to what {label} had used "
+        "before; nothing clears it",
         why="backward adds to .grad, and a step leaves .grad as it is: each step repeats what all "
         "steps before it did",
         highlights={"added": ("written", "its .grad is a sum over steps")},
