@@ -26,6 +26,7 @@ import torch
 _TYPED: Final = ("<ipython-input", "<python-input", "<doctest ")
 """How the names of text begin that was typed and has no file."""
 _SITE: Final = ("site-packages", "dist-packages")
+_IN_SITE: Final = re.compile("|".join(re.escape(os.sep + name + os.sep) for name in _SITE))
 
 
 def folder_of(file: str) -> str:
@@ -62,7 +63,9 @@ def is_users(file: str) -> bool:
     path = os.path.abspath(file)
     if path.startswith(_ALWAYS):
         return False
-    is_pythons = path.startswith(_PYTHONS) and not any(f"{os.sep}{s}{os.sep}" in path for s in _SITE)
+    is_pythons = path.startswith(_PYTHONS) and not any(
+        f"{os.sep}{s}{os.sep}" in path for s in _SITE
+    )
     if is_pythons or not (os.path.exists(path) or file in linecache.cache):
         return False
     return not any(_is_listed(folder, top) for folder, top in _imported_from(path))
@@ -71,13 +74,10 @@ def is_users(file: str) -> bool:
 def _imported_from(path: str) -> Iterator[tuple[str, str]]:
     """Folders from which a file can have been imported, each with the first part of its path."""
     folders = {os.path.join(os.path.abspath(entry or os.curdir), "") for entry in sys.path}
-    folders |= {path[: found.end()] for found in re.finditer(_IN_SITE, path)}
+    folders |= {path[: found.end()] for found in _IN_SITE.finditer(path)}
     for folder in folders:
         if path.startswith(folder):
             yield folder, path[len(folder) :].partition(os.sep)[0]
-
-
-_IN_SITE: Final = re.compile("|".join(re.escape(os.sep + name + os.sep) for name in _SITE))
 
 
 @cache

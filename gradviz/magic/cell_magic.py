@@ -117,8 +117,8 @@ class CellMagic:
                 found = getattr(found, attribute)
         except (KeyError, AttributeError):
             raise UsageError(
-                f"{MARK}: there is no {name!r} for {option}. Define the function or module in a cell "
-                "above. The cell was not run."
+                f"{MARK}: there is no {name!r} for {option}. Define the function or module "
+                "in a cell above. The cell was not run."
             ) from None
         if not callable(found) and not isinstance(found, ModuleType):
             raise UsageError(

@@ -392,6 +392,23 @@ class Clipped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Unregistered(Event):
+    """A module ran that has leaves in an attribute which are not among its parameters."""
+
+    kind: ClassVar[str] = "unregistered"
+    module: str
+    """Path of the module."""
+    type: str
+    """Name of its class."""
+    attribute: str
+    """The attribute: a tensor, or a list of tensors or modules."""
+    is_tensor: bool
+    """Whether it is a tensor."""
+    tensors: tuple[str, ...] = ()
+    """Ids of the leaves."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refused(Event):
     """A call of torch raised. Its event comes before the :class:`Raised` of the same step, if the
     error left the line; the innermost call that raised comes first."""
@@ -451,6 +468,8 @@ class Raised(Event):
     node: str | None = None
     """Node that was running when it was raised inside backward."""
     backward: int | None = None
+    needed: tuple[bool, ...] = ()
+    """If that node is of a custom Function: which arguments of its forward need a gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +503,7 @@ EVENTS: dict[str, type[Event]] = {
         OptimizerStepped,
         ZeroedGrad,
         Clipped,
+        Unregistered,
         Refused,
         Made,
         FirstRead,

@@ -31,6 +31,7 @@ ErrorKind: TypeAlias = Literal[
     "flag of a non-leaf",
     "numpy of a tensor that requires grad",
     "deepcopy of a non-leaf",
+    "non-leaf given to an optimizer",
     "gradient of another shape",
     "unused input",
     "wrong number of gradients",
@@ -44,6 +45,9 @@ ErrorKind: TypeAlias = Literal[
     "frozen batch norm moves",
     "gradient thrown away",
     "clipped before backward",
+    "gradient added to a used one",
+    "update of a loop variable",
+    "parameter not registered",
 ]
 """The kind of the fault; it does not change between releases of torch."""
 SILENT: Final[frozenset[str]] = frozenset(
@@ -56,6 +60,9 @@ SILENT: Final[frozenset[str]] = frozenset(
         "frozen batch norm moves",
         "gradient thrown away",
         "clipped before backward",
+        "gradient added to a used one",
+        "update of a loop variable",
+        "parameter not registered",
     }
 )
 """Kinds in which torch raises nothing."""

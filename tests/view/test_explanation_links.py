@@ -45,7 +45,7 @@ def test_words_of_a_sentence_are_not_taken_for_names() -> None:
     )
     card = card_of(told)
     assert card["what"] == card["why"] == [WRONG]
-    values = [value for field in card["fields"] for value in field["values"]]
+    values = [value for field in card["first"] + card["fields"] for value in field["values"]]
     line = {"id": "line:0:1", "text": "line 1", "step": 1}
     assert values == [[line], [WRONG], [WRONG], [WRONG]]
     recording._made["explanations"] = (told,)
@@ -84,7 +84,7 @@ def test_a_term_leads_to_what_it_was_made_of() -> None:
     card = card_of(told)
     assert (card["what"], card["why"]) == ([*found, "."], found)
     fields = {field["name"]: field["values"] for field in card["fields"]}
-    assert fields["culprit"][1] == fields["not known"][0] == fields["already changed"][0] == found
+    assert fields["culprit"][0] == fields["not known"][0] == fields["already changed"][0] == found
     recording._made["explanations"] = (told,)
     assert caption(recording, 4).parts[-5:] == sentence.parts
 

@@ -67,8 +67,10 @@ def test_a_card_says_all_of_it_in_words_that_lead_somewhere() -> None:
         [{"id": "t4", "text": "out2"}, ", ", {"id": "t3", "text": "out1"}]
     ]
     line = {"id": "line:0:6", "text": "line 6", "step": 21}
-    assert fields["culprit"]["values"][0] == [line]
-    assert fields["culprit"]["code"] == "out2.backward()"
+    assert card["first"] == [{"name": "culprit", "values": [[line]], "code": "out2.backward()"}]
+    assert fields["culprit"]["values"] == [
+        ["backward 1 ran through ", {"id": "n0", "text": "MulBackward0"}, " and freed it"]
+    ]
     assert (card["culprit_line"], card["culprit_step"]) == ({"code": 0, "line": 6}, 21)
     assert card["noticed_line"] == {"code": 0, "line": 7}
     assert card["fixes"][0] == {

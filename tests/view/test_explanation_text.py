@@ -12,27 +12,28 @@ from tests.view.explanations import FREED, SILENT, explained, spoilt
 from tests.view.graphs import HOSTILE
 
 TEXT = """\
-kind: graph freed
-raised: RuntimeError
 what: MulBackward0 needs a and b, and backward in line 6 has freed what it saved.
-why: A backward frees what nodes saved as soon as it has used it, unless it is told to
-    keep the graph. A second backward through the same nodes finds nothing.
-variables: out2, out1
-saved tensor: other of MulBackward0, saved @v0
 culprit: line 6: out2.backward()
-    backward 1 ran through MulBackward0 and freed it
-saved in: line 4: out1 = a * b
-    MulBackward0 saved a and b
-noticed: line 7: out2.backward()
-already changed: c.grad was 1.0 and is 2.0
-not known: whether one backward was meant
 fix 1: keeps what was saved
     in place of line 6: out2.backward(retain_graph=True)
+more
 fix 2: goes through a fresh graph
     before line 7:
         out1 = a * b
         out2 = out1 + c
-    without line 6"""
+    without line 6
+why: A backward frees what nodes saved as soon as it has used it, unless it is told to
+    keep the graph. A second backward through the same nodes finds nothing.
+culprit: backward 1 ran through MulBackward0 and freed it
+saved in: line 4: out1 = a * b
+    MulBackward0 saved a and b
+noticed: line 7: out2.backward()
+variables: out2, out1
+saved tensor: other of MulBackward0, saved @v0
+already changed: c.grad was 1.0 and is 2.0
+not known: whether one backward was meant
+kind: graph freed
+raised: RuntimeError"""
 
 
 def test_all_fields_stand_behind_their_names() -> None:
@@ -45,14 +46,15 @@ def test_the_recording_changes_no_word() -> None:
 
 def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
     assert explanation_text(SILENT).split("\n") == [
-        "kind: hidden write",
-        "raised: nothing",
         "what: b was written through .data, and MulBackward0 does not know",
+        "culprit: line 5: out2 = out1 + c",
+        "more",
+        "culprit: mul_ wrote b",
+        "takes effect: line 6: out2.backward()",
         "variables: b",
         "node: MulBackward0",
-        "culprit: line 5: out2 = out1 + c",
-        "    mul_ wrote b",
-        "takes effect: line 6: out2.backward()",
+        "kind: hidden write",
+        "raised: nothing",
     ]
 
 
@@ -86,7 +88,7 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
         told = explanation_text(
             Explanation("saved tensor written", "RuntimeError", causes=(cause,))
         )
-        assert told.split("\n") == ["kind: saved tensor written", "raised: RuntimeError", words]
+        assert told.split("\n")[:2] == [words, "more"]
 
 
 def test_nothing_explained_says_so() -> None:
@@ -96,25 +98,55 @@ def test_nothing_explained_says_so() -> None:
 @pytest.mark.parametrize(
     ("fix", "lines"),
     [
-        (Fix(say("does it"), "x = 1", "elsewhere"), ["fix 1: does it", "    x = 1"]),
+        (Fix(say("does it"), "x = 1", "elsewhere"), ["fix: does it", "    x = 1"]),
         (
             Fix(say("does it"), "x = 1", "after", CodeLine(3, "", "model.py: forward")),
-            ["fix 1: does it", "    after line 3 of model.py: forward: x = 1"],
+            ["fix: does it", "    after line 3 of model.py: forward: x = 1"],
         ),
-        (Fix(say("call it once"), ""), ["fix 1: call it once"]),
+        (Fix(say("call it once"), ""), ["fix: call it once"]),
         (
             Fix(say("drops it"), "", "instead", CodeLine(3)),
-            ["fix 1: drops it", "    without line 3"],
+            ["fix: drops it", "    without line 3"],
         ),
         (
             Fix(say("tabs"), "if x:\n\ty()", "elsewhere"),
-            ["fix 1: tabs", "    if x:", "        y()"],
+            ["fix: tabs", "    if x:", "        y()"],
         ),
     ],
 )
 def test_a_fix_says_where(fix: Fix, lines: list[str]) -> None:
     told = explanation_text(Explanation("not a scalar", "RuntimeError", fixes=(fix,)))
-    assert told.split("\n")[2:] == lines
+    assert told.split("\n")[: len(lines) + 1] == [*lines, "more"]
+
+
+SHORT, LONG = "does it", "word " * 30
+LINES = [f"x = {n}" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("what", "does", "typed", "before", "after"),
+    [
+        (SHORT, SHORT, 1, ["fix: does it", "    after line 3: x = 0"], []),
+        (LONG, LONG, 1, ["fix: after line 3: x = 0"], ["fix: word "]),
+        (SHORT, SHORT, 9, ["fix: does it"], ["fix:", "    after line 3:", "        x = 0"]),
+        (SHORT, LONG, 9, ["fix: word "], ["fix:", "    after line 3:", "        x = 0"]),
+        (LONG, LONG * 9, 9, [], ["fix: word "]),
+    ],
+)
+def test_five_lines_come_first_and_all_of_the_first_fix_is_told(
+    what: str, does: str, typed: int, before: list[str], after: list[str]
+) -> None:
+    fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", 3)
+    told = explanation_text(replace(FREED, what=Sentence(what), fixes=(fix,)))
+    first, more = told.split("\nmore\n")
+    assert len(first.split("\n")) <= 5
+    shown = first[first.find("fix:") :].split("\n") if "fix:" in first else []
+    assert all(line.startswith(start) for line, start in zip(shown, before, strict=False))
+    assert bool(shown) == bool(before)
+    for line, start in zip(more.split("\n"), after, strict=False):
+        assert line.startswith(start)
+    assert all(line in told for line in LINES[:typed])
+    assert told.count("word") == (what + does).count("word")
 
 
 def test_long_texts_are_wrapped_and_code_is_not() -> None:
@@ -135,6 +167,12 @@ def test_hostile_text_stays_in_its_line(text: str) -> None:
     assert not {unicodedata.category(sign) for sign in set(told) - set("\n\u2068\u2069")} & {
         "Cc", "Cf", "Cs", "Zl", "Zp",
     }  # fmt: skip
-    names = [line.split(":")[0] for line in told.split("\n") if line[0] != " "]
-    assert names == [line.split(":")[0] for line in calm.split("\n") if line[0] != " "]
+    names = [
+        [line.split(":")[0] for line in one.split("\n") if line[0] != " "] for one in (calm, told)
+    ]
+    # Where the first fix is told depends on how long its words are.
+    assert [name for name in names[1] if name != "fix 1"] == [
+        name for name in names[0] if name != "fix 1"
+    ]
+    assert names[1].count("fix 1") in (1, 2)
     assert told.encode().decode() == told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from gradviz.model.events import (
     Accumulated,
@@ -13,8 +13,11 @@ from gradviz.model.events import (
     ZeroedGrad,
 )
 from gradviz.model.history import History
+from gradviz.model.reachability import reachable
 from gradviz.model.records import ValueSummary
 
+_Output: TypeAlias = "tuple[str | None, int]"
+"""An output of a node."""
 SUM: Final = ".grad is the sum of gradients of this loss and of other backwards"
 
 
@@ -34,13 +37,46 @@ class GradHistory:
     """Why there is no ``.grad``, ``""`` if the recording does not show it."""
 
 
+class LossBackwards:
+    """What the backwards of a recording are computed from.
+
+    Args:
+        history: What was recorded.
+        roots: Outputs of nodes that the losses are.
+    """
+
+    def __init__(self, history: History, roots: frozenset[_Output]) -> None:
+        self.history = history
+        self.roots = roots
+        self._found: dict[int, tuple[frozenset[_Output], bool]] = {}
+
+    def reached(self, event: BackwardStarted, step: int) -> tuple[frozenset[_Output], bool]:
+        """The losses that a backward is computed from, and whether it is from nothing else: it may
+        start at their mean, or at a sum of them."""
+        if event.number not in self._found:
+            self._found[event.number] = self._walk(event, step)
+        return self._found[event.number]
+
+    def _walk(self, event: BackwardStarted, step: int) -> tuple[frozenset[_Output], bool]:
+        places: list[_Output] = reachable(event.roots, lambda place: self._after(place, step))
+        losses = self.roots.intersection(places)
+        ends = (self.history.node(key, step) for key, _ in set(places) - self.roots)
+        is_alone = not any(node is None or node.variable is not None for node in ends)
+        return losses, is_alone
+
+    def _after(self, place: _Output, step: int) -> list[_Output]:
+        node = None if place in self.roots else self.history.node(place[0], step)
+        return [] if node is None else [one for one in node.next_functions if one is not None]
+
+
 @dataclass(slots=True)
 class _GradReader:
     history: History
     key: str
-    roots: frozenset[tuple[str | None, int]]
+    backwards: LossBackwards
     ours: dict[int, bool | None] = field(default_factory=dict)
-    """Backwards, and whether they started from the losses; ``None``: inside another one."""
+    """Backwards, and whether they are from the losses alone; ``None``: from others too, or inside
+    another one."""
     asked: int | None = None
     """Number of the last one that filled all leaves from the losses."""
     brought: bool = False
@@ -67,9 +103,10 @@ class _GradReader:
         return any(self.ours.get(number) for number in self.sources or ())
 
     def _started(self, event: BackwardStarted, step: int) -> None:
-        roots = set(event.roots)
-        is_ours = bool(roots) and roots <= self.roots
-        self.ours[event.number] = None if event.inside is not None else is_ours
+        reached, is_alone = self.backwards.reached(event, step)
+        is_ours = bool(reached) and is_alone
+        is_mixed = bool(reached) and not is_alone
+        self.ours[event.number] = None if event.inside is not None or is_mixed else is_ours
         if event.inside is not None or not is_ours:
             return
         self.left_out = self.taken = ""
@@ -78,7 +115,7 @@ class _GradReader:
             self.left_out = f"autograd.grad(){where} returns gradients and fills no .grad"
         elif event.inputs and self.key not in event.inputs:
             self.left_out = f"backward(inputs=...){where} left it out"
-        elif not event.inputs and roots == self.roots:
+        elif not event.inputs and reached == self.backwards.roots:
             self.asked = event.number
 
     def _accumulated(self, event: Accumulated) -> None:
@@ -109,7 +146,7 @@ class _GradReader:
 def grad_history(
     history: History,
     key: str,
-    roots: frozenset[tuple[str | None, int]],
+    backwards: LossBackwards,
     grad: ValueSummary | None,
 ) -> GradHistory:
     """What a recording shows.
@@ -117,10 +154,10 @@ def grad_history(
     Args:
         history: What was recorded.
         key: The parameter in the recording.
-        roots: Outputs of nodes that the losses are.
+        backwards: Knows which of them are from the losses.
         grad: What its ``.grad`` is now.
     """
-    reader = _GradReader(history, key, roots)
+    reader = _GradReader(history, key, backwards)
     for step, event in history.in_order(BackwardStarted, Accumulated, BackwardEnded, ZeroedGrad):
         reader.read(event, step)
     return reader.result(grad)

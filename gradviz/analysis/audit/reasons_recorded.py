@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from gradviz.analysis.audit.grad_history import GradHistory, grad_history
+from gradviz.analysis.audit.grad_history import GradHistory, LossBackwards, grad_history
 from gradviz.analysis.code.python_values import PythonValues
 from gradviz.analysis.cuts import Cut, called, cut_words
 from gradviz.analysis.dataflow import Dataflow, Uses
@@ -78,6 +78,11 @@ class RecordedReasons:
         self._roots = [row.id for row in losses]
 
     @cached_property
+    def _backwards(self) -> LossBackwards:
+        roots = frozenset((row.node, row.output_nr) for row in self._losses)
+        return LossBackwards(self._history, roots)
+
+    @cached_property
     def _sees_all(self) -> bool:
         """Whether the recording contains every call from which the loss is computed: no input of
         these calls is a result of a call that is missing."""
@@ -130,9 +135,8 @@ class RecordedReasons:
         key = self._keys[place]
         if key is None or self.problem:
             return GradHistory()
-        roots = frozenset((row.node, row.output_nr) for row in self._losses)
         live = self._facts.graph.tensor(self._facts.parameters[place].tensor)
-        return grad_history(self._history, key, roots, live.grad)
+        return grad_history(self._history, key, self._backwards, live.grad)
 
     def frozen(self, place: int) -> Verdict | None:
         """The line that froze the parameter at this index, if it was recorded."""

@@ -20,6 +20,7 @@ from gradviz.analysis.explain.errors import (
     freed_saved_read,
     graph_freed,
     inplace_refused,
+    needs_leaf,
     no_graph,
     none_grad,
     saved_modified,
@@ -29,8 +30,11 @@ from gradviz.analysis.explain.silent import (
     broadcast,
     frozen_batchnorm,
     lost_gradient,
+    lost_update,
     replaced_parameter,
     stale_gradient,
+    unregistered,
+    used_gradient,
     write_without_node,
     write_without_version,
 )
@@ -217,11 +221,11 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="flag of a non-leaf",
         says=(("RuntimeError", r"only change requires_grad flags of leaf"),),
-        find=bad_call.non_leaf,
+        find=needs_leaf.flag,
         what="{it} is not a leaf{made}, so its requires_grad cannot be set",
         why="whether a result requires grad follows from the inputs of its operation",
         highlights={"it": ("refused", "it is not a leaf")},
-        fixes=(bad_call.without_flag,),
+        fixes=(needs_leaf.without_flag,),
     ),
     Fault(
         kind="numpy of a tensor that requires grad",
@@ -245,11 +249,21 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
     Fault(
         kind="deepcopy of a non-leaf",
         says=(("RuntimeError", r"support the deepcopy protocol"),),
-        find=bad_call.non_leaf,
+        find=needs_leaf.non_leaf,
         what="{it} is not a leaf{made}, so deepcopy cannot copy it",
         why="its graph would have to be copied too, including the leaves",
         highlights={"it": ("refused", "it is not a leaf")},
-        fixes=(bad_call.cloned,),
+        fixes=(needs_leaf.cloned,),
+    ),
+    Fault(
+        kind="non-leaf given to an optimizer",
+        says=(("ValueError", r"can't optimize a non-leaf Tensor"),),
+        find=needs_leaf.non_leaf,
+        what="{it} is not a leaf{made}, so an optimizer cannot update it",
+        why="backward accumulates gradients in leaves; the result of an operation has none, and a "
+        "step could only change a value that is computed from other tensors",
+        highlights={"it": ("refused", "it is not a leaf")},
+        fixes=(needs_leaf.made_leaf,),
     ),
     Fault(
         kind="gradient of another shape",
@@ -262,6 +276,18 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         why="backward starts with one gradient per element of the root",
         highlights={"it": ("refused", "its gradient must have its shape")},
         fixes=(bad_call.gradient_of_its_shape,),
+    ),
+    Fault(
+        kind="gradient of another shape",
+        says=(("RuntimeError", r"returned an invalid gradient at index \d+ - got \["),),
+        find=custom_function.other_shape,
+        what={
+            "": "{function}.backward returned a gradient of shape {given} for {root}, which has "
+            "shape {wanted}",
+        },
+        why="the gradient of a tensor has one element for each element of the tensor",
+        highlights={"it": ("refused", "its gradient for {root} has shape {given}")},
+        fixes=(custom_function.in_shape,),
     ),
     Fault(
         kind="unused input",
@@ -382,6 +408,40 @@ SILENT: Final[tuple[Fault[Any], ...]] = (
         "backward and the step",
         highlights={"stepped": ("written", "updated with a gradient that was not clipped")},
         fixes=(lost_gradient.before_the_step,),
+    ),
+    Fault(
+        kind="gradient added to a used one",
+        find=used_gradient.added_to_used,
+        what="backward in {backward} added the {gradients} of {names} to what {label} had used "
+        "before; nothing clears it",
+        why="backward adds to .grad, and a step leaves .grad as it is: each step repeats what all "
+        "steps before it did",
+        highlights={"added": ("written", "its .grad is a sum over steps")},
+        fixes=(used_gradient.cleared_after_the_step,),
+    ),
+    Fault(
+        kind="update of a loop variable",
+        find=lost_update.lost_updates,
+        what="{line} computes a new tensor from {it} and binds it to {name}, which the loop binds "
+        "again: {it} does not change",
+        why="an assignment to a name changes no tensor; only a write in place changes the one that "
+        "the module has",
+        highlights={"it": ("unreached", "{line} does not change it")},
+        fixes=(lost_update.in_place,),
+    ),
+    Fault(
+        kind="parameter not registered",
+        find=unregistered.unregistered,
+        what={
+            "": "{it} of {module} got gradients, but {label} does not have it: it is a tensor, "
+            "not a parameter of {module}",
+            "list": "{it} got gradients, but {label} does not have it: {attribute} of {module} "
+            "has {tensors} that {are} no {parameters} of {module}",
+        },
+        why="a module registers parameters, buffers and modules that are assigned to its "
+        "attributes; it does not look into lists, and a tensor is no parameter",
+        highlights={"left": ("unreached", "no optimizer has it")},
+        fixes=(unregistered.registered,),
     ),
 )
 """Faults for which torch raises no error, although a gradient or an update is wrong."""

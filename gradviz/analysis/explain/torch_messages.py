@@ -38,6 +38,31 @@ def gradients_in(message: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
+def shapes_in(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The shape of a gradient that a node returned, and the one it must have.
+
+    Examples:
+        >>> shapes_in("at index 1 - got [3, 4] but expected shape compatible with [4, 3]")
+        ((3, 4), (4, 3))
+    """
+    found = re.search(r"got \[([^\]]*)\] but expected shape compatible with \[([^\]]*)\]", message)
+    if found is None:
+        return None
+    got, wanted = (tuple(int(n) for n in one.split(",") if n.strip()) for one in found.groups())
+    return got, wanted
+
+
+def hook_in(message: str) -> str | None:
+    """Name of the hook that returned a gradient of another shape.
+
+    Examples:
+        >>> hook_in("hook 'halve' has changed the size of value")
+        'halve'
+    """
+    found = re.search(r"hook '(.*)' has changed the size of value", message)
+    return None if found is None else found[1]
+
+
 def wants_a_real_number(message: str) -> bool:
     """Whether backward could not start because its root is complex."""
     return re.search(r"only for real scalar", message) is not None

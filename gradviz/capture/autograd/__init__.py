@@ -25,6 +25,7 @@ from gradviz.capture.autograd.code_objects import (
     is_scripted,
     module_hooks_in,
     never_compiled,
+    variables_that_are_refused,
 )
 from gradviz.capture.autograd.engine_patch import (
     BackwardCall,
@@ -45,6 +46,8 @@ from gradviz.capture.autograd.nodes import (
     Slot,
     accumulator_of,
     anomaly_mode_is_on,
+    arguments_that_need,
+    code_of_backward,
     device_of_node,
     forward_traceback,
     forward_tracebacks,
@@ -110,6 +113,7 @@ __all__ = [
     "accumulator_of",
     "anomaly_mode_is_on",
     "are_freed",
+    "arguments_that_need",
     "arithmetic",
     "as_number",
     "as_text",
@@ -119,6 +123,7 @@ __all__ = [
     "backwards_wait",
     "base_of",
     "code_of",
+    "code_of_backward",
     "code_of_function_apply",
     "code_of_hook_removal",
     "code_of_module_call",
@@ -185,6 +190,7 @@ __all__ = [
     "untag_lost",
     "untouched",
     "variable_of",
+    "variables_that_are_refused",
     "version_of",
     "wait_until_written",
 ]

@@ -166,6 +166,14 @@ def codes_of_clipping() -> list[CodeType]:
     return [code for f in functions if (code := code_of(f)) is not None]
 
 
+def variables_that_are_refused() -> dict[CodeType, str]:
+    """Functions of torch that refuse a tensor without a call that could be observed, with their
+    variable that has it (F2.20)."""
+    functions = {torch.nn.Parameter.__new__: "data", torch.optim.Optimizer.add_param_group: "param"}
+    found = ((code_of(function), name) for function, name in functions.items())
+    return {code: name for code, name in found if code is not None}
+
+
 def code_of_node_hook_registration() -> CodeType:
     """Code that registers hooks on nodes (F2.10)."""
     function: Any = _HookMixin._register_hook

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import attrgetter, methodcaller
+from types import CodeType
 from typing import Any, Final
 
 import torch
 
 from gradviz.capture.autograd.guards import unseen
 from gradviz.capture.autograd.own_thread import in_own_thread
+
+_TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,26 @@ def starts_backward(node: Any) -> bool:
 
     Its code is read, and not run; one that has no Python code may do anything.
     """
-    function = getattr(type(node), "_forward_cls", None)
-    code = getattr(inspect.unwrap(getattr(function, "backward", _nothing)), "__code__", None)
+    code = _backward_of(node)
     return code is None or "backward" in code.co_names
+
+
+def code_of_backward(node: Any) -> CodeType | None:
+    """The backward of a custom Function that is not torch's own (F1.16); else ``None``."""
+    code = _backward_of(node)
+    is_own = code is None or code.co_filename.startswith(_TORCH)
+    return None if is_own or code is _nothing.__code__ else code
+
+
+def arguments_that_need(node: Any) -> tuple[bool, ...]:
+    """Which arguments of a custom Function's forward need a gradient (F1.16); else empty."""
+    is_custom = hasattr(type(node), "_forward_cls")
+    return tuple(map(bool, node.needs_input_grad)) if is_custom else ()
+
+
+def _backward_of(node: Any) -> CodeType | None:
+    function = getattr(type(node), "_forward_cls", None)
+    return getattr(inspect.unwrap(getattr(function, "backward", _nothing)), "__code__", None)
 
 
 def _nothing() -> None:

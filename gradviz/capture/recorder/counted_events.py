@@ -25,6 +25,7 @@ from gradviz.model.events import (
     OptimizerStepped,
     Raised,
     Refused,
+    Unregistered,
     Write,
     ZeroedGrad,
 )
@@ -48,6 +49,7 @@ _WORDS: Final[dict[type[Event], tuple[str, ...]]] = {
     OptimizerStepped: ("name", "position"),
     ZeroedGrad: ("name", "set_to_none"),
     Clipped: ("name", "only_measures"),
+    Unregistered: ("module", "type", "attribute", "is_tensor"),
     Made: (),
     FirstRead: (),
     Refused: ("name", "type", "module", "position"),
@@ -67,6 +69,7 @@ _IDS: Final[dict[type[Event], tuple[str, ...]]] = {
     OptimizerStepped: ("updated", "skipped", "parameters"),
     ZeroedGrad: ("tensors",),
     Clipped: ("tensors", "without"),
+    Unregistered: ("tensors",),
     Made: ("tensors",),
     FirstRead: ("nodes",),
 }

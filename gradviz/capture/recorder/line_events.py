@@ -283,6 +283,15 @@ class LineEvents:
             self.sources.append(source_text.of_code(code))
         return self._places[code]
 
+    def show(self, code: CodeType | None) -> None:
+        """Show the text of a function whose lines are not followed, and where an error began."""
+        if code is None or code in self._places:
+            return
+        is_first = code.co_filename == (self._file or self._block_file)
+        if not (is_first and self.sources[0].covers(code.co_firstlineno)):
+            self._places[code] = len(self.sources)
+            self.sources.append(source_text.of_method(code))
+
     def _end(self, level: _Level, value: Any = None) -> None:
         if level.line is None or level is not self._levels[-1]:
             return

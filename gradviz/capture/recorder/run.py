@@ -36,6 +36,7 @@ from gradviz.capture.recorder.observers.optimizers import OptimizerEvents
 from gradviz.capture.recorder.observers.other_threads import OtherThreads
 from gradviz.capture.recorder.observers.swapped_tensors import SwappedTensors
 from gradviz.capture.recorder.observers.tensor_names import TensorNames
+from gradviz.capture.recorder.observers.unregistered import UnregisteredTensors
 from gradviz.capture.recorder.observers.untracked_writes import UntrackedWrites
 from gradviz.capture.recorder.positions import Positions
 from gradviz.capture.recorder.recording_builder import build_recording
@@ -99,6 +100,7 @@ class Run:
         known = KnownHooks(registry, tracer.role_changed)
         threads = OtherThreads()
         self._graph_reading = graph_reading = GraphReading(live_graph, writer, known, threads)
+        modules.unregistered = UnregisteredTensors(registry, writer, lines, graph_reading)
         functions = CustomFunctions()
         self._operations = operations = Operations(registry, modules, functions)
         optimizers = OptimizerEvents(registry, writer, graph_reading, positions, resting)
@@ -115,7 +117,7 @@ class Run:
         )
         loop_variables = LoopVariables(lines, namespaces, operations)
         self._line_steps = LineSteps(
-            observers, writer, lines, loop_variables, backward_events, options.progress
+            observers, writer, lines, loop_variables, backward_events, operations, options.progress
         )
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads

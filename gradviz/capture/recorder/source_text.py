@@ -9,6 +9,7 @@ import os
 import re
 import tokenize
 from bisect import bisect_right
+from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FrameType
 
@@ -127,6 +128,14 @@ def of_code(code: CodeType) -> Source:
     except (OSError, TypeError):
         return Source(Code(name_of(code), code.co_firstlineno, ""))
     return Source(Code(name_of(code), first or 1, "".join(lines).rstrip("\n")))
+
+
+def of_method(code: CodeType) -> Source:
+    """A function with the name of its class: ``"quantize.py: Round.backward"``."""
+    found = of_code(code)
+    own = code.co_qualname.rpartition("<locals>.")[2]
+    name = found.code.name.removesuffix(code.co_name) + own
+    return Source(replace(found.code, name=name), found.ignored)
 
 
 def name_of(code: CodeType) -> str:

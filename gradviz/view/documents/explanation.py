@@ -11,9 +11,11 @@ from gradviz.model.explanation import CodeLine, Explanation
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
 from gradviz.view.explanations.fields import (
+    Field,
     changes_of,
     explained,
-    fields_of,
+    first_fields,
+    more_fields,
     title,
 )
 from gradviz.view.explanations.links import Links
@@ -37,10 +39,8 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
         "kind": clean(explanation.kind),
         "what": segments(cleaned(explanation.what)),
         "why": segments(cleaned(explanation.why)),
-        "fields": [
-            {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
-            for field in fields_of(explanation, links)
-        ],
+        "first": [*map(_field, first_fields(explanation, links))],
+        "fields": [*map(_field, more_fields(explanation, links))],
         "fixes": [
             {
                 "does": str(cleaned(fix.does)),
@@ -56,6 +56,10 @@ def card_of(explanation: Explanation) -> dict[str, Any]:
         "noticed_line": _line(explanation.noticed, links),
         "text": explanation_text(explanation),
     }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {"name": field.name, "values": [*map(segments, field.values)], "code": field.code}
 
 
 def cards(recording: Recording) -> dict[int, dict[str, Any]]:

@@ -1,4 +1,8 @@
-"""An explanation as labelled fields, with terms that name nodes, tensors and lines of code."""
+"""An explanation as labelled fields, with terms that name nodes, tensors and lines of code.
+
+All views have one order: what happened, the first fields, the first fix; then, as "more": the
+other fixes, why, the other fields.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.model.explanation import Cause, Explanation, Fix
+from gradviz.model.explanation import Cause, CodeLine, Explanation, Fix
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence, joined, say
 from gradviz.view import formatting
@@ -43,20 +47,31 @@ def title(explanation: Explanation) -> str:
     return clean(explanation.raised) if explanation.raised else WRONG
 
 
-def fields_of(explanation: Explanation, links: Links) -> Iterator[Field]:
-    """The fields of an explanation except what happened, why, and the fixes."""
+def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
+    """What comes before the fix: the line of the culprit, or the line that is known instead."""
+    culprit = explanation.cause
+    if culprit is not None:
+        at, what = culprit.at, cleaned(culprit.what) or Sentence("not known")
+        yield Field("culprit", (what,)) if at is None else _line_of("culprit", at, links)
+    elif explanation.noticed is not None:
+        yield _noticed(explanation.noticed, explanation, links)
+
+
+def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
+    """The fields that come last: the facts, the other causes, what is not known."""
+    for place, cause in enumerate(explanation.causes):
+        if place:
+            yield _cause(cause, _label(cause, explanation.causes[0]), links)
+        elif cause.at is not None and cause.what:
+            yield Field("culprit", (cleaned(cause.what),))
+    if explanation.causes and explanation.noticed is not None:
+        yield _noticed(explanation.noticed, explanation, links)
     if explanation.variables:
         yield Field("variables", (joined(map(links.tensor, explanation.variables)),))
     if explanation.saved:
         yield Field("saved tensor", (_saved(explanation, links),))
     elif explanation.node_name:
         yield Field("node", (links.node,))
-    for place, cause in enumerate(explanation.causes):
-        name = _label(cause, explanation.causes[0]) if place else "culprit"
-        yield _cause(cause, name, links)
-    if (noticed := explanation.noticed) is not None:
-        name = "takes effect" if explanation.is_silent else "noticed"
-        yield Field(name, (links.line(noticed),), clean(noticed.text))
     if explanation.already:
         yield Field("already changed", tuple(map(cleaned, explanation.already)))
     if explanation.unknown:
@@ -130,5 +145,13 @@ def _cause(cause: Cause, name: str, links: Links) -> Field:
     what = cleaned(cause.what)
     if cause.at is None:
         return Field(name, (what or Sentence("not known"),))
-    values = (links.line(cause.at), what)
-    return Field(name, tuple(filter(None, values)), clean(cause.at.text))
+    line = _line_of(name, cause.at, links)
+    return Field(name, tuple(filter(None, (*line.values, what))), line.code)
+
+
+def _noticed(at: CodeLine, explanation: Explanation, links: Links) -> Field:
+    return _line_of("takes effect" if explanation.is_silent else "noticed", at, links)
+
+
+def _line_of(name: str, at: CodeLine, links: Links) -> Field:
+    return Field(name, (links.line(at),), clean(at.text))

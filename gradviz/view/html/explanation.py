@@ -7,11 +7,11 @@ on white only, also where an inline style with a variable is thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gradviz.model.explanation import Explanation, Fix
-from gradviz.view.explanations.fields import Field, changes_of, fields_of, title
+from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields, title
 from gradviz.view.explanations.links import Links
 from gradviz.view.outlines.explanation import NOTHING, explanation_text
 from gradviz.view.text import clean, cleaned, xml
@@ -30,7 +30,6 @@ _CARD: Final = (
     "color:var(--jp-ui-font-color1,inherit)"
 )
 _HEAD: Final = "margin:0;font-size:16px;line-height:1.4;font-weight:600;color:inherit"
-_SUB: Final = "margin:12px 0 2px;font-size:14px;line-height:1.4;font-weight:600;color:inherit"
 _WHAT: Final = "margin:2px 0 0;font-size:15px"
 _WHY: Final = "margin:6px 0 0"
 _LIST: Final = (
@@ -43,7 +42,7 @@ _LABEL: Final = (
     "color:var(--jp-ui-font-color2,inherit)"
 )
 _VALUE: Final = f"{_CELL};min-width:0"
-_FIXES: Final = "margin:0;padding:0 0 0 1.4em"
+_MORE: Final = "margin:8px 0 0"
 _WHERE: Final = "margin:0;color:var(--jp-ui-font-color2,inherit)"
 _BLOCK: Final = (
     f"{_CODE_FONT};margin:3px 0 6px;padding:6px 10px;overflow-x:auto;white-space:pre;"
@@ -87,18 +86,27 @@ def _card(explanation: Explanation) -> Iterator[str]:
         f'<span style="font-weight:400;color:var(--jp-ui-font-color2,inherit)"> · '
         f"{xml(clean(explanation.kind))}</span></h4>"
     )
-    for text, style in ((explanation.what, _WHAT), (explanation.why, _WHY)):
-        if text:
-            yield f'<p style="{style}">{xml(cleaned(text))}</p>'
-    rows = "".join(map(_row, fields_of(explanation, links)))
-    if rows:
-        yield f'<dl style="{_LIST}">{rows}</dl>'
-    if explanation.fixes:
-        heading = "What fixes it" if len(explanation.fixes) == 1 else "What fixes it: one of these"
-        yield f'<h5 class="jp-toc-ignore" style="{_SUB}">{heading}</h5>'
-        fixes = "".join(_fix(fix, links) for fix in explanation.fixes)
-        yield f'<ol style="{_FIXES}">{fixes}</ol>'
+    if explanation.what:
+        yield f'<p style="{_WHAT}">{xml(cleaned(explanation.what))}</p>'
+    yield _rows(first_fields(explanation, links))
+    is_one = len(explanation.fixes) == 1
+    fixes = [
+        _fix(fix, "Fix" if is_one else f"Fix {number}", links)
+        for number, fix in enumerate(explanation.fixes, 1)
+    ]
+    yield "".join(fixes[:1])
+    more = "".join(fixes[1:])
+    if explanation.why:
+        more += f'<p style="{_WHY}">{xml(cleaned(explanation.why))}</p>'
+    more += _rows(more_fields(explanation, links))
+    if more:
+        yield f'<details style="{_MORE}"><summary>more</summary>{more}</details>'
     yield "</section>"
+
+
+def _rows(fields: Iterable[Field]) -> str:
+    rows = "".join(map(_row, fields))
+    return f'<dl style="{_LIST}">{rows}</dl>' if rows else ""
 
 
 def _row(field: Field) -> str:
@@ -109,8 +117,8 @@ def _row(field: Field) -> str:
     return f'<dt style="{_LABEL}">{xml(field.name)}</dt><dd style="{_VALUE}">{shown}</dd>'
 
 
-def _fix(fix: Fix, links: Links) -> str:
-    shown = [xml(cleaned(fix.does))]
+def _fix(fix: Fix, name: str, links: Links) -> str:
+    shown = [f'<p style="{_WHY}"><strong>{name}:</strong> {xml(cleaned(fix.does))}</p>']
     for change in changes_of(fix, links):
         if change.where:
             colon = ":" if change.lines else ""
@@ -118,4 +126,4 @@ def _fix(fix: Fix, links: Links) -> str:
         if change.lines:
             code = xml("\n".join(change.lines))
             shown.append(f'<pre style="{_BLOCK}">{code}</pre>')
-    return f'<li style="margin:4px 0">{"".join(shown)}</li>'
+    return "".join(shown)

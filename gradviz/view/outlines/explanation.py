@@ -7,11 +7,13 @@ from textwrap import wrap
 from typing import Final
 
 from gradviz.model.explanation import Explanation, Fix
-from gradviz.view.explanations.fields import changes_of, fields_of
+from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
 
 WIDTH: Final = 88
+LINES_FIRST: Final = 5
+"""Most lines before ``more``, with what happened in up to three of them."""
 INDENT: Final = "    "
 NOTHING: Final = "nothing to explain: no error was raised"
 
@@ -19,14 +21,16 @@ NOTHING: Final = "nothing to explain: no error was raised"
 def explanation_text(explanation: Explanation) -> str:
     """The fields of an explanation, the same on every release of torch and on every device.
 
-    One line per field, after its name; long values continue in indented lines. Source text is
-    never broken.
+    What happened, the culprit and the first fix come first, in five lines at most; the rest
+    comes after the line ``more``. One line per field, after its name; long values continue in
+    indented lines. Source text is never broken.
 
     Examples:
         >>> print(explanation_text(Explanation("not a scalar", "RuntimeError", "loss is (2,)")))
+        what: loss is (2,)
+        more
         kind: not a scalar
         raised: RuntimeError
-        what: loss is (2,)
     """
     if not explanation:
         return NOTHING
@@ -35,21 +39,57 @@ def explanation_text(explanation: Explanation) -> str:
 
 def _lines(explanation: Explanation) -> Iterator[str]:
     links = Links(explanation)
+    yield from (first := list(_first(explanation, links)))
+    told, others = _fixes(explanation, links, LINES_FIRST - len(first))
+    yield from told
+    yield "more"
+    yield from others
+    yield from _field("why", cleaned(explanation.why))
+    for field in more_fields(explanation, links):
+        yield from _fact(field)
     yield from _field("kind", clean(explanation.kind))
     yield from _field("raised", clean(explanation.raised or "nothing"))
+
+
+def _first(explanation: Explanation, links: Links) -> Iterator[str]:
     yield from _field("what", cleaned(explanation.what))
-    yield from _field("why", cleaned(explanation.why))
-    for field in fields_of(explanation, links):
-        first, *others = field.values
-        if field.code:
-            yield f"{field.name}: {first}: {field.code}"
-        else:
-            yield from _field(field.name, first)
-        for value in others:
-            name = "" if field.code or field.name == "culprit" else field.name
-            yield from _field(name, value) if name else _wrapped(value, INDENT)
-    for number, fix in enumerate(explanation.fixes, 1):
-        yield from _fix(number, fix, links)
+    for field in first_fields(explanation, links):
+        yield from _fact(field)
+
+
+def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str], list[str]]:
+    """The lines of the fixes before and after ``more``: of the first, as much as there is room."""
+    if not explanation.fixes:
+        return [], []
+    (first, *others), name = explanation.fixes, "fix 1" if explanation.fixes[1:] else "fix"
+    does = list(_field(name, cleaned(first.does) or "type this"))
+    changes = list(_changes(first, links))
+    further = [
+        line
+        for number, fix in enumerate(others, 2)
+        for line in (
+            *_field(f"fix {number}", cleaned(fix.does) or "type this"),
+            *_changes(fix, links),
+        )
+    ]
+    if len(does) + len(changes) <= room:
+        return [*does, *changes], further
+    if 0 < len(changes) <= room:
+        typed = [f"{name}: {changes[0].strip()}", *changes[1:]]
+        return typed, [*does, *further]
+    if len(does) <= room:
+        return does, [f"{name}:", *changes, *further]
+    return [], [*does, *changes, *further]
+
+
+def _fact(field: Field) -> Iterator[str]:
+    first, *others = field.values
+    if field.code:
+        yield f"{field.name}: {first}: {field.code}"
+    else:
+        yield from _field(field.name, first)
+    for value in others:
+        yield from _wrapped(value, INDENT) if field.code else _field(field.name, value)
 
 
 def _field(name: str, value: str) -> Iterator[str]:
@@ -57,8 +97,7 @@ def _field(name: str, value: str) -> Iterator[str]:
         yield from _wrapped(f"{name}: {value}", "")
 
 
-def _fix(number: int, fix: Fix, links: Links) -> Iterator[str]:
-    yield from _field(f"fix {number}", cleaned(fix.does) or "type this")
+def _changes(fix: Fix, links: Links) -> Iterator[str]:
     for change in changes_of(fix, links):
         where, lines = change.where, change.lines
         if where and len(lines) <= 1:

@@ -108,6 +108,27 @@ def test_a_recording_that_saw_it_filled_tells(run: Any) -> None:
         assert "weight and bias: .grad is the sum" in str(audit)
 
 
+def mean_first(model: nn.Module) -> torch.Tensor:
+    loss = (model(X) - 1.0) ** 2
+    loss.mean().backward()
+    return loss
+
+
+def with_another_term(model: nn.Module) -> torch.Tensor:
+    loss = (model(X) - 1.0) ** 2
+    (loss.mean() + model.weight.sum() + model.bias.sum()).backward()  # type: ignore[operator]
+    return loss
+
+
+@pytest.mark.parametrize(("run", "stale"), [(mean_first, False), (with_another_term, None)])
+def test_a_loss_that_is_reduced_before_backward_has_filled_it(run: Any, stale: bool | None) -> None:
+    model = nn.Linear(2, 2)
+    with gradviz.record(into=run) as recording:
+        loss = run(model)
+    audit: Audit = gradviz.audit(loss, model, recording=recording).findings
+    assert [row.stale for row in audit] == [stale] * 2, str(audit)
+
+
 def test_a_grad_that_has_changed_since_the_recording_is_not_known() -> None:
     model = nn.Linear(2, 2)
     with gradviz.record() as recording:

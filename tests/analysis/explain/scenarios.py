@@ -1465,8 +1465,8 @@ add(
     "inference tensor saved",
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-with torch.inference_mode():
-    x = torch.tensor([3.0, 4.0])  # culprit
+with torch.inference_mode():  # culprit
+    x = torch.tensor([3.0, 4.0])
 y = w * x  # noticed
 y.sum().backward()
 """,
@@ -1586,8 +1586,8 @@ add(
     "flag of a non-leaf",
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-h = w * 2  # culprit
-h.requires_grad_(False)  # noticed
+h = w * 2
+h.requires_grad_(False)  # culprit noticed
 (w * h).sum().backward()
 """,
     variables=("h",),
@@ -1600,8 +1600,8 @@ add(
     "flag of a non-leaf",
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-h = w * 2  # culprit
-h.requires_grad = False  # noticed
+h = w * 2
+h.requires_grad = False  # culprit noticed
 (w * h).sum().backward()
 """,
     variables=("h",),
@@ -1697,7 +1697,8 @@ loss = w.exp().sum()
 dw, dz = torch.autograd.grad(loss, [w, z])  # noticed
 """,
     variables=("z", "loss"),
-    right=({"dw": "w.exp()", "dz is None": "True"}, {"dw": "w.exp()", "dz": "torch.zeros(2)"}),
+    right=({"dw": "w.exp()", "dz": "torch.zeros(2)"},),
+    fixes=1,
 )
 add(
     "an input that was cut off",
@@ -1709,7 +1710,34 @@ loss = (w * z.detach()).sum()  # culprit
 (dz,) = torch.autograd.grad(loss, z)  # noticed
 """,
     variables=("z", "loss"),
-    right=({"dz": "w"}, {"dz is None": "True"}),
+    right=({"dz": "w"},),
+    fixes=1,
+)
+add(
+    "an input that is not used, where None is handled",
+    "unused input",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+z = torch.tensor([3.0, 4.0], requires_grad=True)  # culprit
+loss = w.exp().sum()
+grads = torch.autograd.grad(loss, [w, z])  # noticed
+new = [p if g is None else p - g for p, g in zip([w, z], grads)]
+""",
+    variables=("z", "loss"),
+    right=({"new[0]": "w - w.exp()", "new[1]": "z"},),
+    fixes=1,
+)
+add(
+    "the only input is not used",
+    "unused input",
+    """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+z = torch.tensor([3.0, 4.0], requires_grad=True)  # culprit
+loss = w.exp().sum()
+(dz,) = torch.autograd.grad(loss, [z])  # noticed
+""",
+    variables=("z", "loss"),
+    fixes=0,
 )
 add(
     "a Function that gives too few gradients",
@@ -1729,6 +1757,7 @@ w = torch.tensor([1.0, 2.0], requires_grad=True)
 y = Scale.apply(w, 3.0)  # saved
 y.sum().backward()  # noticed
 """,
+    variables=("g",),
     node="ScaleBackward",
     right=({"w.grad": "torch.full((2,), 3.0)"},),
     fixes=1,
@@ -1750,6 +1779,7 @@ w = torch.tensor([1.0, 2.0], requires_grad=True)
 y = Twice.apply(w)  # saved
 y.sum().backward()  # noticed
 """,
+    variables=("g",),
     node="TwiceBackward",
     right=({"w.grad": "torch.full((2,), 2.0)"},),
     fixes=1,
@@ -1774,8 +1804,278 @@ v = torch.tensor([3.0, 4.0], requires_grad=True)
 y = Product.apply(w, v)  # saved
 y.sum().backward()  # noticed
 """,
+    variables=("g", "y"),
     node="ProductBackward",
     fixes=0,
+)
+add(
+    "a Function whose first argument is a number",
+    "wrong number of gradients",
+    """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, factor, x):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = Scale.apply(3.0, w)  # saved
+y.sum().backward()  # noticed
+""",
+    variables=("grad",),
+    node="ScaleBackward",
+    right=({"w.grad": "torch.full((2,), 3.0)"},),
+    fixes=1,
+)
+add(
+    "a Function with a target that needs no gradient",
+    "wrong number of gradients",
+    """
+class SquaredError(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, target, weight):
+        ctx.save_for_backward(x - target)
+        ctx.weight = weight
+        return weight * (x - target).pow(2).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (difference,) = ctx.saved_tensors
+        if ctx.weight == 0:
+            return None, None, None
+        return (2 * ctx.weight * difference * grad, None)  # culprit
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = SquaredError.apply(w, torch.tensor([3.0, 5.0]), 0.5)  # saved
+loss.backward()  # noticed
+""",
+    variables=("grad", "difference"),
+    node="SquaredErrorBackward",
+    right=({"w.grad": "torch.tensor([-2.0, -3.0])"},),
+    fixes=1,
+)
+add(
+    "a Function that gives a transposed gradient",
+    "gradient of another shape",
+    """
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.t()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight, x.t() @ grad  # culprit
+
+x = torch.tensor([[1.0, 2.0, 3.0]])
+w = torch.tensor([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0]], requires_grad=True)
+y = Linear.apply(x, w)  # saved
+(y * y).sum().backward()  # noticed
+""",
+    variables=("w",),
+    node="LinearBackward",
+    right=({"w.grad": "2 * (x @ w.detach().t()).t() @ x"},),
+    fixes=1,
+)
+add(
+    "a Function that leaves out a dimension of size 1",
+    "gradient of another shape",
+    """
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        of_scale = (grad * x).sum(1)  # culprit
+        return None, of_scale
+
+x = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+w = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
+Scaled.apply(x, w).sum().backward()  # noticed saved
+""",
+    variables=("of_scale", "w"),
+    node="ScaledBackward",
+    right=({"w.grad": "x.sum(1, keepdim=True)"},),
+    fixes=1,
+)
+add(
+    "a Function whose gradient is of a shape that means nothing here",
+    "gradient of another shape",
+    """
+class Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.mean(0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.cat([grad, grad])  # culprit
+
+w = torch.ones(3, 2, requires_grad=True)
+Mean.apply(w).sum().backward()  # noticed saved
+""",
+    variables=("w",),
+    node="MeanBackward",
+    fixes=0,
+)
+add(
+    "a result given to an optimizer",
+    "non-leaf given to an optimizer",
+    """
+torch.manual_seed(0)
+w = torch.tensor([1.0, 2.0], requires_grad=True) * 0.5  # culprit
+optimizer = torch.optim.SGD([w], lr=1.0)  # noticed
+(w * w).sum().backward()
+optimizer.step()
+""",
+    variables=("w",),
+    node="MulBackward0",
+    raised="ValueError",
+    right=({"w": "torch.tensor([-0.5, -1.0])"},),
+    fixes=1,
+)
+add(
+    "a converted leaf given to an optimizer",
+    "non-leaf given to an optimizer",
+    """
+def made(values):
+    return torch.tensor(values, requires_grad=True).double()  # culprit
+params = {"params": [made([1.0, 2.0])]}
+optimizer = torch.optim.SGD([params], lr=1.0)  # noticed
+(params["params"][0] ** 2).sum().backward()
+optimizer.step()
+""",
+    variables=('params["params"][0]',),
+    node="ToCopyBackward0",
+    raised="ValueError",
+    right=({"params['params'][0]": "torch.tensor([-1.0, -2.0], dtype=torch.float64)"},),
+    fixes=1,
+)
+add(
+    "a mask as a parameter",
+    "dtype cannot require grad",
+    """
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        keep = torch.tensor([1.0, -1.0]) > 0
+        self.keep = nn.Parameter(keep)  # culprit noticed
+        self.w = nn.Parameter(torch.tensor([3.0, 4.0]))
+
+model = Masked()
+(model.w * model.keep).sum().backward()
+""",
+    variables=("keep",),
+    right=({"model.w.grad": "torch.tensor([1.0, 0.0])"},),
+)
+add(
+    "a loop over gradients of which one is None",
+    "grad is None",
+    """
+model = nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)])
+model[0](torch.ones(1, 1)).sum().backward()
+for p in model.parameters():
+    p.grad.mul_(2)  # noticed
+""",
+    variables=("model.1.weight", "p"),
+    raised="AttributeError",
+    right=(
+        {"model[0].weight.grad": "torch.full((1, 1), 2.0)", "model[1].bias.grad is None": "True"},
+    ),
+    fixes=1,
+)
+add(
+    "a norm over gradients of which one is None",
+    "grad is None",
+    """
+model = nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)])
+model[0](torch.ones(1, 1)).sum().backward()
+norm = sum(p.grad.norm() ** 2 for p in model.parameters()) ** 0.5  # noticed
+""",
+    variables=("model.1.weight", "p"),
+    raised="AttributeError",
+    right=({"norm": "torch.tensor(2.0).sqrt()"},),
+    fixes=1,
+)
+add(
+    "a step by hand over gradients of which one is None",
+    "grad is None",
+    """
+model = nn.ModuleList([nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)])
+with torch.no_grad():
+    model[0].weight.fill_(1.0)
+model[0](torch.ones(1, 1)).sum().backward()
+with torch.no_grad():
+    for name, p in model.named_parameters():
+        change = p.grad.clone()  # noticed
+        p -= change
+""",
+    variables=("model.1.weight", "p"),
+    raised="AttributeError",
+    right=({"model[0].weight": "torch.zeros(1, 1)"},),
+    fixes=1,
+)
+add(
+    "a loss per example of a model",
+    "not a scalar",
+    """
+model = nn.Linear(2, 1)
+x, y = torch.ones(3, 2), torch.zeros(3, 1)
+loss = nn.functional.mse_loss(model(x), y, reduction="none")  # culprit
+loss.backward()  # noticed
+right = 2 * model(x).detach()
+""",
+    variables=("loss",),
+    node="MseLossBackward0",
+    right=({"model.bias.grad": "right.mean(0)"},),
+)
+add(
+    "a loss per example that is read again",
+    "not a scalar",
+    """
+model = nn.Linear(2, 1)
+x, y = torch.ones(3, 2), torch.zeros(3, 1)
+loss = nn.functional.mse_loss(model(x), y, reduction="none")  # culprit
+loss.backward()  # noticed
+worst = loss.detach().argmax()
+right = 2 * model(x).detach()
+""",
+    variables=("loss",),
+    node="MseLossBackward0",
+    right=({"model.bias.grad": "right.mean(0)", "loss.shape": "(3, 1)"},),
+    fixes=1,
+)
+add(
+    "a module with a result that it keeps is copied",
+    "deepcopy of a non-leaf",
+    """
+class Probe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        self.seen = self.fc(x)  # culprit
+        return self.seen.relu()
+
+model = Probe()
+y = model(torch.ones(1, 2))
+copied = copy.deepcopy(model)  # noticed
+y.sum().backward()
+""",
+    variables=("self.seen",),
+    right=({"copied.fc.weight": "model.fc.weight", "model.fc.weight.grad is None": "False"},),
+    fixes=1,
 )
 
 # --- there is no graph -------------------------------------------------------------------------

@@ -634,3 +634,190 @@ add(
         norm = nn.utils.clip_grad_norm_(model.parameters(), float("inf"))
     """,
 )
+
+add(
+    "gradients add up over two backwards before each step",
+    """
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(6):
+        model(torch.ones(3, 2)).sum().backward()
+        if turn % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+    """,
+)
+
+add(
+    "gradients are filled with 0 by hand",
+    """
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.zero_()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "gradients are set to None by hand",
+    """
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        for p in model.parameters():
+            p.grad = None
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "gradients are returned and assigned",
+    """
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        grads = torch.autograd.grad(model(torch.ones(3, 2)).sum(), list(model.parameters()))
+        for p, g in zip(model.parameters(), grads):
+            p.grad = g
+        optimizer.step()
+    """,
+)
+
+add(
+    "an optimizer of the head alone",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(2, 2), nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    model = Net()
+    optimizer = optim.SGD(model.head.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "a list of layers that are registered too",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 1)
+            self.layers = [self.a, self.b]
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    model = Net()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "layers in a list that the optimizer has",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Linear(2, 2), nn.Linear(2, 1)]
+            self.out = nn.Linear(1, 1)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return self.out(x)
+
+    model = Net()
+    hidden = [p for layer in model.layers for p in layer.parameters()]
+    optimizer = optim.SGD([*model.parameters(), *hidden], lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "a frozen teacher that is hidden in a list",
+    """
+    class Student(nn.Module):
+        def __init__(self, teacher):
+            super().__init__()
+            self.teacher = [teacher.requires_grad_(False)]
+            self.net = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return (self.net(x) - self.teacher[0](x)).pow(2).mean()
+
+    model = Student(nn.Linear(2, 2))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).backward()
+        optimizer.step()
+    """,
+)
+
+add(
+    "a tensor in an attribute that the user updates",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.tensor(2.0, requires_grad=True)
+            self.net = nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.scale * self.net(x)
+
+    model = Net()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model.scale.grad = None
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            model.scale -= 0.1 * model.scale.grad
+    """,
+)
+
+add(
+    "new values are bound to the loop's variable and kept",
+    """
+    model = nn.Linear(2, 1)
+    model(torch.ones(3, 2)).sum().backward()
+    fast = []
+    for p in model.parameters():
+        p = p - 0.1 * p.grad
+        fast.append(p)
+    """,
+)
+
+add(
+    "new values replace the old ones",
+    """
+    w = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        (w * w).sum().backward()
+        w = (w - 0.1 * w.grad).detach().requires_grad_()
+    """,
+)

@@ -776,3 +776,119 @@ add(
     result="w.detach()",
     right=("torch.tensor([0.9, 1.9])",),
 )
+
+# ---------------------------------------------------------------- gradients that nothing clears
+
+add(
+    "zero_grad forgotten in a loop",
+    "gradient added to a used one",
+    """
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    opt = optim.SGD([w], lr=0.5)
+    for _ in range(3):
+        w.sum().backward()
+        opt.step()
+    """,
+    culprit="w.sum().backward()",
+    noticed="opt.step()",
+    variables=("w",),
+    result="w.detach()",
+    right=("torch.tensor([-0.5, 0.5])",),
+)
+
+# ---------------------------------------------------------------- updates that are lost
+
+add(
+    "an update by hand of the loop's variable",
+    "update of a loop variable",
+    """
+    model = nn.Linear(2, 1, bias=False)
+    with torch.no_grad():
+        model.weight.fill_(1.0)
+    model(torch.ones(1, 2)).sum().backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p = p - 0.5 * p.grad
+    """,
+    culprit="p = p - 0.5 * p.grad",
+    noticed="p = p - 0.5 * p.grad",
+    variables=("model.weight", "p"),
+    result="model.weight.detach()",
+    right=("torch.tensor([[0.5, 0.5]])",),
+)
+add(
+    "an update by hand, recorded, with gradients beside",
+    "update of a loop variable",
+    """
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    params = [w]
+    grads = torch.autograd.grad((w * w).sum(), params)
+    for p, g in zip(params, grads):
+        p = p - 0.5 * g
+    """,
+    culprit="p = p - 0.5 * g",
+    noticed="p = p - 0.5 * g",
+    variables=("w", "p"),
+    result="w.detach()",
+    right=("torch.tensor([0.0, 0.0])",),
+)
+
+# ---------------------------------------------------------------- parameters not registered
+
+add(
+    "layers in a list",
+    "parameter not registered",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Linear(1, 1, bias=False)]
+            self.out = nn.Linear(1, 1, bias=False)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return self.out(x)
+
+    model = Net()
+    for layer in (model.layers[0], model.out):
+        nn.init.ones_(layer.weight)
+    opt = optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(1, 1)).sum().backward()
+        opt.step()
+    """,
+    culprit="self.layers = [nn.Linear(1, 1, bias=False)]",
+    noticed="opt.step()",
+    variables=("layer.weight", "self.layers"),
+    result="model.layers[0].weight.detach()",
+    right=("torch.tensor([[0.25]])",),
+)
+add(
+    "a tensor as an attribute",
+    "parameter not registered",
+    """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.tensor(2.0, requires_grad=True)
+            self.net = nn.Linear(1, 1, bias=False)
+
+        def forward(self, x):
+            return self.scale * self.net(x)
+
+    model = Net()
+    nn.init.ones_(model.net.weight)
+    opt = optim.SGD(model.parameters(), lr=0.25)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(1, 1)).sum().backward()
+        opt.step()
+    """,
+    culprit="self.scale = torch.tensor(2.0, requires_grad=True)",
+    noticed="opt.step()",
+    variables=("self.scale",),
+    result="model.scale.detach()",
+    right=("torch.tensor(1.625)",),
+)

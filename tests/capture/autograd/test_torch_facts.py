@@ -370,6 +370,7 @@ def test_what_a_function_leaves_on_ctx_is_in_the_dictionary_of_its_node() -> Non
     y: torch.Tensor = Double.apply(leaf())  # type: ignore[no-untyped-call]
     node = node_of(y)
     assert vars(node) == {"factor": 2}
+    assert node.needs_input_grad == (True,)
     assert type(node)._forward_cls is Double
     assert isinstance(node, torch._C._FunctionBase)
     assert [tuple(raw.data.shape) for raw in node._raw_saved_tensors] == [(3,)]
@@ -1641,3 +1642,20 @@ def test_tensors_with_weak_references_are_not_swapped() -> None:
     assert (x.shape, x.requires_grad, y.requires_grad) == ((3,), False, True)
     with pytest.raises(RuntimeError, match="poisoned by swap_tensors"):
         product.backward()
+
+
+def test_a_tensor_that_is_refused_without_a_call_is_in_a_variable() -> None:
+    result, integers = leaf() * 2, torch.tensor([1, 2])
+    runs: list[tuple[Callable[[], Any], str, torch.Tensor]] = [
+        (lambda: torch.optim.SGD([result], lr=0.1), "add_param_group param", result),
+        (lambda: torch.nn.Parameter(integers), "__new__ data", integers),
+    ]
+    for run, known, wrong in runs:
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            run()
+        entry = caught.tb
+        while entry.tb_next is not None:
+            entry = entry.tb_next
+        function, variable = known.split()
+        assert entry.tb_frame.f_code.co_name == function
+        assert entry.tb_frame.f_locals[variable] is wrong

@@ -42,6 +42,9 @@ export interface ExplanationCard {
   readonly what: Sentence;
   /** May be empty. */
   readonly why: Sentence;
+  /** What comes before the fix: the culprit, or the line that is known instead. */
+  readonly first: readonly CardField[];
+  /** The other facts, which come last. */
   readonly fields: readonly CardField[];
   readonly fixes: readonly CardFix[];
   /** Line of the culprit, for the code panel and "jump to culprit"; its step if that is known. */
@@ -52,6 +55,7 @@ export interface ExplanationCard {
   readonly text: string;
 }
 
+const fields = listOf(recordOf({ name: text, values: listOf(sentence), code: text }));
 const line = orNull(recordOf({ code: whole, line: whole }));
 
 export const card: Check = recordOf({
@@ -60,7 +64,8 @@ export const card: Check = recordOf({
   kind: text,
   what: sentence,
   why: sentence,
-  fields: listOf(recordOf({ name: text, values: listOf(sentence), code: text })),
+  first: fields,
+  fields,
   fixes: listOf(
     recordOf({ does: text, changes: listOf(recordOf({ where: sentence, code: text })) }),
   ),

@@ -10,11 +10,17 @@ import type { PanelContext } from "../panel_context";
 import { linkTerms, richText } from "../player/rich_text";
 import type { StepCursor } from "../player/step_cursor";
 
+interface Expanded {
+  card: boolean;
+  /** What comes after the first fix. */
+  more: boolean;
+}
+
 export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElement {
   const { store } = context;
   const element = html("div", { class: "gradviz-cards" });
-  /** Whether cards are expanded, at every step. */
-  let open = true;
+  /** What of the cards is expanded, at every step. */
+  const expanded: Expanded = { card: true, more: false };
   let shown = "";
 
   store.watch(["at", "timeline", "visible"], () => {
@@ -26,7 +32,7 @@ export function makeCards(context: PanelContext, cursor: StepCursor): HTMLElemen
     if (now === shown && element.hasChildNodes()) return;
     shown = now;
     element.replaceChildren(
-      ...here.map((card, i) => makeCard(context, card, i, open, (on) => (open = on))),
+      ...here.map((card, i) => makeCard(context, card, i, expanded)),
       ...caused.map(({ card }) => makeEffect(card)),
     );
     // The focus of a removed card goes to the sentence.
@@ -40,15 +46,13 @@ function makeCard(
   context: PanelContext,
   card: ExplanationCard,
   number: number,
-  open: boolean,
-  opened: (on: boolean) => void,
+  expanded: Expanded,
 ): HTMLElement {
   const id = `${context.prefix}-card-${number}`;
   const body = html(
     "div",
-    { class: "gradviz-card-body", id: `${id}-body`, hidden: !open },
-    makeReasons(context, card),
-    html("dl", { class: "gradviz-card-facts" }, ...card.fields.map(makeField)),
+    { class: "gradviz-card-body", id: `${id}-body`, hidden: !expanded.card },
+    ...makeReasons(context, card, expanded),
   );
   const fold = makeButton(context, {
     label: "Explanation",
@@ -57,11 +61,11 @@ function makeCard(
     run: () => {
       body.hidden = !body.hidden;
       fold.setAttribute("aria-expanded", String(!body.hidden));
-      opened(!body.hidden);
+      expanded.card = !body.hidden;
     },
   });
   fold.classList.add("gradviz-fold");
-  fold.setAttribute("aria-expanded", String(open));
+  fold.setAttribute("aria-expanded", String(expanded.card));
   fold.setAttribute("aria-controls", body.id);
   const head = html(
     "div",
@@ -94,15 +98,32 @@ function makeEffect(card: ExplanationCard): HTMLElement {
   return html("div", { class: `gradviz-card is-${card.tone}` }, head);
 }
 
-function makeReasons(context: PanelContext, card: ExplanationCard): HTMLElement {
-  const reasons = html("div");
-  reasons.append(html("p", { class: "gradviz-card-what" }, ...richText(card.what)));
-  if (card.why.length) reasons.append(html("p", {}, ...richText(card.why)));
-  card.fixes.forEach((fix, i) => {
-    const name = card.fixes.length > 1 ? `Fix ${i + 1}` : "Fix";
-    reasons.append(makeFix(context, fix, name));
-  });
-  return reasons;
+/** What happened, the culprit, the first fix; the rest is folded. */
+function makeReasons(
+  context: PanelContext,
+  card: ExplanationCard,
+  expanded: Expanded,
+): HTMLElement[] {
+  const fixes = card.fixes.map((fix, i) =>
+    makeFix(context, fix, card.fixes.length > 1 ? `Fix ${i + 1}` : "Fix"),
+  );
+  const more = html("details", { class: "gradviz-card-more" });
+  more.open = expanded.more;
+  more.addEventListener("toggle", () => (expanded.more = more.open));
+  more.append(html("summary", { class: "is-quiet" }, "more"));
+  more.append(...fixes.slice(1));
+  if (card.why.length) more.append(html("p", {}, ...richText(card.why)));
+  more.append(makeFacts(card.fields));
+  return [
+    html("p", { class: "gradviz-card-what" }, ...richText(card.what)),
+    makeFacts(card.first),
+    ...fixes.slice(0, 1),
+    more,
+  ];
+}
+
+function makeFacts(fields: readonly CardField[]): HTMLElement {
+  return html("dl", { class: "gradviz-card-facts" }, ...fields.map(makeField));
 }
 
 function makeFix(context: PanelContext, fix: CardFix, name: string): HTMLElement {

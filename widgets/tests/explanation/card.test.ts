@@ -22,13 +22,16 @@ const CARD: ExplanationCard = {
   kind: "saved tensor written",
   what: [{ id: "n0", text: "MulBackward0" }, " needs ", { id: "t0", text: "a" }],
   why: ["a was written."],
-  fields: [
-    { name: "variables", values: [[{ id: "t0", text: "a" }]], code: "" },
+  first: [
     {
       name: "culprit",
-      values: [[{ id: "line:0:3", text: "line 3", step: 3 }], ["mul wrote a"]],
+      values: [[{ id: "line:0:3", text: "line 3", step: 3 }]],
       code: "out = a * b",
     },
+  ],
+  fields: [
+    { name: "culprit", values: [["mul wrote a"]], code: "" },
+    { name: "variables", values: [[{ id: "t0", text: "a" }]], code: "" },
   ],
   fixes: [
     {
@@ -69,26 +72,27 @@ const mount = (state = {}, card = CARD, kind = "error") => {
 };
 
 describe("a card", () => {
-  it("says what, why, the facts and the fixes", () => {
+  it("says what, the culprit and the first fix; the rest is folded", () => {
     const { one, all } = mount();
     expect(one(".gradviz-card-title").textContent).toBe("RuntimeError · saved tensor written");
-    expect(one(".gradviz-card-what").textContent).toBe("MulBackward0 needs a");
-    expect(all(".gradviz-card-facts dt").map((dt) => dt.textContent)).toEqual([
-      "variables",
-      "culprit",
-    ]);
-    expect(all(".gradviz-card-facts dd").map((dd) => dd.textContent)).toEqual([
-      "a",
-      "line 3 out = a * b",
-      "mul wrote a",
+    expect([...one(".gradviz-card-body").children].map((part) => part.textContent)).toEqual([
+      "MulBackward0 needs a",
+      "culpritline 3 out = a * b",
+      "Fix 1: makes a new tensorin place of line 3:out = b\na = outwithout line 2",
+      "moreFix 2: <b>waits</b>a was written.culpritmul wrote avariablesa",
     ]);
     expect(all(".gradviz-fix pre").map((pre) => pre.textContent)).toEqual(["out = b\na = out"]);
-    expect(all(".gradviz-fix p").map((p) => p.textContent)).toEqual([
-      "Fix 1: makes a new tensor",
-      "in place of line 3:",
-      "without line 2",
-      "Fix 2: <b>waits</b>",
-    ]);
+    expect(one<HTMLDetailsElement>("details.gradviz-card-more").open).toBe(false);
+  });
+
+  it("stays unfolded from step to step", () => {
+    const { model, one } = mount();
+    const more = () => one<HTMLDetailsElement>("details.gradviz-card-more");
+    more().open = true;
+    more().dispatchEvent(new Event("toggle"));
+    model.set("step", 0);
+    model.set("step", ERROR);
+    expect(more().open).toBe(true);
   });
 
   it("is there at its step only, and announced in a few words", () => {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from gradviz.analysis.cuts import Cut
@@ -13,13 +13,14 @@ from gradviz.analysis.explain.errors.backward_root import BackwardRoot, count_of
 from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import refused_calls
+from gradviz.analysis.explain.fixes import mean_loss, refused_calls
 from gradviz.analysis.explain.fixes.stay_on_graph import fixes_of
 from gradviz.analysis.explain.torch_messages import index_in, wants_a_real_number
+from gradviz.model.events import OptimizerStepped, ZeroedGrad
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.formatting import plural, shape
 from gradviz.model.records import TensorInfo
-from gradviz.model.sentence import Sentence, Term, say
+from gradviz.model.sentence import Sentence, say
 
 _NOTHING = GivenOperand(None, None, None)
 
@@ -64,14 +65,18 @@ def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
         count = f"{plural(prod(found.sizes), 'element')} (shape {shape(found.sizes)})"
     is_complex = _is_complex(found, context)
     what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
-    cause = say("backward would start at {}", found.words)
+    causes = [Cause("backward", say("backward would start at {}", found.words), context.noticed)]
+    made = line_of(found.keys[0], context) if found.keys else None
+    if _is_trained(found, context):
+        what = say("makes {}, which has {}", found.words, count)
+        causes = [Cause("other", what, made), *causes] if made is not None else []
     yield RootRefused(
         history=context.history,
         step=context.step,
         words={"it": found.words, "what": what},
         variables=(found.name,),
         node=context.node_of(found.info),
-        causes=(Cause("backward", cause, context.noticed),),
+        causes=tuple(causes),
         targets=_target(found.info),
         context=context,
         root=found,
@@ -92,8 +97,24 @@ def _bad_root(context: ErrorContext) -> BackwardRoot:
 
 
 def summed(found: RootRefused) -> Iterator[Fix]:
-    """A sum of the root, or its real part, or a gradient for it."""
+    """A mean or sum of the root, or its real part, or a gradient for it."""
+    if _is_trained(found.root, found.context) and not _is_complex(found.root, found.context):
+        yield from mean_loss.where_made(found.root, found.context)
+        yield from mean_loss.where_used(found.context)
+        return
     yield from refused_calls.of_non_scalar(found.is_complex_number, found.context)
+
+
+def _is_trained(root: BackwardRoot, context: ErrorContext) -> bool:
+    """Whether a parameter of a module or an optimizer is among what the root is computed from."""
+    node = None if root.info is None else root.info.node
+    start = [node] if node is not None else root_nodes(context)
+    leaves = {one.variable for one in reachable(start, context).values()} - {None}
+    history, until = context.history, context.step
+    given = {key for _, e in history.events(OptimizerStepped, until) for key in e.parameters}
+    given |= {key for _, e in history.events(ZeroedGrad, until) for key in e.tensors}
+    names = [context.name(key) or "" for key in leaves]
+    return bool(leaves & given) or any("." in name for name in names)
 
 
 def other_shape(context: ErrorContext) -> Iterator[RootRefused]:
@@ -134,17 +155,23 @@ def gradient_of_its_shape(found: RootRefused) -> Iterator[Fix]:
 def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
     """``requires_grad`` of a tensor of integers."""
     tensors = given(context)
-    found = tensors[0] if tensors else GivenOperand(None, refused_calls.bound_name(context), None)
+    found = tensors[0] if tensors else GivenOperand(None, None, None)
+    found = replace(found, name=found.name or refused_calls.bound_name(context))
     words = found.words if found.name else Sentence("the tensor")
     dtype = f"is {found.dtype}" if found.dtype else "has an integer or boolean dtype"
-    made = line_of(found.key, context) if tensors else context.noticed
-    causes = () if made is None else (Cause("other", say("{} {}", words, dtype), made),)
+    made = line_of(found.key, context) if tensors else None
+    causes = [] if made is None else [Cause("other", say("{} {}", words, dtype), made)]
+    if (made is None and context.is_recorded) or context.site is None:
+        what = (
+            "asks for the gradient of {}" if context.site is not None else "makes a parameter of {}"
+        )
+        causes.insert(0, Cause("other", say(what, words), context.noticed))
     yield OperandRefused(
         history=context.history,
         step=context.step,
         words={"it": words, "is_it": dtype},
         variables=(found.name,),
-        causes=causes,
+        causes=tuple(causes),
         targets=_target(found.info),
         context=context,
         operand=found,
@@ -154,38 +181,6 @@ def no_derivative(context: ErrorContext) -> Iterator[OperandRefused]:
 def as_floats(found: OperandRefused) -> Iterator[Fix]:
     """A floating point dtype."""
     yield from refused_calls.of_integers(found.operand.name, found.context)
-
-
-def non_leaf(context: ErrorContext) -> Iterator[OperandRefused]:
-    """A call that needs a leaf was made on the result of an operation."""
-    found = _first(context)
-    node = context.node_of(found.info)
-    made = line_of(found.key, context)
-    cause = say("{} was made by an operation", found.words)
-    yield OperandRefused(
-        history=context.history,
-        step=context.step,
-        words={
-            "it": found.words,
-            "made": "" if node is None else say(" (its grad_fn is {})", Term(node.id, node.name)),
-        },
-        variables=(found.name,),
-        node=node,
-        causes=() if made is None else (Cause("other", cause, made),),
-        targets=_target(found.info),
-        context=context,
-        operand=found,
-    )
-
-
-def without_flag(found: OperandRefused) -> Iterator[Fix]:
-    """A tensor outside the graph in place of the flag."""
-    yield from refused_calls.of_flag(found.operand.name, found.context)
-
-
-def cloned(found: OperandRefused) -> Iterator[Fix]:
-    """``clone``, inside or outside the graph."""
-    yield from refused_calls.of_deepcopy(found.operand.name, found.context)
 
 
 def numpy(context: ErrorContext) -> Iterator[OperandRefused]:
@@ -247,6 +242,8 @@ class Unused(Finding):
     context: ErrorContext
     operand: GivenOperand | None
     cuts: tuple[Cut, ...]
+    reaches_others: bool
+    """Whether the root depends on another of the inputs."""
 
     @property
     def is_frozen(self) -> bool:
@@ -258,7 +255,8 @@ class Unused(Finding):
 def unused(context: ErrorContext) -> Iterator[Unused]:
     """``inputs`` of ``autograd.grad`` contains a tensor on which the root does not depend."""
     root = root_at(0, context)
-    found = _unreached(context)
+    inputs, missed = _inputs(context)
+    found = missed[0] if missed else None
     words = Sentence("an input") if found is None else found.words
     is_frozen = found is not None and found.info is not None and not found.info.requires_grad
     key = None if found is None else found.key
@@ -280,11 +278,12 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
         context=context,
         operand=found,
         cuts=cuts,
+        reaches_others=len(missed) < len(inputs),
     )
 
 
-def _unreached(context: ErrorContext) -> GivenOperand | None:
-    """The input that backward does not reach."""
+def _inputs(context: ErrorContext) -> tuple[list[GivenOperand], list[GivenOperand]]:
+    """All inputs, and those that backward does not reach."""
     nodes = reachable(root_nodes(context), context)
     tensors = given(context)
     if context.backward is not None:
@@ -297,7 +296,7 @@ def _unreached(context: ErrorContext) -> GivenOperand | None:
         for one in tensors
         if one.info is None or one.info.node is None or one.info.node not in nodes
     ]
-    return missed[0] if missed else None
+    return tensors, missed
 
 
 def asked_for(found: Unused) -> Iterator[Fix]:
@@ -307,7 +306,8 @@ def asked_for(found: Unused) -> Iterator[Fix]:
         yield from refused_calls.ask_for(one.words, line_of(one.key, context), context)
         return
     yield from fixes_of(found.cuts, context)
-    yield from refused_calls.of_unused(context)
+    if found.reaches_others:
+        yield from refused_calls.of_unused(context)
 
 
 def _target(info: TensorInfo | None) -> dict[str, list[str | None]]:

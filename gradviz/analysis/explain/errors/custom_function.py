@@ -1,4 +1,5 @@
-"""A custom Function whose backward returned the wrong number of gradients."""
+"""A custom Function whose backward returned too few or too many gradients, or one of another
+shape."""
 
 from __future__ import annotations
 
@@ -6,14 +7,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.code.statements import Statement, end_of, statements_of
+from gradviz.analysis.code.statements import Statement, names_bound, names_read, statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.torch_messages import gradients_in
-from gradviz.model.explanation import Cause, Fix
-from gradviz.model.formatting import plural
+from gradviz.analysis.explain.fixes import returned_gradients
+from gradviz.analysis.explain.torch_messages import gradients_in, index_in, shapes_in
+from gradviz.model.explanation import Cause, CodeLine, Fix
+from gradviz.model.formatting import plural, shape
+from gradviz.model.recording import Code
 from gradviz.model.records import Node
-from gradviz.model.sentence import Term, say
+from gradviz.model.sentence import Sentence, Term, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,22 +25,26 @@ class WrongNumber(Finding):
 
     counts: tuple[int, int] | None
     returned: Statement | None
+    needed: tuple[bool, ...]
+    """Which arguments of forward need a gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherShape(Finding):
+    """The shape of a gradient and the one it must have, and the line that computes it."""
+
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None
+    input: Sentence
+    computed: Statement | None
+    value: ast.expr | None
+    """The gradient, as that line has it."""
 
 
 def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
     """The expected and the returned number of gradients, and the line that returns them."""
-    node, counts = context.node, gradients_in(context.raised.message)
-    name = _class_of(node, context.raised.message)
-    function = name if node is None else Term(node.id, name)
-    returned = _return_of(name, context)
-    causes = []
-    if returned is not None:
-        words = say("{}.backward returns them here", function)
-        causes.append(Cause("other", words, returned.at))
-    made = None if node is None else context.history.made_at(node)
-    if made is not None:
-        causes.append(Cause("save", say("{}.apply made the node", function), made))
-    which = say("which line of {}.backward returns them", function)
+    counts, function = gradients_in(context.raised.message), _function(context)
+    returned = _return_of(context, counts and counts[1])
+    value = _value_of(returned)
     yield WrongNumber(
         history=context.history,
         step=context.step,
@@ -47,13 +54,67 @@ def wrong_number(context: ErrorContext) -> Iterator[WrongNumber]:
             "gave": "" if counts is None else plural(counts[1], "gradient"),
             "owed": "" if counts is None else plural(counts[0], "input"),
         },
-        node=node,
-        causes=tuple(causes),
-        targets={"node": [None if node is None else node.id]},
-        unknown=() if returned is not None else (which,),
+        variables=tuple(_tensors_read(value, returned)),
+        node=context.node,
+        causes=tuple(_causes(returned, say("{}.backward returns them", function), context)),
+        targets={"node": [None if context.node is None else context.node.id]},
+        unknown=_unknown(returned, context),
         counts=counts,
         returned=returned,
+        needed=context.raised.needed,
     )
+
+
+def other_shape(context: ErrorContext) -> Iterator[OtherShape]:
+    """The gradient that does not fit its input, and the line that computes it."""
+    node, shapes, function = context.node, shapes_in(context.raised.message), _function(context)
+    if shapes is None:
+        return
+    place = index_in(context.raised.message) or 0
+    name, given = _input(node, place, context)
+    returned = _return_of(context, None)
+    computed, value = _computed(returned, _argument(node, place, context))
+    variable = computed and next(iter(names_bound(computed)), None)
+    what = say("{}.backward computes the gradient of {}", function, given)
+    yield OtherShape(
+        history=context.history,
+        step=context.step,
+        case="returned",
+        words={
+            "function": function,
+            "root": given,
+            "given": shape(shapes[0]),
+            "wanted": shape(shapes[1]),
+        },
+        variables=(variable, name) if variable else (name,),
+        node=node,
+        causes=tuple(_causes(computed, what, context)),
+        targets={"it": [None if node is None else node.id]},
+        unknown=_unknown(computed, context),
+        shapes=shapes,
+        input=given,
+        computed=computed,
+        value=value,
+    )
+
+
+def _causes(line: Statement | None, what: Sentence, context: ErrorContext) -> Iterator[Cause]:
+    if line is not None:
+        yield Cause("other", what, _line(line))
+    made = None if context.node is None else context.history.made_at(context.node)
+    if made is not None:
+        yield Cause("save", say("{}.apply made the node", _function(context)), made)
+
+
+def _unknown(returned: Statement | None, context: ErrorContext) -> tuple[Sentence, ...]:
+    which = say("which line of {}.backward returns them", _function(context))
+    return () if returned is not None or not context.is_recorded else (which,)
+
+
+def _function(context: ErrorContext) -> Term | str:
+    """The custom Function, as a link to its node."""
+    name = _class_of(context.node, context.raised.message)
+    return name if context.node is None else Term(context.node.id, name)
 
 
 def _class_of(node: Node | None, message: str) -> str:
@@ -63,46 +124,110 @@ def _class_of(node: Node | None, message: str) -> str:
     return words[1].removesuffix("Backward") if len(words) > 1 else "the Function"
 
 
-def _return_of(name: str, context: ErrorContext) -> Statement | None:
-    """The one ``return`` of the class's backward."""
+# --- the text of backward --------------------------------------------------------------------
+
+
+def _return_of(context: ErrorContext, count: int | None) -> Statement | None:
+    """The ``return`` of the class's backward: the only one, or with so many gradients."""
+    name = _class_of(context.node, context.raised.message)
     found = [
         statement
         for code in context.recording.codes
         for statement in statements_of(code)
-        if isinstance(statement.node, ast.Return) and _is_inside(statement, name)
+        if isinstance(statement.node, ast.Return) and _is_inside(statement, code, name)
     ]
+    if len(found) > 1 and count is not None:
+        found = [one for one in found if len(returned_gradients.entries_of(one)) == count]
     return found[0] if len(found) == 1 else None
 
 
-def _is_inside(statement: Statement, name: str) -> bool:
-    around = statement.around[-2:]
-    return (
-        len(around) == 2
-        and isinstance(around[0], ast.ClassDef)
-        and around[0].name == name
-        and isinstance(around[1], ast.FunctionDef)
-        and around[1].name == "backward"
+def _is_inside(statement: Statement, code: Code, name: str) -> bool:
+    around = statement.around
+    places = [n for n, one in enumerate(around) if isinstance(one, ast.FunctionDef)]
+    if not places or getattr(around[places[-1]], "name", "") != "backward":
+        return False
+    outer = around[places[-1] - 1] if places[-1] else None
+    if isinstance(outer, ast.ClassDef):
+        return outer.name == name
+    return code.name.rpartition(": ")[2] in (f"{name}.backward", "backward")
+
+
+def _tensors_read(value: ast.expr | None, returned: Statement | None) -> list[str]:
+    """Variables of a ``return``, without the ``ctx`` that backward is given first."""
+    functions = (
+        [one for one in returned.around if isinstance(one, ast.FunctionDef)] if returned else []
     )
+    arguments = functions[-1].args.args if functions else []
+    read = [] if value is None else names_read(value)
+    return [name for name in read if not arguments or name != arguments[0].arg]
+
+
+def _value_of(returned: Statement | None) -> ast.expr | None:
+    node = None if returned is None else returned.node
+    return node.value if isinstance(node, ast.Return) else None
+
+
+def _line(statement: Statement) -> CodeLine:
+    return CodeLine(statement.line, statement.text, statement.code.name)
+
+
+# --- one gradient of several -----------------------------------------------------------------
+
+
+def _input(node: Node | None, place: int, context: ErrorContext) -> tuple[str | None, Sentence]:
+    """The tensor that a gradient is for: its name, and in a sentence."""
+    entries = () if node is None else node.next_functions
+    entry = entries[place] if place < len(entries) else None
+    info = None if entry is None else context.named_output(*entry)
+    behind = None if entry is None else context.history.node(entry[0], context.step)
+    key = info.id if info is not None else behind.variable if behind is not None else None
+    return context.name(key), context.term(key, f"input {place} of forward")
+
+
+def _argument(node: Node | None, place: int, context: ErrorContext) -> int | None:
+    """Which argument of forward an entry of ``next_functions`` is; tensors alone have one."""
+    entries = () if node is None else node.next_functions
+    if place >= len(entries) or entries[place] is None:
+        return None
+    rank = sum(entry is not None for entry in entries[:place])
+    needed = [n for n, is_needed in enumerate(context.raised.needed) if is_needed]
+    return needed[rank] if rank < len(needed) else None
+
+
+def _computed(
+    returned: Statement | None, argument: int | None
+) -> tuple[Statement | None, ast.expr | None]:
+    """The line that computes a gradient which is returned, and the expression."""
+    entries = [] if returned is None else returned_gradients.entries_of(returned)
+    if len(entries) == 1:
+        argument = 0
+    if returned is None or argument is None or argument >= len(entries):
+        return None, None
+    entry = entries[argument]
+    if not isinstance(entry, ast.Name):
+        return returned, entry
+    bound = [
+        one
+        for one in statements_of(returned.code)
+        if one.line < returned.line
+        and one.around[: len(returned.around)] == returned.around
+        and entry.id in names_bound(one)
+    ]
+    node = bound[-1].node if bound else None
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return bound[-1], node.value
+    return (bound[-1], None) if bound else (returned, entry)
 
 
 def fixes(found: WrongNumber) -> Iterator[Fix]:
     """``None`` for arguments that need no gradient; a missing gradient is not made up."""
-    node, counts, returned = found.node, found.counts, found.returned
-    value = returned.node.value if returned and isinstance(returned.node, ast.Return) else None
-    if node is None or counts is None or returned is None or value is None:
-        return
-    owed, given = counts
-    is_tuple = isinstance(value, ast.Tuple)
-    if given < owed and (given == 1 or is_tuple):
-        if any(entry is not None for entry in node.next_functions[given:]):
-            return
-        end = end_of(value)
-        rest = ", None" * (owed - given)
-        does = say("returns None for arguments of forward that need no gradient")
-        if is_tuple and returned.segment(value).startswith("("):
-            end = end[0], end[1] - 1
-        yield Fix(does, returned.edited([(end, rest)]), "instead", returned.at)
-    elif isinstance(value, ast.Tuple) and len(value.elts) == given:
-        kept = ", ".join(returned.segment(one) for one in value.elts[:owed])
-        does = say("returns one gradient per argument of forward")
-        yield Fix(does, returned.edited([(value, kept)]), "instead", returned.at)
+    if found.returned is not None and found.counts is not None:
+        yield from returned_gradients.of_number(found.returned, *found.counts, found.needed)
+
+
+def in_shape(found: OtherShape) -> Iterator[Fix]:
+    """The same values in the shape of the input."""
+    if found.computed is not None and found.value is not None and found.shapes is not None:
+        yield from returned_gradients.of_shape(
+            found.computed, found.value, *found.shapes, found.input
+        )

@@ -18,6 +18,7 @@ from gradviz.analysis.code.statements import (
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of, made_by, named
 from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.fixes import inference_mode
 from gradviz.analysis.explain.fixes import several_views as several_views_fixes
 from gradviz.analysis.explain.fixes.inplace_modules import not_in_place
 from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
@@ -135,6 +136,8 @@ class InferenceSaved(Finding):
 
     context: ErrorContext
     saved_tensor: GivenOperand | None
+    switch: inference_mode.Switch | None
+    """What switched inference mode on where it was made."""
 
 
 def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
@@ -145,6 +148,9 @@ def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
     words = say("a tensor that was made in inference mode") if found is None else found.words
     made = None if found is None else line_of(found.key, context)
     causes = [Cause("other", say("{} was made in inference mode", words), made)] if made else []
+    switch = inference_mode.switch_around(context.statement_at(made))
+    if switch is not None:
+        causes.insert(0, Cause("other", say("inference mode is on from here"), switch.at))
     unknown = () if made or not context.is_recorded else (say("which line made {}", words),)
     yield InferenceSaved(
         history=context.history,
@@ -160,6 +166,7 @@ def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
         unknown=unknown if found is not None else (say("which tensor it is"),),
         context=context,
         saved_tensor=found,
+        switch=switch,
     )
 
 
@@ -307,13 +314,6 @@ def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:
     statement = context.statement
     if found is None or statement is None:
         return
+    yield from inference_mode.not_in_inference(finding.switch)
     if found.name is not None and found.name.isidentifier():
         yield from _copy(found, statement, "makes an ordinary tensor with the values of {}")
-    made = context.statement_at(line_of(found.key, context))
-    for outer in reversed(made.around if made is not None and made.code == statement.code else ()):
-        head = Statement(statement.code, outer, ())
-        calls = calls_in(head, "inference_mode")
-        if len(calls) == 1:
-            does = say("records nothing either, but makes ordinary tensors")
-            yield Fix(does, head.edited([(calls[0], "torch.no_grad()")]), "instead", head.at)
-            return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gradviz.analysis.code.statements import expression_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
-from gradviz.analysis.explain.fixes import keep_leaf, stay_on_graph
+from gradviz.analysis.explain.fixes import keep_leaf, skip_none, stay_on_graph
 from gradviz.model.events import BackwardEnded, LoopVariable, ZeroedGrad
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.records import TensorInfo
@@ -25,12 +25,14 @@ class NoneGrad(Finding):
     leaf: TensorInfo | None
     made: CodeLine | None
     """Line that made the tensor."""
+    read: ast.Attribute
+    """The ``.grad`` in the line."""
 
 
 def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
     """The first ``.grad`` in the line that is None, and why it is."""
-    tensor = next(_read_as_none(context), None)
-    if tensor is None:
+    tensor, read = next(_read_as_none(context), (None, None))
+    if tensor is None or read is None:
         return
     history = context.history
     born = history.born(tensor.id)
@@ -42,7 +44,7 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         step=context.step,
         case=case,
         words={"it": context.term(tensor.id)},
-        variables=(context.name(tensor.id),),
+        variables=(context.name(tensor.id), _loop_variable(read, context)),
         node=context.node_of(tensor),
         causes=tuple(causes),
         targets={"it": [tensor.id]},
@@ -50,10 +52,15 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         tensor=tensor,
         leaf=leaf,
         made=made,
+        read=read,
     )
 
 
-def _read_as_none(context: ErrorContext) -> Iterator[TensorInfo]:
+def _loop_variable(read: ast.Attribute, context: ErrorContext) -> str | None:
+    return ast.unparse(read.value) if skip_none.is_of_loop(read, context.statement) else None
+
+
+def _read_as_none(context: ErrorContext) -> Iterator[tuple[TensorInfo, ast.Attribute]]:
     """Known tensors of which the line reads ``.grad``, which is None."""
     history, at = context.history, context.step
     known = {expression_of(t.name): t for t in history.tensors_at(at) if t.name}
@@ -67,7 +74,12 @@ def _read_as_none(context: ErrorContext) -> Iterator[TensorInfo]:
         if isinstance(part, ast.Attribute) and part.attr == "grad":
             info = known.get(ast.unparse(part.value))
             if info is not None and info.grad is None:
-                yield info
+                yield info, part
+    for part, group in skip_none.over_parameters(context.statement):
+        for info in history.tensors_at(at):
+            is_one = (info.name or "").startswith(f"{group}.") or info.name == group
+            if is_one and info.is_leaf and info.requires_grad and info.grad is None:
+                yield info, part
 
 
 def _reason(
@@ -113,6 +125,9 @@ def fixes(found: NoneGrad) -> Iterator[Fix]:
     context, tensor, made = found.context, found.tensor, found.made
     name = context.term(tensor.id)
     statement = context.statement_at(made)
+    if skip_none.is_of_loop(found.read, context.statement):
+        yield from skip_none.where_none(found.read, context)
+        return
     if found.leaf is not None:
         yield from keep_leaf.written_in_place(found.leaf, tensor, statement)
     elif found.case == "result" and statement is not None and not statement.is_compound:

@@ -15,6 +15,7 @@ from gradviz.analysis.code.statements import (
     is_named,
     last_name,
     start_of,
+    statements_of,
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, called_root
@@ -58,7 +59,11 @@ def bound_name(context: ErrorContext) -> str | None:
 
 
 def of_integers(name: str | None, context: ErrorContext) -> Iterator[Fix]:
-    """A floating point dtype."""
+    """A floating point dtype; of a parameter that was not typed as numbers, a buffer."""
+    parameter = None if context.site is not None else _made_parameter(context.statement)
+    if parameter is not None and not _is_typed(parameter[1].args[0]):
+        yield from _without_gradient(*parameter)
+        return
     found = _rewritten_to_float(name, context)
     if found is not None:
         yield found.fix(say("a floating point tensor can require grad"))
@@ -84,12 +89,37 @@ def _rewritten_to_float(name: str | None, context: ErrorContext) -> Rewriting | 
     return None
 
 
-def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
-    """The recording contains no call of torch for ``nn.Parameter``."""
+def _made_parameter(statement: Statement | None) -> tuple[Statement, ast.Call] | None:
+    """The recording contains no position for ``nn.Parameter``."""
     calls = [] if statement is None else calls_in(statement, "Parameter")
     if statement is None or len(calls) != 1 or not calls[0].args:
         return None
-    return Rewriting(statement, tuple(called(calls[0].args[0], "float()")))
+    return statement, calls[0]
+
+
+def _is_typed(value: ast.expr) -> bool:
+    """Whether the numbers are typed here, without a dtype: ``torch.tensor([1, 2])``."""
+    is_call = isinstance(value, ast.Call) and last_name(value.func) == "tensor"
+    return is_call and not getattr(value, "keywords", None)
+
+
+def _parameter_of_floats(statement: Statement | None) -> Rewriting | None:
+    made = _made_parameter(statement)
+    return None if made is None else Rewriting(made[0], tuple(called(made[1].args[0], "float()")))
+
+
+def _without_gradient(statement: Statement, call: ast.Call) -> Iterator[Fix]:
+    """A buffer, or a parameter that does not require grad."""
+    line = statement.node
+    target = line.targets[0] if isinstance(line, ast.Assign) and line.value is call else None
+    if isinstance(target, ast.Attribute) and len(call.args) == 1 and not call.keywords:
+        owner, value = statement.segment(target.value), statement.segment(call.args[0])
+        code = statement.edited([(line, f'{owner}.register_buffer("{target.attr}", {value})')])
+        does = say("stores it with the module, in state_dict and on its device; it is not trained")
+        yield Fix(does, code, "instead", statement.at)
+    kept = with_keyword(statement, call, "requires_grad", "False")
+    if kept is not None:
+        yield kept.fix(say("a parameter that is not trained"))
 
 
 def of_flag(name: str | None, context: ErrorContext) -> Iterator[Fix]:
@@ -158,7 +188,8 @@ def of_deepcopy(name: str | None, context: ErrorContext) -> Iterator[Fix]:
             yield Rewriting(statement, ((call, f"{name}.{method}"),)).fix(does)
         return
     change = before(statement, f"{name} = {name}.detach()")
-    if change is not None:
+    copied = None if call is None or not call.args else ast.unparse(call.args[0])
+    if change is not None and copied is not None and name.startswith((f"{copied}.", f"{copied}[")):
         term = next((one.words for one in given(context)), Sentence(name))
         words = say("detaches {}, so that there is no graph to copy", term)
         yield Rewriting(statement, (change,)).fix(words)
@@ -196,17 +227,25 @@ def of_gradient(
 
 
 def of_unused(context: ErrorContext) -> Iterator[Fix]:
-    """``None``, or zeros, for inputs without a gradient."""
+    """``None`` for inputs without a gradient where the code handles it, else zeros."""
     found = called_root(context)
     if found is None:
         return
-    for name, does in (
-        ("allow_unused", say("returns None for inputs that the result does not depend on")),
-        ("materialize_grads", say("returns zeros for inputs that the result does not depend on")),
-    ):
-        changed = with_keyword(found.statement, found.call, name, "True")
-        if changed is not None:
-            yield changed.fix(does)
+    name = "materialize_grads"
+    does = say("gives zeros for inputs that the result does not depend on: they do not change")
+    if any(_asks_for_none(one) for one in statements_of(found.statement.code)):
+        name = "allow_unused"
+        does = say("gives None for inputs that the result does not depend on")
+    changed = with_keyword(found.statement, found.call, name, "True")
+    if changed is not None:
+        yield changed.fix(does)
+
+
+def _asks_for_none(statement: Statement) -> bool:
+    """Whether a line compares something with ``None``."""
+    compared = (part for part in statement.parts if isinstance(part, ast.Compare))
+    values = (value for one in compared for value in (one.left, *one.comparators))
+    return any(isinstance(value, ast.Constant) and value.value is None for value in values)
 
 
 def ask_for(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Iterator[Fix]:

@@ -97,6 +97,8 @@ def _binds(name: str, step: int, history: History) -> bool:
 def _finding(one: TrainingStep, swaps: list[Replacement], history: History) -> ReplacedParameter:
     line = history.line(swaps[0].step)
     names = few([Term(swap.new, swap.name) for swap in swaps])
+    outside = _where_both_are_known(swaps[0].step, one, history)
+    called = outside is not None and history.line(outside) != line
     return ReplacedParameter(
         history=history,
         step=one.place[0],
@@ -120,6 +122,17 @@ def _finding(one: TrainingStep, swaps: list[Replacement], history: History) -> R
                 ),
                 line,
             ),
+            *(
+                [
+                    Cause(
+                        "other",
+                        say("called it, after the optimizer was made"),
+                        history.line(outside),
+                    )
+                ]
+                if called
+                else []
+            ),
         ),
         targets={"new": [swap.new for swap in swaps], "old": [swap.old for swap in swaps]},
         target_words={swap.new: swap.name for swap in swaps},
@@ -138,5 +151,20 @@ def fixes(found: ReplacedParameter) -> Iterator[Fix]:
     if line is None or optimizer is None or not all(map(is_expression, typed)):
         yield Fix(does, "optimizer.add_param_group({'params': [parameter]})", "elsewhere")
         return
+    place = _where_both_are_known(swaps[0].step, one, history)
+    if place is None:
+        return
     code = f'{optimizer}.add_param_group({{"params": [{", ".join(typed)}]}})'
-    yield Fix(does, code, "after", line)
+    yield Fix(does, code, "after", history.line(place))
+
+
+def _where_both_are_known(step: int, one: TrainingStep, history: History) -> int | None:
+    """The step at which the code that steps replaced the parameters, or called what did."""
+    facts = history.recording.records
+    depth, code = facts[step].depth, facts[one.place[0]].code
+    if facts[step].code == code:
+        return step
+    outer = (at for at in history.lines if at > step and facts[at].depth < depth)
+    caller = next((at for at in outer if facts[at].code == code), None)
+    is_around = caller is not None and facts[caller].depth == facts[one.place[0]].depth
+    return caller if is_around else None

@@ -155,12 +155,13 @@ class BackwardEvents(Observer):
         """Backwards that run, by number; several where one runs inside another."""
         self._open: dict[int, list[_Open]] = {}
         """Nodes being run, by thread; several where a backward runs inside another."""
-        self.failure: tuple[str | None, int | None] = (None, None)
-        """Node that was running, and number of the backward, when the last backward raised."""
+        self.failure: tuple[str | None, int | None, tuple[bool, ...]] = (None, None, ())
+        """Node that was running, number of the backward, and which arguments of the node's forward
+        need a gradient, when the last backward raised."""
 
     def line_ended(self, error: Any, value: Any) -> None:
         """An error of a later line is not this backward's."""
-        self.failure = (None, None)
+        self.failure = (None, None, ())
 
     # ---------------------------------------------------------------- running
 
@@ -322,7 +323,11 @@ class BackwardEvents(Observer):
                 else:
                     stack.pop()
         self._open = {thread: stack for thread, stack in self._open.items() if stack}
-        self.failure = (running, backward.number) if raised else (None, None)
+        self.failure = (None, None, ())
+        if raised:
+            node = backward.nodes.get(running or "")
+            self.failure = (running, backward.number, autograd.arguments_that_need(node))
+            self._lines.show(autograd.code_of_backward(node))
         self._write_order(backward)
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
         self._live_graph.have_run(backward.nodes if raised else backward.unread)

@@ -14,8 +14,9 @@ from gradviz.capture.recorder.loop_variables import LoopVariables
 from gradviz.capture.recorder.observers.backward import BackwardEvents
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.observers.operations import Operations
 from gradviz.capture.recorder.step_writer import StepWriter
-from gradviz.model.events import Note, Operation, Raised, Write
+from gradviz.model.events import Note, Operation, Raised, Refused, Write
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 
@@ -29,6 +30,7 @@ class LineSteps(Observer):
         lines: Knows which line has run.
         loop_variables: Knows what the head of a loop has bound.
         backward_events: Knows which node was running when a backward raised.
+        operations: Knows what a function of torch has refused.
         progress: Called with the number of steps now and then.
     """
 
@@ -39,6 +41,7 @@ class LineSteps(Observer):
         lines: LineEvents,
         loop_variables: LoopVariables,
         backward_events: BackwardEvents,
+        operations: Operations,
         progress: Callable[[int], None] | None,
     ) -> None:
         self._observers = observers
@@ -46,6 +49,7 @@ class LineSteps(Observer):
         self._lines = lines
         self._loop_variables = loop_variables
         self._backward_events = backward_events
+        self._operations = operations
         self._progress = progress
 
     def function_begins(self, frame: FrameType) -> None:
@@ -89,6 +93,12 @@ class LineSteps(Observer):
 
     def _raised(self, error: Any) -> Raised:
         """An exception, or its class, as data."""
+        if isinstance(error, BaseException) and not any(
+            isinstance(event, Refused) for event in self._writer.events
+        ):
+            refused = self._operations.refused_inside(error)
+            if refused is not None:
+                self._writer.add(refused)
         kind = error if isinstance(error, type) else type(error)
         text = "" if isinstance(error, type) else _ADDRESS.sub("0x…", str(error))
         return Raised(kind.__name__, text, *self._backward_events.failure)

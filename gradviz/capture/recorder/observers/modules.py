@@ -13,6 +13,7 @@ from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.compiled_calls import CompiledCalls
 from gradviz.capture.recorder.observers.observer import Observer
+from gradviz.capture.recorder.observers.unregistered import UnregisteredTensors
 from gradviz.capture.recorder.source_text import Spans
 
 _MOST: Final = 10_000
@@ -44,6 +45,8 @@ class ModuleCalls(Observer):
         self._namespaces = namespaces
         self._compiled = compiled
         self._code = autograd.code_of_module_call()
+        self.unregistered: UnregisteredTensors | None = None
+        """Looks at modules that are called."""
         self._stack: list[str] = []
         self._spans = Spans()
         self._paths: dict[int, str] = {}
@@ -100,7 +103,10 @@ class ModuleCalls(Observer):
             self._compiled.entered(frame)
         elif autograd.is_scripted(module):
             self._compiled.hides()
-        self._stack.append(self._path(module))
+        path = self._path(module)
+        if self.unregistered is not None and not autograd.is_scripted(module):
+            self.unregistered.look(module, path, self._running)
+        self._stack.append(path)
         self._running.append(weakref.ref(module))
         self._mark()
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.capture import autograd
+from gradviz.capture import autograd, naming
 from gradviz.capture.naming import is_tensor
 from gradviz.capture.recorder.frames import clean_texts
 from gradviz.capture.recorder.observers.custom_functions import CustomFunctions
@@ -41,6 +41,7 @@ class Operations:
         self._modules = modules
         self._functions = functions
         self.tensor_keys = TensorKeys(registry)
+        self._refusing = autograd.variables_that_are_refused()
         self._ways: dict[int, tuple[str, autograd.TensorRef]] = {}
         """How a tensor that shares memory was made: ``detach`` or ``.data``, by ``id()``."""
 
@@ -101,6 +102,17 @@ class Operations:
         reads = self.tensor_keys.keys([*tensors_in(call.args), *tensors_in(call.kwargs)])
         kind = type(error).__name__
         return Refused(call.name, tuple(operands), kind, reads, module, call.position)
+
+    def refused_inside(self, error: BaseException) -> Refused | None:
+        """The function of torch that raised and makes no call that could be observed."""
+        entry = error.__traceback__
+        while entry is not None and entry.tb_next is not None:
+            entry = entry.tb_next
+        name = None if entry is None else self._refusing.get(entry.tb_frame.f_code)
+        if entry is None or name is None:
+            return None
+        value = dict(naming.local_variables(entry.tb_frame)).get(name)
+        return self.refused(TorchCall(entry.tb_frame.f_code.co_name, (value,), {}), error)
 
     def clean_tracebacks(self, call: TorchCall) -> None:
         """Take the recorder out of what anomaly mode has noted in the nodes of a call."""

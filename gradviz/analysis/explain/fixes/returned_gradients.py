@@ -1,0 +1,108 @@
+"""Changes to the gradients that the backward of a custom Function returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.analysis.code.statements import Span, Statement, TextChange, end_of, start_of
+from gradviz.analysis.explain.fixes.rewriting import called
+from gradviz.model.explanation import Fix
+from gradviz.model.sentence import Sentence, say
+
+_TRANSPOSES: Final = ("t", "T", "mT")
+
+
+def entries_of(returned: Statement) -> list[ast.expr]:
+    """The gradients that a ``return`` has, one by one."""
+    value = returned.node.value if isinstance(returned.node, ast.Return) else None
+    if isinstance(value, ast.Tuple):
+        return list(value.elts)
+    return [] if value is None else [value]
+
+
+def of_number(
+    returned: Statement, owed: int, given: int, needed: tuple[bool, ...]
+) -> Iterator[Fix]:
+    """One gradient per argument of forward, and ``None`` for those that need none.
+
+    Args:
+        returned: The line that returns them.
+        owed: The number of arguments.
+        given: The number of gradients.
+        needed: Which arguments need one.
+    """
+    entries = entries_of(returned)
+    if len(needed) != owed or len(entries) != given:
+        return
+    texts = [returned.segment(one) for one in entries]
+    if any(isinstance(one, ast.Starred) for one in entries):
+        return
+    is_grad = [not (isinstance(one, ast.Constant) and one.value is None) for one in entries]
+    kept = iter([text for text, is_one in zip(texts, is_grad, strict=True) if is_one])
+    if is_grad[:owed] == list(needed)[:given]:
+        new = [*texts[:owed], *["None"] * (owed - given)]  # the places are right
+        if any(needed[given:]):
+            return
+    elif sum(is_grad) == sum(needed):
+        new = [next(kept) if is_needed else "None" for is_needed in needed]
+    elif given < owed and not any(needed[given:]):
+        new = [*texts, *["None"] * (owed - given)]
+    else:
+        return
+    does = say("returns None for arguments of forward that need no gradient")
+    if given > owed:
+        does = say("returns one gradient per argument of forward")
+    code = returned.edited([_all(entries, ", ".join(new))])
+    yield Fix(does, code, "instead", returned.at)
+
+
+def _all(entries: list[ast.expr], new: str) -> TextChange:
+    return Span(start_of(entries[0]), end_of(entries[-1])), new
+
+
+def of_shape(
+    statement: Statement,
+    value: ast.expr,
+    got: tuple[int, ...],
+    wanted: tuple[int, ...],
+    given: Sentence,
+) -> Iterator[Fix]:
+    """The transposed product, or a dimension of size 1 more or less.
+
+    Args:
+        statement: The line that computes the gradient.
+        value: The gradient in it.
+        got: Its shape.
+        wanted: The shape it must have.
+        given: The tensor it is the gradient of.
+    """
+    changes: list[TextChange] = []
+    does = say("the gradient has the shape of {}", given)
+    if len(got) == 2 and got == wanted[::-1] and got != wanted:
+        does = say("transposes the product, which then has the shape of {}", given)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult):
+            left, right = (_transposed(one, statement) for one in (value.left, value.right))
+            changes = [(value, f"{right} @ {left}")]
+    elif len(got) + 1 == len(wanted) and (at := _between(got, wanted)) is not None:
+        changes = called(value, f"unsqueeze({at})")
+    elif len(got) == len(wanted) + 1 and (at := _between(wanted, got)) is not None:
+        changes = called(value, f"squeeze({at})")
+    if changes:
+        yield Fix(does, statement.edited(changes), "instead", statement.at)
+
+
+def _between(short: tuple[int, ...], long: tuple[int, ...]) -> int | None:
+    """The one dimension of size 1 that the longer shape has besides."""
+    found = [n for n in range(len(long)) if long[n] == 1 and long[:n] + long[n + 1 :] == short]
+    return found[-1] if found else None
+
+
+def _transposed(value: ast.expr, statement: Statement) -> str:
+    inner = value.func if isinstance(value, ast.Call) and not value.args else value
+    if isinstance(inner, ast.Attribute) and inner.attr in _TRANSPOSES:
+        return statement.segment(inner.value)
+    text = statement.segment(value)
+    is_simple = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return f"{text}.t()" if is_simple else f"({text}).t()"
