@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from gradviz.analysis.code.python_values import PythonValues
 from gradviz.analysis.code.statements import statements_of
@@ -109,12 +110,12 @@ def _causes(way: Origins, origins: list[TensorInfo], context: ErrorContext) -> I
         yield Cause("cut", say("no line of this block is recorded"), block.at)
     for cut in way.cuts[:1]:
         yield from _switched(cut, context)
-    lines: dict[tuple[str, int | None], Cut] = {}
+    told: dict[object, Cause] = {}
     for cut in way.cuts:
-        if cut.at is not None:
-            lines.setdefault((cut.at.code, cut.at.line), cut)
-    for cut in list(lines.values())[:3]:
-        yield Cause("cut", words_of(cut, context), cut.at)
+        words, at = words_of(cut, context), cut.at
+        place = None if at is None else (at.code, at.line)
+        told.setdefault((words, place), Cause("cut", words, at))
+    yield from islice(told.values(), 3)
     if not way.cuts and len(origins) == 1 and not way.is_lost:
         made = _made(origins[0], context)
         if made is not None:
