@@ -16,6 +16,7 @@ import torch
 from gradviz.capture import autograd, naming
 from gradviz.capture.anomaly_source import is_users
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.live_graph import LiveGraph
@@ -61,7 +62,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
-    live_graph = LiveGraph(registry, True, lambda _: (None, None, False))
+    live_graph = LiveGraph(registry, True, _origin)
     writer = StepWriter(live_graph, BUDGET)
     operations = Operations(registry)
     try:
@@ -81,9 +82,14 @@ def post_mortem_of(error: BaseException) -> Recording:
         registry.forget()
         operations.forget()
     codes = [] if piece is None else [piece.code]
-    return build_recording(
-        writer.made(operations.tensor_keys), live_graph, codes, LABEL, "post-mortem"
-    )
+    made = writer.made(operations.tensor_keys)
+    recording = build_recording(made, live_graph, codes, LABEL, "post-mortem")
+    return EARLIER.join(recording, live_graph)
+
+
+def _origin(node: Any) -> tuple[None, None, bool, int]:
+    """Of a node nothing is known but its number, by which earlier recordings know it."""
+    return None, None, False, autograd.sequence_nr(node)
 
 
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:

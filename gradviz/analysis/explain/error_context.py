@@ -74,6 +74,14 @@ class ErrorContext:
         """``line 4``, with the name of the code unless it is the recorded code itself."""
         return self.history.line_term(line)
 
+    def place_of(self, line: CodeLine) -> tuple[int, int, CodeLine] | None:
+        """A line that an earlier recording saw, in the order in which such lines ran; ``None`` for
+        one inside a function."""
+        place = self.history.code_place(line)
+        if place is None or line.line is None or ":" in line.code:
+            return None
+        return -place, line.line, line
+
     def statement_at(self, line: CodeLine | None) -> Statement | None:
         """Another line, as syntax."""
         return statement_of(self.history, line)

@@ -97,7 +97,7 @@ def _unknown(
     node: Node | None, earlier: EarlierBackward | None, context: ErrorContext
 ) -> tuple[Sentence, ...]:
     if node is not None:
-        return tuple(unknown_of(earlier, context))
+        return tuple(unknown_of(node, earlier, context))
     told = "" if context.is_recorded else "; gradviz.record() around the code would tell"
     return (say("which node it was{}", told),)
 

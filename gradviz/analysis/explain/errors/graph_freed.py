@@ -11,10 +11,14 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.freed_sentences import (
     backward_that_freed,
+    before_cause,
+    before_words,
     by_words,
     call_of,
+    run_again,
     targets_of,
     unknown_of,
+    was_freed,
 )
 from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.fault import Finding
@@ -45,6 +49,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
         yield _unknown_node(context)
         return
     earlier = backward_that_freed(node, context)
+    was_there = earlier is None and was_freed(node, context)
     shared = _shared(node, earlier, context)
     is_same = _is_same_root(earlier, context)
     roots, through = _roots(context), [name for key in shared if (name := context.name(key))]
@@ -54,7 +59,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     yield GraphFreed(
         history=context.history,
         step=context.step,
-        case="" if earlier is not None else "backward not known",
+        case="freed before" if was_there else "" if earlier else "backward not known",
         words={
             "node": Term(node.id, node.name),
             "saved": f"its saved {tensors} {listed(slots)}" if is_listed else "its saved tensors",
@@ -65,13 +70,14 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
             if earlier is None or not earlier.at
             else say(" in {}", context.at(earlier.at)),
             "by": by_words(earlier, context),
+            "before": before_words(context),
         },
         variables=(*roots, *through) if is_same else (*through, *roots),
         node=node,
         saved=slots[0] if len(slots) == 1 else None,
         causes=tuple(_causes(node, earlier, shared, is_same, context)),
         targets=targets_of(node),
-        unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, context)),
+        unknown=(*unknown_of(node, earlier, context), *_unnamed(node, earlier, context)),
         site=context.site,
         by="" if context.refused is None else context.refused.name,
         called=earlier is not None,
@@ -139,6 +145,8 @@ def _causes(
     if earlier is not None:
         words = say("backward {} ran {} and freed its saved tensors", earlier.number, term)
         yield Cause("backward", words, earlier.at)
+    elif (before := before_cause(node, context)) is not None:
+        yield before
     made = context.history.made_at(node)
     if made is not None and not is_same:
         names = listed(list(map(context.term, shared)))
@@ -167,10 +175,12 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
     names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
     one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
     recorded = "" if context.is_recorded else "; gradviz.record() around the code shows it"
+    was_there = bool(found) and all(was_freed(node, context) for node in found)
     return GraphFreed(
         history=context.history,
         step=context.step,
-        case="node not known",
+        case="one was freed before" if was_there else "node not known",
+        words={"before": before_words(context)},
         variables=tuple(_roots(context)),
         node_name=found[0].name if len(count) == 1 else None,
         targets={"candidate": [n.id for n in found]},
@@ -195,7 +205,10 @@ def fixes(found: GraphFreed) -> Iterator[Fix]:
 def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
-        return  # whether it may keep them, and where, is not known
+        # Whether it may keep them, and where, is not known.
+        freed = [one for one in _of_root(context).values() if was_freed(one, context)]
+        yield from run_again(freed, context)
+        return
     first = context.statement_at(earlier.at)
     keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
     if found.is_same:
