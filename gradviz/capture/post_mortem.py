@@ -29,6 +29,7 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.model import GraphBusyError, Recording
 from gradviz.model.events import Note, Position, Raised
+from gradviz.model.joining import CELL
 
 LABEL: Final = "aftermath"
 """Label of a recording of kind ``"post-mortem"``."""
@@ -57,6 +58,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     entry = entries[place] if entries else None
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
     inner = [one.tb_frame for one in entries[place + 1 :]]
+    in_cell = any(source_text.is_cell(one.tb_frame.f_code) for one in entries)
     del entries
     piece = None if entry is None else source_text.of_code(entry.tb_frame.f_code)
     line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
@@ -75,7 +77,7 @@ def post_mortem_of(error: BaseException) -> Recording:
                 call.position = _position(entry, piece, line)
                 writer.add(operations.refused(call, error))
         writer.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
-        writer.add(Note("not recorded", "not recorded"))
+        writer.add(Note("not recorded", "not recorded", (CELL,) if in_cell else ()))
         writer.step("error", 0, line, 0)
     finally:
         live_graph.unmark()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from gradviz.model.explanation import Explanation
@@ -28,7 +28,7 @@ class Explanations(Printed, Sequence[Explanation]):
     """
 
     def __init__(
-        self, explanations: Sequence[Explanation] = (), reports: Sequence[Report] = ()
+        self, explanations: Iterable[Explanation] = (), reports: Sequence[Report] = ()
     ) -> None:
         self._explanations = tuple(explanations)
         self._reports = tuple(reports)

@@ -68,9 +68,7 @@ def _parameters(history: History, rows: dict[str, TensorInfo]) -> Iterator[str]:
 def _parameter(row: TensorInfo) -> ParameterFacts:
     grad = None if row.grad is None else _gradient(row.grad)
     names = (row.name or "", *row.aliases)
-    return ParameterFacts(
-        names[:1], names, row.id, row.shape, row.dtype, row.device, grad=grad
-    )
+    return ParameterFacts(names[:1], names, row.id, row.shape, row.dtype, row.device, grad=grad)
 
 
 def _gradient(found: ValueSummary) -> Gradient:

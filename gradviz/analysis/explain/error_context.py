@@ -15,12 +15,14 @@ from gradviz.model.events import (
     BackwardStarted,
     NodeRan,
     NodeReady,
+    Note,
     Operand,
     Raised,
     Refused,
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import History
+from gradviz.model.joining import CELL
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, say
@@ -52,6 +54,20 @@ class ErrorContext:
     def is_recorded(self) -> bool:
         """Whether what happened before is known."""
         return self.recording.kind == "whole"
+
+    @cached_property
+    def how_to_know(self) -> str:
+        """What to type so that a recording shows it: the end of a sentence about what is not known;
+        empty in a recording."""
+        notes = [note for _, note in self.history.placed(Note) if note.about == "not recorded"]
+        if self.is_recorded or not notes:
+            return ""
+        if CELL in notes[0].values:
+            return (
+                "; type %gradviz on and run the cells again, from the one that makes the graph: then "
+                "%gradviz explain shows it"
+            )
+        return "; gradviz.record() around the code shows it"
 
     # ------------------------------------------------------------------ where
 

@@ -18,6 +18,7 @@ from gradviz.model.recording import Code
 _IPYTHONS = re.compile(r"\s*[%!?]")
 """Lines that are no Python: magics, shell commands, questions."""
 _CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]|^<")
+_OF_IPYTHON = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]")
 
 
 class Source:
@@ -127,6 +128,11 @@ def of_code(code: CodeType) -> Source:
     except (OSError, TypeError):
         return Source(Code(name_of(code), code.co_firstlineno, ""))
     return Source(Code(name_of(code), first or 1, "".join(lines).rstrip("\n")))
+
+
+def is_cell(code: CodeType) -> bool:
+    """Whether code is part of a cell of IPython."""
+    return _OF_IPYTHON.search(code.co_filename) is not None
 
 
 def name_of(code: CodeType) -> str:

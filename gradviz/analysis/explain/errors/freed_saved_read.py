@@ -98,8 +98,7 @@ def _unknown(
 ) -> tuple[Sentence, ...]:
     if node is not None:
         return tuple(unknown_of(node, earlier, context))
-    told = "" if context.is_recorded else "; gradviz.record() around the code would tell"
-    return (say("which node it was{}", told),)
+    return (say("which node it was{}", context.how_to_know),)
 
 
 def _tensor_read(

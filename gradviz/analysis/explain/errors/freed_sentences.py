@@ -83,7 +83,7 @@ def unknown_of(
             words = "which line made {}: run it again together with this backward, both recorded"
             yield say(words, _made(context))
     elif not context.is_recorded:
-        yield say("which backward freed it; gradviz.record() around the code shows it")
+        yield say("which backward freed it{}", context.how_to_know)
     else:
         yield say("which backward freed it: it ran before the recording, or was not recorded")
 

@@ -174,7 +174,6 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
     count = Counter(node.name for node in found)
     names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
     one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
-    recorded = "" if context.is_recorded else "; gradviz.record() around the code shows it"
     was_there = bool(found) and all(was_freed(node, context) for node in found)
     return GraphFreed(
         history=context.history,
@@ -186,7 +185,7 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
         targets={"candidate": [n.id for n in found]},
         unknown=(
             say("which node raised it{}", one),
-            Sentence(f"which backward freed it{recorded}"),
+            say("which backward freed it{}", context.how_to_know),
         ),
         context=context,
     )
