@@ -64,8 +64,8 @@ class ErrorContext:
             return ""
         if CELL in notes[0].values:
             return (
-                "; type %gradviz on and run the cells again, from the one that makes the graph: then "
-                "%gradviz explain shows it"
+                "; type %gradviz on and run the cells again, from the one that makes the graph: "
+                "then %gradviz explain shows it"
             )
         return "; gradviz.record() around the code shows it"
 
