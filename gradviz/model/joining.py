@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from gradviz.model.events import (
     BackwardEnded,
@@ -33,6 +33,8 @@ CELL: Final = "cell"
 """What source text of a notebook is called."""
 EARLIER: Final = "earlier cell"
 """What that of an earlier recording is called; of a second one ``"earlier cell 2"``."""
+_Sources: TypeAlias = "Mapping[str, tuple[SourceLine | None, str | None]]"
+"""Source line and module of nodes, by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +56,36 @@ def joined(
         numbers: Sequence numbers of its nodes, by id.
         earlier: The earlier recordings, the last one first.
     """
-    found = sorted(_found(recording.history, numbers, earlier), key=lambda one: one[0])
-    return _Joining(recording).with_facts([one[1:] for one in found]) if found else recording
+    found = sorted(_found(recording.history, numbers, earlier), key=lambda one: one.age)
+    return _Joining(recording).with_facts(found) if found else recording
+
+
+class Found(NamedTuple):
+    """A node that was there before."""
+
+    age: int
+    """Place of the earlier recording, 0 for the last one."""
+    now: Node
+    """As it is first seen."""
+    before: Node
+    """As the earlier recording had it at its end."""
+    past: History
+    """The earlier recording."""
 
 
 def _found(
     history: History, numbers: Mapping[str, int], earlier: Sequence[Remembered]
-) -> Iterator[tuple[int, Node, Node, History]]:
-    """Nodes that were there before: place of the earlier recording, the node as it is first seen,
-    as the earlier recording had it at its end, and that recording."""
+) -> Iterator[Found]:
     for key in history.node_ids if earlier else ():
         number = numbers.get(key)
         row = next(iter(history.node_rows(key, len(history.recording.records))[::-1]), None)
         if number is None or row is None or not history.was_there(key):
             continue
-        for place, one in enumerate(earlier):
+        for age, one in enumerate(earlier):
             past, other = one.recording.history, one.nodes.get(number)
             known = past.node(other, len(one.recording.records))
             if known is not None and _is_same(row, known):
-                yield place, row, known, past
+                yield Found(age, row, known, past)
                 break
 
 
@@ -100,32 +113,41 @@ class _Joining:
         self._codes = list(recording.codes)
         self._places: dict[tuple[int, int], int] = {}
         """Places of source texts, by that of the earlier recording and theirs in it."""
-        self._names: dict[int, str] = {}
-        """What the cells of an earlier recording are called."""
+        self._needed: set[tuple[int, int]] = set()
+        self._names: dict[tuple[int, str], str] = {}
+        """What the cells of an earlier recording are called, by what that recording calls them."""
 
-    def with_facts(self, found: Sequence[tuple[Node, Node, History]]) -> Recording:
+    def with_facts(self, found: Sequence[Found]) -> Recording:
         """The recording with what is known of these nodes."""
-        sources: dict[str, tuple[SourceLine | None, str | None]] = {}
-        events: list[Event] = []
-        for now, before, past in found:  # those of the last recording first
-            sources[now.id] = self._source(before, past), before.module
-            events += self._saved(now, before, past)
-            events += self._freed(now, before, past)
+        self._facts(found)  # which source texts are needed
+        pasts = {one.age: one.past.recording for one in found}
+        for age, place in sorted(self._needed):  # the last recording first
+            code = self._renamed(pasts[age].codes[place], age)
+            if code not in self._codes:
+                self._codes.append(code)
+            self._places[age, place] = self._codes.index(code)
+        sources, events = self._facts(found)
         records = [_with_sources(step, sources) for step in self._recording.records]
         records[0] = replace(records[0], events=(*records[0].events, *events))
         recording = self._recording
         return Recording(records, self._codes, recording.device, recording.label, recording.kind)
 
-    def _source(self, before: Node, past: History) -> SourceLine | None:
-        line = past.made_at(before)
-        place = self._place_of(line, past)
+    def _facts(self, found: Sequence[Found]) -> tuple[_Sources, list[Event]]:
+        sources = {one.now.id: (self._source(one), one.before.module) for one in found}
+        events = (event for one in found for event in (*self._saved(one), *self._freed(one)))
+        return sources, list(events)
+
+    def _source(self, one: Found) -> SourceLine | None:
+        line = one.past.made_at(one.before)
+        place = self._place_of(line, one)
         if line is None or line.line is None or place < 0:
             return None
         file = self._codes[place].name.partition(":")[0]
-        return SourceLine(f"{file} line {line.line}: {line.text}".rstrip(": "), line.line,
-                          line.text, file)  # fmt: skip
+        words = f"{file} line {line.line}: {line.text}".rstrip(": ")
+        return SourceLine(words, line.line, line.text, file)
 
-    def _saved(self, now: Node, before: Node, past: History) -> Iterator[Event]:
+    def _saved(self, one: Found) -> Iterator[Event]:
+        now, before, past = one.now, one.before, one.past
         end = len(past.recording.records) - 1
         rows = {slot.name: slot for slot in before.saved}
         for slot in now.saved:
@@ -135,48 +157,49 @@ class _Joining:
             if name is not None and slot.tensor is None and slot.view_of is None:
                 yield SavedEarlier(now.id, slot.name, name)
             known = replace(rows[slot.name], saved_version=slot.saved_version)
-            for one in writes_since_save(known, before, past, end):
-                code, line = self._place_of(one.at, past), _number(one.at)
+            for write in writes_since_save(known, before, past, end):
                 yield WrittenEarlier(
-                    now.id, slot.name, one.by, one.before, one.after, one.name, one.through,
-                    one.module, code, line,
-                )  # fmt: skip
+                    now.id,
+                    slot.name,
+                    write.by,
+                    write.before,
+                    write.after,
+                    write.name,
+                    write.through,
+                    write.module,
+                    self._place_of(write.at, one),
+                    _number(write.at),
+                )
 
-    def _freed(self, now: Node, before: Node, past: History) -> Iterator[Event]:
+    def _freed(self, one: Found) -> Iterator[Event]:
+        now, before, past = one.now, one.before, one.past
         if now.state != "freed" or before.state != "freed":
             return
         known = past.freed_earlier(before.id)
         if known is not None:
-            code = self._place(past, known.code)
-            yield replace(known, node=now.id, code=code)
+            yield replace(known, node=now.id, code=self._place(one, known.code))
             return
         found = freed_by(before.id, past, len(past.recording.records) - 1)
         if found is not None:
             ended = [e for _, e in past.placed(BackwardEnded) if e.number == found.number]
             raised = any(event.raised for event in ended)
-            place, line = self._place_of(found.at, past), _number(found.at)
+            place, line = self._place_of(found.at, one), _number(found.at)
             yield FreedEarlier(now.id, found.number, raised, place, line)
 
     # ------------------------------------------------------------------ source texts
 
-    def _place_of(self, line: CodeLine | None, past: History) -> int:
-        place = past.code_place(line)
-        return -1 if place is None else self._place(past, place)
+    def _place_of(self, line: CodeLine | None, one: Found) -> int:
+        place = one.past.code_place(line)
+        return -1 if place is None else self._place(one, place)
 
-    def _place(self, past: History, place: int) -> int:
-        """Place of a source text of an earlier recording; it joins the others at its first use."""
-        codes = past.recording.codes
-        if not 0 <= place < len(codes):
+    def _place(self, one: Found, place: int) -> int:
+        """Place of a source text of an earlier recording among those of this one."""
+        if not 0 <= place < len(one.past.recording.codes):
             return -1
-        key = id(past), place
-        if key not in self._places:
-            code = self._renamed(codes[place], id(past))
-            if code not in self._codes:
-                self._codes.append(code)
-            self._places[key] = self._codes.index(code)
-        return self._places[key]
+        self._needed.add((one.age, place))
+        return self._places.get((one.age, place), -1)
 
-    def _renamed(self, code: Code, past: int) -> Code:
+    def _renamed(self, code: Code, age: int) -> Code:
         """Source text as it is called here: cells have no names, and this one is another."""
         where, colon, function = code.name.partition(":")
         if where != CELL and not where.startswith(EARLIER):
@@ -185,8 +208,8 @@ class _Joining:
             name = EARLIER if number == 1 else f"{EARLIER} {number}"
             same = replace(code, name=f"{name}{colon}{function}")
             others = [one for one in self._codes if one.name.partition(":")[0] == name]
-            if same in others or not others or self._names.get(past) == name:
-                self._names[past] = name
+            if same in others or not others or self._names.get((age, where)) == name:
+                self._names[age, where] = name
                 return same
         raise AssertionError("there are more names than source texts")
 
@@ -195,9 +218,7 @@ def _number(line: CodeLine | None) -> int | None:
     return None if line is None else line.line
 
 
-def _with_sources(
-    step: StepRecord, sources: Mapping[str, tuple[SourceLine | None, str | None]]
-) -> StepRecord:
+def _with_sources(step: StepRecord, sources: _Sources) -> StepRecord:
     """A step whose rows say which earlier line made a node."""
     changes = step.changes
     if not any(key in sources for key, _ in changes.nodes):

@@ -8,7 +8,7 @@ from math import prod
 from gradviz.analysis.audit.auditor import audit_of
 from gradviz.model.audit import Audit
 from gradviz.model.audit_input import AuditInput, Gradient, LossFacts, ParameterFacts
-from gradviz.model.events import BackwardStarted, OptimizerStepped
+from gradviz.model.events import OptimizerStepped
 from gradviz.model.graph import Graph
 from gradviz.model.history import History
 from gradviz.model.reachability import entries, reachable
@@ -46,8 +46,9 @@ def audit_in(recording: Recording) -> Audit | None:
 
 
 def _losses(history: History, rows: dict[str, TensorInfo]) -> list[TensorInfo]:
-    """The roots of the last backward, as tensors that still exist; none if one does not."""
-    starts = [event for _, event in history.placed(BackwardStarted) if event.inside is None]
+    """The roots of the last backward that raised nothing, as tensors that still exist; none if one
+    of them does not."""
+    starts = [event for _, event in history.started.values() if event.inside is None]
     found = []
     for node, output_nr in starts[-1].roots if starts else ():
         keys = history.outputs_of(node, len(history.recording.records), output_nr)

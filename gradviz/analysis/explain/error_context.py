@@ -90,13 +90,13 @@ class ErrorContext:
         """``line 4``, with the name of the code unless it is the recorded code itself."""
         return self.history.line_term(line)
 
-    def place_of(self, line: CodeLine) -> tuple[int, int, CodeLine] | None:
-        """A line that an earlier recording saw, in the order in which such lines ran; ``None`` for
-        one inside a function."""
+    def place_of(self, line: CodeLine) -> tuple[bool, int, int, CodeLine] | None:
+        """A line that an earlier recording saw, in the order in which such lines ran, those inside
+        functions last; ``None`` if its text is not known."""
         place = self.history.code_place(line)
-        if place is None or line.line is None or ":" in line.code:
+        if place is None or line.line is None:
             return None
-        return -place, line.line, line
+        return ":" in line.code, -place, line.line, line
 
     def statement_at(self, line: CodeLine | None) -> Statement | None:
         """Another line, as syntax."""

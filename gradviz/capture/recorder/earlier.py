@@ -27,8 +27,8 @@ class _Ended:
     remembered: Remembered
     thread: int
     size: int
-    error: tuple[int, str] | None
-    """``id()`` and class of the exception that left the code, if one did."""
+    error: tuple[int, type, str] | None
+    """The exception that left the code, if one did: what :func:`_facts_of` gives."""
 
 
 class EarlierRecordings:
@@ -60,7 +60,7 @@ class EarlierRecordings:
         numbers = live_graph.numbers
         nodes = {numbers[key]: key for key in live_graph.nodes if key in numbers}
         remembered = Remembered(recording, nodes)
-        raised = None if error is None else (id(error), type(error).__name__)
+        raised = None if error is None else _facts_of(error)
         ended = _Ended(remembered, threading.get_ident(), _size(recording), raised)
         kept, size = [ended], ended.size
         for one in self._ended[: MOST - 1]:
@@ -84,14 +84,18 @@ class EarlierRecordings:
     def that_raised(self, error: BaseException) -> Recording | None:
         """The recording that an exception has left, if it is kept.
 
-        No exception is kept alive for this, and its ``id()`` may be given again: so what the
-        recording says of it has to fit too.
+        No exception is kept alive for this, and its ``id()`` may be given again: so the text has to
+        be the same too.
         """
-        for one in self._ended:
-            recording = one.remembered.recording
-            if one.error == (id(error), type(error).__name__) and recording.at_error is not None:
-                return recording
-        return None
+        facts = _facts_of(error)
+        found = (one.remembered.recording for one in self._ended if one.error == facts)
+        return next(found, None)
+
+
+def _facts_of(error: BaseException) -> tuple[int, type, str]:
+    """``id()``, class and arguments of an exception."""
+    words = [word for word in error.args if type(word) is str]
+    return id(error), type(error), "\n".join(words)
 
 
 def _size(recording: Recording) -> int:

@@ -51,10 +51,11 @@ def before_cause(node: Node, context: ErrorContext) -> Cause | None:
 
 
 def run_again(nodes: Iterable[Node], context: ErrorContext) -> Iterator[Fix]:
-    """Make nodes again that were freed before the recording, if the line is known that made them.
+    """Make the graph again, part of which was freed before the recording, if it is known which
+    line made its first node.
 
     Args:
-        nodes: Nodes that were there before the recording.
+        nodes: Nodes of the graph.
         context: The error.
     """
     lines = [line for node in nodes if (line := context.history.made_at(node)) is not None]
@@ -63,6 +64,12 @@ def run_again(nodes: Iterable[Node], context: ErrorContext) -> Iterator[Fix]:
         line = first[-1]
         does = "runs the code again from {} on, which makes {}; this backward then has a new graph"
         yield Fix(say(does, context.at(line), _made(context)), line.text, "elsewhere")
+
+
+def _result(node: Node, context: ErrorContext) -> str:
+    """What a node has made, by its name."""
+    name = context.name(context.history.output_of(node.id, context.step))
+    return name or _made(context)
 
 
 def _made(context: ErrorContext) -> str:
@@ -81,7 +88,7 @@ def unknown_of(
             yield say("which backward freed it: it ran before this recording")
         if context.history.made_at(node) is None:
             words = "which line made {}: run it again together with this backward, both recorded"
-            yield say(words, _made(context))
+            yield say(words, _result(node, context))
     elif not context.is_recorded:
         yield say("which backward freed it{}", context.how_to_know)
     else:

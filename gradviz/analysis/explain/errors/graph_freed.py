@@ -205,8 +205,9 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
         # Whether it may keep them, and where, is not known.
-        freed = [one for one in _of_root(context).values() if was_freed(one, context)]
-        yield from run_again(freed, context)
+        behind = _of_root(context).values()
+        if any(was_freed(one, context) for one in behind):
+            yield from run_again(behind, context)
         return
     first = context.statement_at(earlier.at)
     keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
