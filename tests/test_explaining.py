@@ -152,6 +152,13 @@ def test_of_a_recording_all_is_listed_the_error_first() -> None:
     assert text == str(gradviz.explain(recording))
 
 
+def test_the_most_important_explanation_can_be_shown() -> None:
+    picture = gradviz.show(gradviz.explain(raised_by(write_and_run)))
+    assert "ExpBackward0" in str(picture)
+    with pytest.raises(OptionError, match="nothing to show"):
+        gradviz.show(gradviz.explain(gradviz.Recording.empty()))
+
+
 def test_explaining_changes_nothing() -> None:
     w = torch.ones(2, requires_grad=True)
     h = w.exp()

@@ -52,16 +52,17 @@ def before_cause(node: Node, context: ErrorContext) -> Cause | None:
 
 def run_again(nodes: Iterable[Node], context: ErrorContext) -> Iterator[Fix]:
     """Make the graph again, part of which was freed before the recording, if it is known which
-    line made its first node.
+    lines made its nodes.
 
     Args:
-        nodes: Nodes of the graph.
+        nodes: Nodes of the graph that were there before the recording.
         context: The error.
     """
-    lines = [line for node in nodes if (line := context.history.made_at(node)) is not None]
-    first = min(filter(None, map(context.place_of, lines)), default=None)
-    if first is not None:
-        line = first[-1]
+    lines = [context.history.made_at(node) for node in nodes]
+    places = [None if line is None else context.place_of(line) for line in lines]
+    known = [place for place in places if place is not None]
+    if known and len(known) == len(places):
+        line = min(known)[-1]
         does = "runs the code again from {} on, which makes {}; this backward then has a new graph"
         yield Fix(say(does, context.at(line), _made(context)), line.text, "elsewhere")
 

@@ -205,9 +205,10 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
         # Whether it may keep them, and where, is not known.
-        behind = _of_root(context).values()
-        if any(was_freed(one, context) for one in behind):
-            yield from run_again(behind, context)
+        behind = [one for one in _of_root(context).values() if one.variable is None]
+        there = [one for one in behind if context.history.was_there(one.id)]
+        if any(was_freed(one, context) for one in there):
+            yield from run_again(there, context)
         return
     first = context.statement_at(earlier.at)
     keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
