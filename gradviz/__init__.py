@@ -48,6 +48,7 @@ from gradviz.model.presentation import use as _use
 
 if TYPE_CHECKING:
     from gradviz.api import audit, compare, memory, show
+    from gradviz.explaining import explain
     from gradviz.reading import record, snapshot
     from gradviz.teach.expected_error import expect_error
     from gradviz.teach.explorer import explore
@@ -56,6 +57,7 @@ _MODULES = {
     "audit": "gradviz.api",
     "compare": "gradviz.api",
     "expect_error": "gradviz.teach.expected_error",
+    "explain": "gradviz.explaining",
     "explore": "gradviz.teach.explorer",
     "memory": "gradviz.api",
     "record": "gradviz.reading",
@@ -135,6 +137,7 @@ __all__ = [
     "audit",
     "compare",
     "expect_error",
+    "explain",
     "explore",
     "memory",
     "record",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradviz.analysis.code.turns import heads_of, turns_of
 from gradviz.analysis.explain import explanations_of
 from gradviz.model.explanation import Explanation
+from gradviz.model.explanations import Explanations
 from gradviz.model.presentation import Presentation
 from gradviz.model.recording import Recording
 from gradviz.model.turns import Head, Turn
@@ -31,5 +32,5 @@ class FullPresentation(Presentation):
     def heads(self, recording: Recording) -> tuple[Head, ...]:
         return heads_of(recording)
 
-    def bundle(self, explanation: Explanation) -> dict[str, str]:
+    def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
         return bundle(explanation)

@@ -24,6 +24,7 @@ from gradviz.model import (
     OptionError,
     Recording,
 )
+from gradviz.model.explanations import Explanations
 from gradviz.view.figures.memory import figures_of
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.explanation import explanation_view
@@ -74,7 +75,8 @@ def show(
 
     Args:
         what: Tensors that require grad, with a module among them if its parameters should be
-            shown too; or one :class:`Graph`; or one :class:`Recording`.
+            shown too; or one :class:`Graph`; or one :class:`Recording`; or an
+            :class:`Explanation`, or what :func:`explain` returned, of which the first is shown.
         names: Names that come before those found in your variables.
         values: Which numbers of live tensors are read, as for :func:`snapshot`: ``True`` all,
             ``False`` none, by default up to a budget.
@@ -138,6 +140,7 @@ def show(
                 "the time of the recording: gradviz.show(recording)"
             )
         return Player(what[0], options, step, stops, height)
+    what = tuple(one.first if isinstance(one, Explanations) else one for one in what)
     if any(isinstance(one, Explanation) for one in what):
         if len(what) > 1 or names is not None or step is not None or stops is not None:
             raise OptionError(

@@ -87,7 +87,8 @@ def record(
 
     The block gives the same results, frees the same memory and raises the same errors as without
     recording. Recorded are the lines of the block and of the functions of yours that it calls,
-    wherever they are defined, every call of torch, every node that backward runs, and every tensor with a name. See :class:`Recording`.
+    wherever they are defined, every call of torch, every node that backward runs, and every tensor
+    with a name. See :class:`Recording`.
 
     Args:
         into: What else is followed into: functions, classes, Python modules, packages or

@@ -13,7 +13,9 @@ from traitlets.config import Config
 
 import gradviz
 from gradviz.capture.recorder import recorder
+from gradviz.capture.recorder.earlier import MOST
 from gradviz.magic import cell_magic, options
+from gradviz.magic.hint import HINT
 
 ROOT = Path(__file__).parents[1]
 
@@ -403,20 +405,25 @@ LAST = """\
 import sys
 names = sorted(n for n, v in globals().items() if n != "__builtins__")
 print(names, len(In), sorted(Out), sys.gettrace(), get_ipython().execution_count)"""
+QUIET = "%load_ext gradviz\nget_ipython().run_line_magic('gradviz', 'on') or None"
+STATE = "\nfrom gradviz.capture.recorder.earlier import EARLIER\nprint(len(EARLIER))"
+OTHER = "%%gradviz_"
+"""A text that means nothing, not even to the magic."""
 
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, Any]:
-    """The cells as a kernel ran them without the magic, and with it."""
-    return {name: run_in_kernel(name == "recorded") for name in ("plain", "recorded")}
+    """The cells as a kernel ran them without the magic, with it, and after ``%gradviz on``."""
+    return {name: run_in_kernel(name) for name in ("plain", "recorded", "quiet")}
 
 
-def run_in_kernel(is_recorded: bool) -> list[Any]:
+def run_in_kernel(how: str) -> list[Any]:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     new = nbformat.v4
     first = "import torch, gradviz\na = torch.tensor(2.0, requires_grad=True)\n"
-    first += "%load_ext gradviz" if is_recorded else ""
-    cells = [first, *(with_first_line(body, is_recorded) for body in CELLS.values()), LAST]
+    first += {"plain": "", "recorded": "%load_ext gradviz", "quiet": QUIET}[how]
+    last = LAST + (STATE if how == "quiet" else "")
+    cells = [first, *(with_first_line(body, how) for body in CELLS.values()), last]
     notebook = new.new_notebook(cells=[new.new_code_cell(cell) for cell in cells])
     replies: list[Any] = []
     client = nbclient.NotebookClient(
@@ -431,9 +438,11 @@ def run_in_kernel(is_recorded: bool) -> list[Any]:
     return [(cell, reply["content"]) for cell, reply in zip(notebook.cells, replies, strict=True)]
 
 
-def with_first_line(body: str, is_recorded: bool) -> str:
-    if is_recorded:
+def with_first_line(body: str, how: str) -> str:
+    if how == "recorded":
         return f"%%gradviz\n{body}"
+    if how == "quiet":
+        return body if body.startswith("%%") else f"'{OTHER}'\n{body}"
     # A text that means nothing, so that lines have the same numbers; no magic could follow it.
     return body if body.startswith("%%") else f"'%%gradviz'\n{body}"
 
@@ -481,6 +490,37 @@ def test_a_recorded_cell_behaves_as_it_does_without(runs: dict[str, Any], place:
     assert recorded.execution_count == plain.execution_count
     for key in ("status", "execution_count", "ename", "evalue", "traceback", "payload"):
         assert timeless(reply.get(key)) == timeless(plain_reply.get(key)), key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(1, len(CELLS) + 1), ids=CELLS)
+def test_a_quietly_recorded_cell_behaves_as_it_does_without(
+    runs: dict[str, Any], place: int
+) -> None:
+    plain, plain_reply = runs["plain"][place]
+    quiet, reply = runs["quiet"][place]
+    shown = timeless(without_player(quiet.outputs)).replace(OTHER, "%%gradviz")
+    for words in (f", {HINT!r}", f"\\n{HINT}"):
+        shown = shown.replace(words, "")
+    assert shown == timeless(without_player(plain.outputs))
+    assert quiet.execution_count == plain.execution_count
+    for key in ("status", "execution_count", "ename", "evalue", "payload"):
+        assert timeless(reply.get(key)) == timeless(plain_reply.get(key)), key
+    traceback = reply.get("traceback") or []
+    is_hinted = list(CELLS)[place - 1] == "error"
+    assert [line for line in traceback if HINT in line] == ([HINT] if is_hinted else [])
+    assert traceback[-1:] == [HINT] or not is_hinted
+    kept = [line.replace(OTHER, "%%gradviz") for line in traceback if line != HINT]
+    assert timeless(kept) == timeless(plain_reply.get("traceback") or [])
+
+
+@pytest.mark.slow
+def test_quietly_all_cells_are_recorded_that_python_can_read(runs: dict[str, Any]) -> None:
+    last, _ = runs["quiet"][-1]
+    plain, _ = runs["plain"][-1]
+    *same, count = last.outputs[0].text.strip().split("\n")
+    assert same == [plain.outputs[0].text.strip()]
+    assert int(count) == min(MOST, len(CELLS) - len(NEVER_BEGUN))
 
 
 def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(

@@ -16,6 +16,7 @@ import torch
 from gradviz.capture import autograd, naming
 from gradviz.capture.anomaly_source import is_users
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.expressions import Expressions
 from gradviz.capture.recorder.kept_steps import BUDGET
 from gradviz.capture.recorder.live_graph import LiveGraph
@@ -28,6 +29,7 @@ from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.capture.recorder.torch_call import TorchCall, tensors_in
 from gradviz.model import GraphBusyError, Recording
 from gradviz.model.events import Note, Position, Raised
+from gradviz.model.joining import CELL
 
 LABEL: Final = "aftermath"
 """Label of a recording of kind ``"post-mortem"``."""
@@ -56,12 +58,13 @@ def post_mortem_of(error: BaseException) -> Recording:
     entry = entries[place] if entries else None
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
     inner = [one.tb_frame for one in entries[place + 1 :]]
+    in_cell = any(source_text.is_cell(one.tb_frame.f_code) for one in entries)
     del entries
     piece = None if entry is None else source_text.of_code(entry.tb_frame.f_code)
     line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
-    live_graph = LiveGraph(registry, True, lambda _: (None, None, False))
+    live_graph = LiveGraph(registry, True, _origin)
     writer = StepWriter(live_graph, BUDGET)
     operations = Operations(registry)
     try:
@@ -74,16 +77,21 @@ def post_mortem_of(error: BaseException) -> Recording:
                 call.position = _position(entry, piece, line)
                 writer.add(operations.refused(call, error))
         writer.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
-        writer.add(Note("not recorded", "not recorded"))
+        writer.add(Note("not recorded", "not recorded", (CELL,) if in_cell else ()))
         writer.step("error", 0, line, 0)
     finally:
         live_graph.unmark()
         registry.forget()
         operations.forget()
     codes = [] if piece is None else [piece.code]
-    return build_recording(
-        writer.made(operations.tensor_keys), live_graph, codes, LABEL, "post-mortem"
-    )
+    made = writer.made(operations.tensor_keys)
+    recording = build_recording(made, live_graph, codes, LABEL, "post-mortem")
+    return EARLIER.join(recording, live_graph)
+
+
+def _origin(node: Any) -> tuple[None, None, bool, int]:
+    """Of a node nothing is known but its number, by which earlier recordings know it."""
+    return None, None, False, autograd.sequence_nr(node)
 
 
 def _read(live_graph: LiveGraph, tensors: list[torch.Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""The cell magic ``%%gradviz``: records the cell while IPython runs it, then shows the player.
+"""The magics ``%%gradviz``, which records a cell and shows the player, and ``%gradviz``.
 
 NOTE [How a cell is recorded]
 If the magic ran the cell itself, errors would be swallowed or shown twice, ``await`` would fail,
@@ -6,7 +6,8 @@ and line numbers would change. So IPython runs the cell. Before IPython parses t
 :class:`FirstLine` replaces its first line by the string literal ``'%%gradviz'``, which does
 nothing and keeps the line numbers. In the parsed cell, :class:`FirstStatement` replaces that
 literal by a call that starts the recording. When IPython reports that the cell has ended,
-:class:`CellMagic` shows the player.
+:class:`CellMagic` shows the player. After ``%gradviz on`` the same call, with no literal, is put
+into every cell; :class:`QuietRecording` ends it and shows nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _loaded: dict[int, CellMagic] = {}
 def begin(number: int, line: str) -> None:
     """Start the recording; a recorded cell calls this first."""
     _loaded[number].begin(read_options(line), sys._getframe(1))
+
+
+def begin_quietly(number: int) -> None:
+    """Start a recording that shows nothing; after ``%gradviz on`` every cell calls this first."""
+    _loaded[number].quiet.begin(sys._getframe(1))
 
 
 def load(shell: Any) -> None:

@@ -13,8 +13,11 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from gradviz.magic.cell_text import FirstLine, FirstStatement, text_of
+from gradviz.magic.hint import Hint
+from gradviz.magic.line_magic import LineMagic
 from gradviz.magic.options import MARK, NAME, MagicOptions, parser, read_options
-from gradviz.model import GradvizError
+from gradviz.magic.quiet_recording import QuietRecording
+from gradviz.model import GradvizError, Recording
 
 LONG: Final = 300
 """Number of steps from which a recording shows its progress."""
@@ -67,10 +70,20 @@ class CellMagic:
 
     def __init__(self, shell: Any, number: int) -> None:
         self.shell = shell
-        self._first = FirstLine(), FirstStatement(number)
+        self.quiet = QuietRecording(self)
+        self._line_magic = LineMagic(self)
+        self._first = FirstLine(), FirstStatement(number, self.quiet.is_wanted)
         self._cells: list[Any] = []
         """Cells that are running; a cell that runs another one comes before it."""
         self._running: _Running | None = None
+        self.last: Recording | None = None
+        """The recording of the last cell, if that cell was recorded and raised nothing."""
+        self.hint = Hint(shell, lambda: self._running is None)
+
+    @property
+    def cell(self) -> Any:
+        """What IPython says of the cell that runs now; ``None`` if it runs none."""
+        return self._cells[-1] if self._cells else None
 
     def load(self) -> None:
         """Register with the shell."""
@@ -80,6 +93,8 @@ class CellMagic:
         self.shell.events.register("pre_run_cell", self._cell_begins)
         self.shell.events.register("post_run_cell", self._cell_ends)
         self.shell.register_magic_function(self._as_function(), "cell", NAME)
+        self.shell.register_magic_function(self._line_magic.as_function(), "line", NAME)
+        self.hint.load()
 
     def unload(self) -> None:
         """Undo :meth:`load`."""
@@ -89,6 +104,9 @@ class CellMagic:
         self.shell.events.unregister("pre_run_cell", self._cell_begins)
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self.shell.magics_manager.magics["cell"].pop(NAME, None)
+        self.shell.magics_manager.magics["line"].pop(NAME, None)
+        self.quiet.unload()
+        self.hint.unload()
 
     def begin(self, options: MagicOptions, frame: FrameType) -> None:
         """Start recording the cell whose code runs in ``frame``.
@@ -129,18 +147,25 @@ class CellMagic:
 
     def _cell_begins(self, info: Any) -> None:
         self._cells.append(info)
+        self.quiet.cell_begins(info)
 
     def _cell_ends(self, result: Any) -> None:
         ended = self._ended(result)
+        error = None if result is None else _error_of(result)
+        quiet = self.quiet.cell_ends(ended, error)
+        if ended is not None and not self._cells and not LineMagic.is_command(ended.raw_cell):
+            self.last = quiet if error is None else None
         running = self._running
         if running is None or ended is not running.cell:
             return
         self._running = None
         try:
-            recording = running.recorder.stop(None if result is None else _error_of(result))
+            recording = running.recorder.stop(error)
         except GradvizError as problem:
             _complain(problem)
             return
+        if error is None and not self._cells:
+            self.last = recording
         running.progress.end(len(recording))
         if running.options.name is not None:
             self.shell.user_ns[running.options.name] = recording

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from textwrap import dedent
 from typing import Any, Final
 
@@ -54,29 +55,50 @@ def _as_call(lines: list[str]) -> list[str]:
 
 
 class FirstStatement(ast.NodeTransformer):
-    """Replaces the string literal of :class:`FirstLine` by the call that starts the recording."""
+    """Makes a call that starts a recording the first statement of a cell.
 
-    def __init__(self, number: int) -> None:
+    It takes the place of the string literal of :class:`FirstLine`; in other cells it is added
+    where ``%gradviz on`` asks for that.
+
+    Args:
+        number: Number of the shell.
+        is_wanted: Whether a cell without the literal is to be recorded; asked once per tree.
+    """
+
+    def __init__(self, number: int, is_wanted: Callable[[], bool]) -> None:
         self._number = number
+        self._is_wanted = is_wanted
 
     def visit(self, tree: Any) -> Any:
         """A cell as IPython parsed it."""
-        first = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
-        if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
+        if not (isinstance(tree, ast.Module) and tree.body):
             return tree
-        text = first.value.value
-        if not isinstance(text, str) or text.partition(" ")[0] != MARK:
-            return tree
-        line = text.partition(" ")[2]
-        call = f"__import__({PACKAGE!r}, fromlist=['begin']).begin({self._number}, {line!r})"
-        statement = ast.parse(call).body[0]
+        is_wanted, first = self._is_wanted(), tree.body[0]
+        line = _options_of(first)
+        if line is not None:
+            self._put(tree, first, f"begin({self._number}, {line!r})", tree.body[1:])
+        elif is_wanted:
+            self._put(tree, first, f"begin_quietly({self._number})", tree.body)
+        return tree
+
+    def _put(self, tree: ast.Module, first: ast.stmt, call: str, rest: list[ast.stmt]) -> None:
+        name = call.partition("(")[0]
+        (statement,) = ast.parse(f"__import__({PACKAGE!r}, fromlist=[{name!r}]).{call}").body
         for item in ast.walk(statement):
             ast.copy_location(item, first)
-        place = 1  # only string literals may come before `from __future__ import`
-        while place < len(tree.body) and _is_of_future(tree.body[place]):
-            place += 1
-        tree.body[:place] = [*tree.body[1:place], statement]
-        return tree
+        of_future = [place for place, one in enumerate(rest, 1) if _is_of_future(one)]
+        place = max(of_future, default=0)  # they have to come first
+        tree.body[:] = [*rest[:place], statement, *rest[place:]]
+
+
+def _options_of(first: ast.stmt) -> str | None:
+    """The options in the string literal of :class:`FirstLine`, if the statement is that."""
+    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
+        return None
+    text = first.value.value
+    if not isinstance(text, str) or text.partition(" ")[0] != MARK:
+        return None
+    return text.partition(" ")[2]
 
 
 def _is_of_future(statement: ast.stmt) -> bool:

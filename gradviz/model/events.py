@@ -448,6 +448,58 @@ class FirstRead(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SavedEarlier(Event):
+    """What a saved tensor was called in an earlier recording, of which nothing else refers to it.
+
+    This event and the next two are facts of earlier recordings about what exists when this one
+    begins; they are in its first step.
+    """
+
+    kind: ClassVar[str] = "saved earlier"
+    node: str
+    slot: str
+    """Name of the saved tensor at its node: ``"result"``."""
+    name: str
+    """The variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEarlier(Event):
+    """A saved tensor was written in place, as an earlier recording saw."""
+
+    kind: ClassVar[str] = "written earlier"
+    node: str
+    slot: str
+    by: str
+    """As in :class:`Write`."""
+    before: int
+    after: int
+    name: str | None = None
+    """The variable through which it was written."""
+    through: str = ""
+    module: str | None = None
+    """Path of the module that wrote."""
+    code: int = -1
+    """Place of the source text of the line in ``recording.codes``."""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreedEarlier(Event):
+    """A backward freed what a node had saved, as an earlier recording saw."""
+
+    kind: ClassVar[str] = "freed earlier"
+    node: str
+    number: int
+    """Number of the backward in that recording."""
+    raised: bool = False
+    """Whether that backward raised."""
+    code: int = -1
+    """Place of the source text of its line in ``recording.codes``."""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Died(Event):
     """Tensors or nodes ceased to exist."""
 
@@ -507,6 +559,9 @@ EVENTS: dict[str, type[Event]] = {
         Refused,
         Made,
         FirstRead,
+        SavedEarlier,
+        WrittenEarlier,
+        FreedEarlier,
         Died,
         Raised,
         Note,

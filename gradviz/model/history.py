@@ -16,6 +16,7 @@ from gradviz.model.events import (
     Event,
     FirstRead,
     FlagChanged,
+    FreedEarlier,
     Made,
     NodeRan,
     NodesRan,
@@ -23,7 +24,9 @@ from gradviz.model.events import (
     NoteKind,
     Operation,
     Refused,
+    SavedEarlier,
     Write,
+    WrittenEarlier,
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.formatting import shape
@@ -283,6 +286,46 @@ class History(Rows):
             row is not None and row.name == write.name and row.storage == write.storage
             for row in rows
         )
+
+    # -------------------------------------------------- before the recording
+
+    def was_there(self, node: str) -> bool:
+        """Whether no line of the recording is known to have made a node."""
+        return self.born(node) == 0 or node in self._first_read
+
+    def was_freed(self, node: str) -> bool:
+        """Whether a node was there before the recording, and its saved tensors were freed."""
+        rows = self.node_rows(node, len(self.recording.records))
+        return bool(rows) and rows[-1].state == "freed" and self.was_there(node)
+
+    def freed_earlier(self, node: str) -> FreedEarlier | None:
+        """What an earlier recording knows of the backward that freed what a node had saved."""
+        return next((e for _, e in self.placed(FreedEarlier) if e.node == node), None)
+
+    def written_earlier(self, node: str, slot: str) -> list[WrittenEarlier]:
+        """Writes to a saved tensor that an earlier recording saw, the first one first."""
+        found = [event for _, event in self.placed(WrittenEarlier)]
+        return [event for event in found if (event.node, event.slot) == (node, slot)]
+
+    def earlier_line(self, event: FreedEarlier | WrittenEarlier) -> CodeLine | None:
+        """The line of what an earlier recording saw."""
+        codes = self.recording.codes
+        if event.line is None or not 0 <= event.code < len(codes):
+            return None
+        code = codes[event.code]
+        return CodeLine(event.line, code.line(event.line), code.name)
+
+    def saved_name(self, node: Node, slot: str, until: int) -> str | None:
+        """What a saved tensor is, or was, called."""
+        for row in self.node_rows(node.id, until):
+            for other in row.saved:
+                key = other.tensor or other.view_of
+                if other.name == slot and key is not None:
+                    return self.name(key, until)
+        found = (
+            e.name for _, e in self.placed(SavedEarlier) if (e.node, e.slot) == (node.id, slot)
+        )
+        return next(found, None)
 
     # ------------------------------------------------------------------ flags
 

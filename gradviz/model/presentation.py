@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
+    from gradviz.model.explanations import Explanations
     from gradviz.model.recording import Recording
     from gradviz.model.turns import Head, Turn
 
@@ -39,8 +40,8 @@ class Presentation:
         """What the heads of loops and ``with`` blocks that ran meant."""
         return ()
 
-    def bundle(self, explanation: Explanation) -> dict[str, str]:
-        """An explanation as a notebook displays it, by MIME type."""
+    def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
+        """Explanations as a notebook displays them, by MIME type."""
         return {"text/plain": self.text(explanation)}
 
 

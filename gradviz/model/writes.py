@@ -51,8 +51,16 @@ def writes_since_save(slot: SavedTensor, node: Node, history: History, until: in
     saved = slot.saved_version
     if saved is None:
         return []
-    found = [w for w in _timeline(slot, node, history, until) if w.after > saved]
+    seen = [*_earlier(slot, node, history), *_timeline(slot, node, history, until)]
+    found = [w for w in seen if w.after > saved]
     return found if found and found[0].before <= saved else []
+
+
+def _earlier(slot: SavedTensor, node: Node, history: History) -> Iterator[Written]:
+    """Writes before the recording that an earlier one saw."""
+    for one in history.written_earlier(node.id, slot.name):
+        line = history.earlier_line(one)
+        yield Written(0, one.by, one.name, one.before, one.after, one.through, one.module, line)
 
 
 def _timeline(slot: SavedTensor, node: Node, history: History, until: int) -> Iterator[Written]:

@@ -136,7 +136,7 @@ LINES = [f"x = {n}" for n in range(9)]
 def test_five_lines_come_first_and_all_of_the_first_fix_is_told(
     what: str, does: str, typed: int, before: list[str], after: list[str]
 ) -> None:
-    fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", 3)
+    fix = Fix(Sentence(does), "\n".join(LINES[:typed]), "after", CodeLine(3))
     told = explanation_text(replace(FREED, what=Sentence(what), fixes=(fix,)))
     first, more = told.split("\nmore\n")
     assert len(first.split("\n")) <= 5

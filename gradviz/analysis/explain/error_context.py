@@ -15,12 +15,14 @@ from gradviz.model.events import (
     BackwardStarted,
     NodeRan,
     NodeReady,
+    Note,
     Operand,
     Raised,
     Refused,
 )
 from gradviz.model.explanation import CodeLine
 from gradviz.model.history import History
+from gradviz.model.joining import CELL
 from gradviz.model.recording import Recording
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 from gradviz.model.sentence import Sentence, say
@@ -53,6 +55,20 @@ class ErrorContext:
         """Whether what happened before is known."""
         return self.recording.kind == "whole"
 
+    @cached_property
+    def how_to_know(self) -> str:
+        """What to type so that a recording shows it: the end of a sentence about what is not known;
+        empty in a recording."""
+        notes = [note for _, note in self.history.placed(Note) if note.about == "not recorded"]
+        if self.is_recorded or not notes:
+            return ""
+        if CELL in notes[0].values:
+            return (
+                "; type %gradviz on and run the cells again, from the one that makes the graph: "
+                "then %gradviz explain shows it"
+            )
+        return "; gradviz.record() around the code shows it"
+
     # ------------------------------------------------------------------ where
 
     @cached_property
@@ -73,6 +89,14 @@ class ErrorContext:
     def at(self, line: CodeLine | None) -> Sentence:
         """``line 4``, with the name of the code unless it is the recorded code itself."""
         return self.history.line_term(line)
+
+    def place_of(self, line: CodeLine) -> tuple[bool, int, int, CodeLine] | None:
+        """A line that an earlier recording saw, in the order in which such lines ran, those inside
+        functions last; ``None`` if its text is not known."""
+        place = self.history.code_place(line)
+        if place is None or line.line is None:
+            return None
+        return ":" in line.code, -place, line.line, line
 
     def statement_at(self, line: CodeLine | None) -> Statement | None:
         """Another line, as syntax."""

@@ -114,6 +114,10 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         what={
             "": "{node} needs {saved}, but backward {number}{where} has freed {them}",
             "backward not known": "{node} needs {saved}, but {they_have} been freed",
+            "freed before": "{node} needs {saved}, but an earlier backward has freed "
+            "{them}{before}",
+            "one was freed before": "a node needs its saved tensors, but an earlier backward has "
+            "freed them{before}",
             "node not known": "a node needs its saved tensors, but an earlier backward has freed "
             "them",
         },

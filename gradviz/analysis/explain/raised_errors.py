@@ -87,7 +87,7 @@ def _unknown(
     if explanation.unknown and any(first < context.step for first, _ in context.history.counted):
         yield not_listed_words(context.recording)
     if not context.is_recorded and explanation.line is None and not explanation.unknown:
-        yield say("which line caused it; gradviz.record() around the code shows it")
+        yield say("which line caused it{}", context.how_to_know)
     if context.is_recorded:
         yield from place_not_known(found, explanation)
     function = _not_followed(fault, found, explanation, context)

@@ -18,13 +18,17 @@ sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 
 
 class NodeTag:
-    """Kept in a node's dictionary: has the node's number, reports when it is freed (F1.04)."""
+    """Kept in a node's dictionary: has the node's number, reports when it is freed (F1.04).
 
-    __slots__ = ("__weakref__", "number", "owner")
+    Who reads a graph while a recording runs covers the tags of that, and gives them back.
+    """
 
-    def __init__(self, owner: object, number: int) -> None:
+    __slots__ = ("__weakref__", "covers", "number", "owner")
+
+    def __init__(self, owner: object, number: int, covers: NodeTag | None) -> None:
         self.owner = owner
         self.number = number
+        self.covers = covers
 
 
 class NumberedRef(weakref.ref[Any]):
@@ -62,7 +66,8 @@ def tag(
         tags: Where a reference to the tag is kept, from before the node has it.
         died: Is called with this reference when the node is gone; see :class:`NumberedRef`.
     """
-    made = NodeTag(owner, number)
+    covers = node.metadata.get(MARK)
+    made = NodeTag(owner, number, covers if type(covers) is NodeTag else None)
     reference = NumberedRef(made, died)
     reference.number = number
     tags.append(reference)
@@ -72,7 +77,7 @@ def tag(
 def untag(node: Any, owner: object) -> None:
     """Take the number away again."""
     if tag_of(node, owner) is not None:
-        del node.metadata[MARK]
+        _uncover(node.metadata)
 
 
 def untag_lost(references: Iterable[NumberedRef]) -> None:
@@ -85,7 +90,16 @@ def untag_lost(references: Iterable[NumberedRef]) -> None:
     lost = set(map(id, marks))
     for holder in gc.get_referrers(*marks) if marks else ():
         if type(holder) is dict and id(holder.get(MARK)) in lost:
-            del holder[MARK]
+            _uncover(holder)
+
+
+def _uncover(holder: dict[str, Any]) -> None:
+    """Take a tag away; what it covers comes back."""
+    covers = holder[MARK].covers
+    if covers is None:
+        del holder[MARK]
+    else:
+        holder[MARK] = covers
 
 
 class _HeldRef(NumberedRef):

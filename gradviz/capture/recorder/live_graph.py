@@ -26,8 +26,9 @@ from gradviz.model.events import Event, FirstRead, FlagChanged, HookChanged, Not
 from gradviz.model.ids import by_number, number_of
 from gradviz.model.recording import RowChanges
 
-Origin = Callable[[Any], "tuple[str | None, str | None, bool]"]
-"""Source line and module of a node, and whether the recording saw it being made."""
+Origin = Callable[[Any], "tuple[str | None, str | None, bool, int | None]"]
+"""Source line and module of a node, whether the recording saw it being made, and its sequence
+number; ``None`` if another thread made it, which counts its own."""
 _NO_CHANGES: Final = RowChanges()
 
 
@@ -47,7 +48,7 @@ class LiveGraph:
         self.tensors: dict[str, TensorInfo] = {}
         self.roots: tuple[tuple[str, int], ...] = ()
         self._place = place
-        self._places: dict[str, tuple[str | None, str | None, bool]] = {}
+        self._places: dict[str, tuple[str | None, str | None, bool, int | None]] = {}
         self._sees_hooks = True
         """Whether every hook on nodes made in the recording is one of a live tensor."""
         self._with_hooks_left: set[str] = set()
@@ -76,6 +77,11 @@ class LiveGraph:
         self.first_nodes: dict[str, Node] = {}
         """Rows of nodes from before the recording, as they were then."""
         self.first_tensors: dict[str, TensorInfo] = {}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Sequence numbers of all nodes that were read, by id."""
+        return {key: origin[3] for key, origin in self._places.items() if origin[3] is not None}
 
     @property
     def saved_bytes(self) -> int:
@@ -438,7 +444,7 @@ class LiveGraph:
     def _row(self, columns: Columns, at: int, key: str, keys: Sequence[str], live: Any) -> Node:
         if key not in self._places:
             self._places[key] = self._place(live)
-        source, module, is_new = self._places[key]
+        source, module, is_new, _ = self._places[key]
         following = tuple(
             [None if e is None else (keys[e[0]], e[1]) for e in columns.next_functions[at]]
         )

@@ -14,6 +14,8 @@ from gradviz.capture.recorder.signals import DeferredSignals, at_work
 from gradviz.model import OptionError, Recording, RecordingError
 
 _active: Final = threading.Lock()
+_giving_way: Final[dict[int, Recorder]] = {}
+"""Recorders that run and end when another one begins in their thread, by the thread."""
 LEAST_BUDGET: Final = 100
 """The smallest budget: with less there is no room for one turn of a loop."""
 _NESTED: Final = (
@@ -57,6 +59,10 @@ class Recorder:
         self._problem: BaseException | None = None
         self.left_open: Callable[[BaseException | None], object] = self.stop
         """What is done if the frame of a block is left without its ``__exit__``."""
+        self.gives_way: Callable[[], Callable[[], None]] | None = None
+        """Called when another recorder begins in this thread: it has to stop this one, and returns
+        what is done when the other one has ended. ``None``: another one cannot begin."""
+        self._ended: Callable[[], None] | None = None
 
     @property
     def problem(self) -> BaseException | None:
@@ -76,8 +82,17 @@ class Recorder:
         Raises:
             RecordingError: If another recording runs, or code of this kind cannot be recorded.
         """
-        with at_work:
-            self._start(frame, file, text)
+        other = _giving_way.pop(threading.get_ident(), None)
+        if other is not None and other.gives_way is not None:
+            self._ended = other.gives_way()
+        try:
+            with at_work:
+                self._start(frame, file, text)
+        except BaseException:
+            self._others_go_on()
+            raise
+        if self.gives_way is not None:
+            _giving_way[threading.get_ident()] = self
 
     def _start(self, frame: FrameType | None, file: str, text: str | None) -> None:
         self._signals.start()
@@ -105,8 +120,18 @@ class Recorder:
             RecordingError: If the recorder itself failed; the recorded code ran as it would
                 have without it. Or if it was not started.
         """
-        with at_work:
-            return self._stop(error)
+        if _giving_way.get(threading.get_ident()) is self:
+            del _giving_way[threading.get_ident()]
+        try:
+            with at_work:
+                return self._stop(error)
+        finally:
+            self._others_go_on()
+
+    def _others_go_on(self) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended()
 
     def _stop(self, error: BaseException | None) -> Recording:
         if self._run is None:

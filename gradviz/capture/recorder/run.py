@@ -13,6 +13,7 @@ import torch
 
 from gradviz.capture import autograd
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.function_mode import CallMode
 from gradviz.capture.recorder.line_events import LineEvents
@@ -195,6 +196,7 @@ class Run:
         try:
             self._line_steps.end(error, self._graph_reading)
             recording = self._recording()
+            EARLIER.add(recording, self._live_graph, error)
         finally:
             self._observers.stopped()
         problem = self.problem
@@ -208,7 +210,8 @@ class Run:
     def _recording(self) -> Recording:
         made = self._writer.made(self._operations.tensor_keys)
         codes = [piece.code for piece in self._lines.sources]
-        return build_recording(made, self._live_graph, codes, self._options.label)
+        recording = build_recording(made, self._live_graph, codes, self._options.label)
+        return EARLIER.join(recording, self._live_graph)
 
 
 def _source(
@@ -229,13 +232,15 @@ class _Origins:
         self._modules = modules
         self._first = autograd.sequence_number()
 
-    def __call__(self, node: Any) -> tuple[str | None, str | None, bool]:
+    def __call__(self, node: Any) -> tuple[str | None, str | None, bool, int | None]:
         number = autograd.sequence_nr(node)
         if self._lines.is_made_elsewhere(number):
-            return self._lines.text_at(number), None, True
-        if number == autograd.NO_SEQUENCE_NR or number < self._first:
-            return None, None, False
-        return self._lines.text_at(number), self._modules.at(number), True
+            return self._lines.text_at(number), None, True, None
+        if number == autograd.NO_SEQUENCE_NR:
+            return None, None, False, None
+        if number < self._first:
+            return None, None, False, number
+        return self._lines.text_at(number), self._modules.at(number), True, number
 
 
 class _Problems(Observer):

@@ -19,6 +19,7 @@ from gradviz.model.recording import Code
 _IPYTHONS = re.compile(r"\s*[%!?]")
 """Lines that are no Python: magics, shell commands, questions."""
 _CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]|^<")
+_OF_IPYTHON = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]")
 
 
 class Source:
@@ -136,6 +137,11 @@ def of_method(code: CodeType) -> Source:
     own = code.co_qualname.rpartition("<locals>.")[2]
     name = found.code.name.removesuffix(code.co_name) + own
     return Source(replace(found.code, name=name), found.ignored)
+
+
+def is_cell(code: CodeType) -> bool:
+    """Whether code is part of a cell of IPython."""
+    return _OF_IPYTHON.search(code.co_filename) is not None
 
 
 def name_of(code: CodeType) -> str:

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gradviz.model.explanation import Explanation, Fix
+from gradviz.model.explanations import Explanations
+from gradviz.model.report import Report
 from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields, title
 from gradviz.view.explanations.links import Links
-from gradviz.view.outlines.explanation import NOTHING, explanation_text
+from gradviz.view.outlines.explanation import ALL_WELL, NOTHING, explanation_text, explanations_text
 from gradviz.view.text import clean, cleaned, xml
 
 _RIM: Final = "var(--jp-border-color1,#8c959f)"
@@ -65,8 +67,25 @@ def explanation_card(explanation: Explanation) -> str:
     return "".join(_card(explanation))
 
 
-def bundle(explanation: Explanation) -> dict[str, str]:
-    """The card, and the text for places without HTML."""
+def explanations_html(found: Explanations) -> str:
+    """The cards of all explanations, then title and sentences of each report."""
+    cards = [*map(explanation_card, found)] or [f"<p>{xml(ALL_WELL)}</p>"]
+    return "".join((*cards, *map(_report, found.reports)))
+
+
+def _report(report: Report) -> str:
+    sentences = "".join(f"<li>{xml(clean(one))}</li>" for one in report.sentences)
+    title = f"<p><strong>{xml(clean(report.title))}</strong></p>"
+    return title + (f"<ul>{sentences}</ul>" if sentences else "")
+
+
+def bundle(explanation: Explanation | Explanations) -> dict[str, str]:
+    """The card, or cards, and the text for places without HTML."""
+    if isinstance(explanation, Explanations):
+        return {
+            "text/plain": explanations_text(explanation),
+            "text/html": explanations_html(explanation),
+        }
     return {
         "text/plain": explanation_text(explanation),
         "text/html": explanation_card(explanation),

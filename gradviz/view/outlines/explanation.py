@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from textwrap import wrap
 from typing import Final
 
 from gradviz.model.explanation import Explanation, Fix
+from gradviz.model.explanations import Explanations
+from gradviz.model.report import Report
 from gradviz.view.explanations.fields import Field, changes_of, first_fields, more_fields
 from gradviz.view.explanations.links import Links
 from gradviz.view.text import clean, cleaned
@@ -16,6 +19,7 @@ LINES_FIRST: Final = 5
 """Most lines before ``more``, with what happened in up to three of them."""
 INDENT: Final = "    "
 NOTHING: Final = "nothing to explain: no error was raised"
+ALL_WELL: Final = f"{NOTHING}, and no gradient is known to be wrong"
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -35,6 +39,27 @@ def explanation_text(explanation: Explanation) -> str:
     if not explanation:
         return NOTHING
     return "\n".join(_lines(explanation))
+
+
+def explanations_text(found: Explanations) -> str:
+    """All explanations, then title and sentences of each report.
+
+    Examples:
+        >>> one = Explanation("not a scalar", "RuntimeError", "loss is (2,)")
+        >>> print(explanations_text(Explanations([one])))
+        kind: not a scalar
+        raised: RuntimeError
+        what: loss is (2,)
+        >>> print(explanations_text(Explanations()))
+        nothing to explain: no error was raised, and no gradient is known to be wrong
+    """
+    parts = [*map(explanation_text, found)] or [ALL_WELL]
+    return "\n\n".join((*parts, *map(_report, found.reports)))
+
+
+def _report(report: Report) -> str:
+    sentences = (_wrapped(clean(one), INDENT) for one in report.sentences)
+    return "\n".join((clean(report.title), *chain.from_iterable(sentences)))
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

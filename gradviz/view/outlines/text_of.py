@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import singledispatch
 
 from gradviz.model.explanation import Explanation
+from gradviz.model.explanations import Explanations
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.model.report import Report
-from gradviz.view.outlines.explanation import explanation_text
+from gradviz.view.outlines.explanation import explanation_text, explanations_text
 from gradviz.view.outlines.graph import outline
 from gradviz.view.outlines.recording import recording_outline
 from gradviz.view.outlines.report import report_text
@@ -31,3 +32,4 @@ def text_of(subject: object) -> str:
 text_of.register(Graph, outline)
 text_of.register(Recording, recording_outline)
 text_of.register(Explanation, explanation_text)
+text_of.register(Explanations, explanations_text)

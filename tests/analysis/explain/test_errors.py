@@ -347,8 +347,15 @@ def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it()
         h.sum().backward()
     assert found.node_name == "ExpBackward0"
     assert found.line is None
-    (words,) = found.unknown
-    assert words.startswith("which backward freed it: it ran before the recording")
+    assert found.what == (
+        "ExpBackward0 needs its saved tensor result, but an earlier backward has freed it before "
+        "this recording"
+    )
+    assert found.unknown == (
+        "which backward freed it: it ran before this recording",
+        "which line made h: run it again together with this backward, both recorded",
+    )
+    assert found.fixes == ()
 
 
 def test_what_another_thread_has_freed_is_blamed_on_no_line_and_no_backward_is_changed() -> None:

@@ -97,7 +97,7 @@ def run(text: str) -> list[str]:
     """What is told while a text runs, as the recorder runs a cell."""
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     told, observers, signals = Told(), Observers(), DeferredSignals()
-    lines = told.lines = LineEvents(source_text.of_cell(text, "cell"), FILE, frozenset(), observers)
+    lines = told.lines = LineEvents(source_text.of_cell(text, "cell"), FILE, FollowedCode(only=()), observers)
     observers.add(told)
     tracer = make_tracer(lines, observers, None)
     variables: dict[str, Any] = {

@@ -97,9 +97,8 @@ def _unknown(
     node: Node | None, earlier: EarlierBackward | None, context: ErrorContext
 ) -> tuple[Sentence, ...]:
     if node is not None:
-        return tuple(unknown_of(earlier, context))
-    told = "" if context.is_recorded else "; gradviz.record() around the code would tell"
-    return (say("which node it was{}", told),)
+        return tuple(unknown_of(node, earlier, context))
+    return (say("which node it was{}", context.how_to_know),)
 
 
 def _tensor_read(

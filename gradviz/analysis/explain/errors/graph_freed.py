@@ -14,10 +14,14 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.freed_sentences import (
     backward_that_freed,
+    before_cause,
+    before_words,
     by_words,
     call_of,
+    run_again,
     targets_of,
     unknown_of,
+    was_freed,
 )
 from gradviz.analysis.explain.errors.loop_state import carried_by
 from gradviz.analysis.explain.errors.reused_value import (
@@ -69,6 +73,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
         yield _unknown_node(context)
         return
     earlier = backward_that_freed(node, context)
+    was_there = earlier is None and was_freed(node, context)
     shared = _shared(node, earlier, context)
     is_same = _is_same_root(earlier, context)
     values = [] if earlier is None or is_same else reused_values(earlier, context)
@@ -83,7 +88,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
     yield GraphFreed(
         history=context.history,
         step=context.step,
-        case="" if earlier is not None else "backward not known",
+        case="freed before" if was_there else "" if earlier else "backward not known",
         words={
             "node": Term(node.id, node.name),
             "saved": f"its saved {tensors} {listed(slots)}" if is_listed else "its saved tensors",
@@ -94,6 +99,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
             if earlier is None or not earlier.at
             else say(" in {}", context.at(earlier.at)),
             "by": by_words(earlier, context),
+            "before": before_words(context),
         },
         variables=(*roots, *through) if is_same else (*through, *roots),
         node=node,
@@ -103,7 +109,7 @@ def graph_freed(context: ErrorContext) -> Iterator[GraphFreed]:
             *_causes(node, earlier, shared, is_same, kept_at, context),
         ),
         targets=targets_of(node),
-        unknown=(*unknown_of(earlier, context), *_unnamed(node, earlier, values, context)),
+        unknown=(*unknown_of(node, earlier, context), *_unnamed(node, earlier, values, context)),
         site=context.site,
         by="" if context.refused is None else context.refused.name,
         called=earlier is not None,
@@ -197,6 +203,8 @@ def _causes(
     if earlier is not None:
         words = say("backward {} ran {} and freed its saved tensors", earlier.number, term)
         yield Cause("backward", words, earlier.at)
+    elif (before := before_cause(node, context)) is not None:
+        yield before
     made = context.history.made_at(node)
     if made is not None and not is_same and _place(made) not in told:
         names = listed(list(map(context.term, shared)))
@@ -226,17 +234,18 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
     count = Counter(node.name for node in found)
     names = [Term(n.id, n.name) if count[n.name] == 1 else n.name for n in found]
     one = say(": one of {}", listed(list(dict.fromkeys(names)))) if found else ""
-    recorded = "" if context.is_recorded else "; gradviz.record() around the code shows it"
+    was_there = bool(found) and all(was_freed(node, context) for node in found)
     return GraphFreed(
         history=context.history,
         step=context.step,
-        case="node not known",
+        case="one was freed before" if was_there else "node not known",
+        words={"before": before_words(context)},
         variables=tuple(_roots(context)),
         node_name=found[0].name if len(count) == 1 else None,
         targets={"candidate": [n.id for n in found]},
         unknown=(
             say("which node raised it{}", one),
-            Sentence(f"which backward freed it{recorded}"),
+            say("which backward freed it{}", context.how_to_know),
         ),
         context=context,
     )
@@ -255,7 +264,12 @@ def fixes(found: GraphFreed) -> Iterator[Fix]:
 def _possible(found: GraphFreed) -> Iterator[Fix | None]:
     earlier, context, node = found.earlier, found.context, found.node
     if earlier is None or node is None:
-        return  # whether it may keep them, and where, is not known
+        # Whether it may keep them, and where, is not known.
+        behind = [one for one in _of_root(context).values() if one.variable is None]
+        there = [one for one in behind if context.history.was_there(one.id)]
+        if any(was_freed(one, context) for one in there):
+            yield from run_again(there, context)
+        return
     first = context.statement_at(earlier.at)
     yield from without_reuse(found.values, earlier, context)
     if any(one.turn is not None for one in found.values):

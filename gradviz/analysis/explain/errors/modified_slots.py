@@ -51,7 +51,8 @@ def _on_the_way(context: ErrorContext) -> Iterator[tuple[Node, SavedTensor]]:
 
 def _suspect(node: Node, slot: SavedTensor, context: ErrorContext) -> ModifiedSlot:
     tensor = _tensor_of(node, slot, context)
-    return ModifiedSlot(node, slot, tensor, context.name(tensor))
+    name = context.name(tensor) or context.history.saved_name(node, slot.name, context.step)
+    return ModifiedSlot(node, slot, tensor, name)
 
 
 def _fits(slot: SavedTensor, sizes: tuple[int, ...], saved: int, now: int) -> bool:

@@ -166,7 +166,7 @@ def _unknown(
     root: BackwardRoot, way: Origins, origins: list[TensorInfo], context: ErrorContext
 ) -> Iterator[Sentence]:
     if not context.is_recorded:
-        yield Sentence("where the graph was cut; gradviz.record() around the code shows it")
+        yield say("where the graph was cut{}", context.how_to_know)
     elif way.cuts:
         return
     elif way.is_lost or not root.keys:

@@ -198,7 +198,7 @@ def _wrote(written: Written, suspect: ModifiedSlot, history: History) -> Sentenc
 def _unknown(context: ErrorContext) -> Sentence:
     if context.is_recorded:
         return Sentence("which line wrote it first: the recording does not contain that write")
-    return Sentence("which line wrote it; gradviz.record() around the code shows it")
+    return say("which line wrote it{}", context.how_to_know)
 
 
 def _targets(

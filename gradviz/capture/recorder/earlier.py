@@ -1,0 +1,109 @@
+"""The last recordings of the session, so that later ones know what was there before them.
+
+Kept are recordings, which are data: no tensor and no node is kept alive by them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gradviz.capture.recorder.live_graph import LiveGraph
+from gradviz.model import Recording
+from gradviz.model.joining import Remembered, joined
+
+MOST: Final = 20
+"""How many recordings are kept."""
+LARGEST: Final = 100_000
+"""How many steps, events and rows they have together, unless the last one alone has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A recording, and what is needed to find it again."""
+
+    remembered: Remembered
+    thread: int
+    size: int
+    error: tuple[int, type, str] | None
+    """The exception that left the code, if one did: what :func:`_facts_of` gives."""
+
+
+class EarlierRecordings:
+    """The last recordings that have ended, the last one first."""
+
+    def __init__(self) -> None:
+        self._ended: tuple[_Ended, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    @property
+    def last(self) -> Recording | None:
+        """The last recording, ``None`` if there was none."""
+        return self._ended[0].remembered.recording if self._ended else None
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
+        self._ended = ()
+
+    def add(self, recording: Recording, live_graph: LiveGraph, error: BaseException | None) -> None:
+        """A recording has ended; those that are too old are forgotten.
+
+        Args:
+            recording: The recording.
+            live_graph: The graph as it is now.
+            error: What has left the code, if anything.
+        """
+        numbers = live_graph.numbers
+        nodes = {numbers[key]: key for key in live_graph.nodes if key in numbers}
+        remembered = Remembered(recording, nodes)
+        raised = None if error is None else _facts_of(error)
+        ended = _Ended(remembered, threading.get_ident(), _size(recording), raised)
+        kept, size = [ended], ended.size
+        for one in self._ended[: MOST - 1]:
+            size += one.size
+            if size > LARGEST:
+                break
+            kept.append(one)
+        self._ended = tuple(kept)
+
+    def join(self, recording: Recording, live_graph: LiveGraph) -> Recording:
+        """A recording with what earlier ones know of its nodes."""
+        return (
+            joined(recording, live_graph.numbers, self._of_thread()) if self._ended else recording
+        )
+
+    def _of_thread(self) -> Sequence[Remembered]:
+        thread = threading.get_ident()
+        found = (one.remembered for one in self._ended if one.thread == thread)
+        return [one for one in found if one.nodes]
+
+    def that_raised(self, error: BaseException) -> Recording | None:
+        """The recording that an exception has left, if it is kept.
+
+        No exception is kept alive for this, and its ``id()`` may be given again: so the text has to
+        be the same too.
+        """
+        facts = _facts_of(error)
+        found = (one.remembered.recording for one in self._ended if one.error == facts)
+        return next(found, None)
+
+
+def _facts_of(error: BaseException) -> tuple[int, type, str]:
+    """``id()``, class and arguments of an exception."""
+    words = [word for word in error.args if type(word) is str]
+    return id(error), type(error), "\n".join(words)
+
+
+def _size(recording: Recording) -> int:
+    return sum(
+        1 + len(step.events) + len(step.changes.nodes) + len(step.changes.tensors)
+        for step in recording.records
+    )
+
+
+EARLIER: Final = EarlierRecordings()
+"""Those of this session."""

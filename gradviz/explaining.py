@@ -1,0 +1,148 @@
+"""The public function that explains: everything that is known to be wrong, in one result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from gradviz.analysis.audit.recorded_input import audit_in
+from gradviz.analysis.explain.fault_table import faults_of
+from gradviz.analysis.memory.count import memory_over
+from gradviz.capture.post_mortem import post_mortem_of
+from gradviz.capture.recorder.earlier import EARLIER
+from gradviz.model import GradvizError, NothingRaisedError, OptionError, Recording
+from gradviz.model.explanation import Explanation
+from gradviz.model.explanations import Explanations
+from gradviz.model.report import Report
+
+
+def explain(what: BaseException | Recording | Explanation | None = None, /) -> Explanations:
+    """Explain an error after the fact, or list everything that is known to be wrong in a recording.
+
+    Of an error: what torch was missing, which variable it is about, which line is the culprit, and
+    what to type instead. If the code that raised it was recorded (:func:`record`, ``%%gradviz``,
+    or ``%gradviz on`` before it ran), that is read from the recording. Else it is read from the
+    traceback, the variables of its frames, and the graphs behind them as they are now; what only
+    a recording would show is named, with what to type.
+
+    Of a recording: the error that left the code, faults for which torch raises no error, errors
+    that the code caught, what :func:`audit` says about the last loss, and what :func:`memory` says.
+
+    Reads only, as :func:`snapshot` does.
+
+    Args:
+        what: An exception; a :class:`Recording`; or an :class:`Explanation`, for all that its
+            recording shows. By default the exception that is being handled (inside ``except``),
+            else the last one that nothing has caught; if there is none, the last recording.
+
+    Returns:
+        Explanations, the most important first, and reports in ``.reports``. It prints all of it;
+        fields of the first explanation can be read from it: ``.kind``, ``.variables``, ``.fixes``.
+
+    Raises:
+        NothingRaisedError: If there is no exception and no recording.
+        OptionError: If ``what`` is something else.
+
+    Examples:
+        >>> import torch, gradviz
+        >>> a = torch.ones(2, requires_grad=True)
+        >>> h = a.exp()
+        >>> try:
+        ...     h.add_(1).sum().backward()
+        ... except RuntimeError:
+        ...     found = gradviz.explain()
+        >>> found.kind, found.variables
+        ('saved tensor written', ('h',))
+    """
+    if what is None:
+        error = _last_error()
+        if error is not None:
+            return of_error(error)
+        if EARLIER.last is None:
+            raise NothingRaisedError(
+                "there is nothing to explain: no exception was raised, and nothing was recorded. "
+                "Pass one, gradviz.explain(error), or record the code: "
+                "with gradviz.record() as recording: ... and then gradviz.explain(recording)"
+            )
+        return of_recording(EARLIER.last)
+    if isinstance(what, BaseException):
+        return of_error(what)
+    if isinstance(what, Recording):
+        return of_recording(what)
+    if isinstance(what, Explanation):
+        return Explanations() if what.recording is None else of_recording(what.recording)
+    raise OptionError(
+        f"explain() takes an exception or a Recording, not a {type(what).__name__}: "
+        "gradviz.explain(error), gradviz.explain(recording)"
+    )
+
+
+def of_error(error: BaseException) -> Explanations:
+    """An exception, or what it was raised from, explained from its recording or its traceback."""
+    found = None
+    for one in _chain(error):
+        recording = EARLIER.that_raised(one)
+        if recording is None:
+            recording = post_mortem_of(one)
+        found = found or recording
+        if _is_explained(recording):
+            return of_recording(recording)
+    return Explanations() if found is None else of_recording(found)
+
+
+def of_recording(recording: Recording) -> Explanations:
+    """All that is known to be wrong in a recording, and what its graph keeps."""
+    reports = tuple(_reports(recording)) if recording.kind == "whole" else ()
+    return Explanations(_ordered(recording), reports)
+
+
+def is_autograds(error: BaseException) -> bool:
+    """Whether an exception can be explained; its message is looked at before any graph is."""
+    for one in _chain(error):
+        faults = faults_of(type(one).__name__, str(one))
+        if isinstance(one, Exception) and any(fault.kind != "other" for fault in faults):
+            recording = EARLIER.that_raised(one)
+            if _is_explained(post_mortem_of(one) if recording is None else recording):
+                return True
+    return False
+
+
+def _last_error() -> BaseException | None:
+    """The exception that is being handled, else the last one that nothing has caught."""
+    handled = sys.exception()
+    if handled is not None:
+        return handled
+    last: Any = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return last if isinstance(last, BaseException) else None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and those that it was raised from or while handling."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen and not isinstance(one, GradvizError):
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+
+def _is_explained(recording: Recording) -> bool:
+    found = recording.explanation
+    return found is not None and not found.is_silent and found.kind != "other"
+
+
+def _ordered(recording: Recording) -> Iterator[Explanation]:
+    """The error that left the code, faults without an error, errors that the code caught."""
+    error = recording.at_error
+    at_end = None if error is None else error.index
+    found = recording.explanations
+    ranks = [2 - one.is_silent if one.raised is None or one.step != at_end else 0 for one in found]
+    return (one for _, one in sorted(zip(ranks, found), key=lambda pair: pair[0]))
+
+
+def _reports(recording: Recording) -> Iterator[Report]:
+    audit = audit_in(recording)
+    if audit is not None:
+        yield audit
+    yield memory_over(recording)

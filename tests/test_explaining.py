@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import torch
+
+import gradviz
+from gradviz.capture.recorder.earlier import EARLIER
+from gradviz.explaining import is_autograds
+from gradviz.model import NothingRaisedError, OptionError
+
+
+@pytest.fixture(autouse=True)
+def nothing_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    EARLIER.forget()
+    for name in ("last_exc", "last_value"):
+        monkeypatch.delattr(sys, name, raising=False)
+    yield
+    EARLIER.forget()
+
+
+def raised_by(code: Any) -> BaseException:
+    with pytest.raises(Exception) as info:  # noqa: PT011  # of any kind
+        code()
+    return info.value
+
+
+def write_and_run() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    h.add_(1)
+    h.sum().backward()
+
+
+def grad_is_none() -> None:
+    w = torch.ones(2, requires_grad=True)
+    w.grad.zero_()  # type: ignore[union-attr]
+
+
+def test_an_exception_that_is_passed_in_is_explained_from_its_traceback() -> None:
+    found = gradviz.explain(raised_by(write_and_run))
+    assert (found.kind, found.variables, found.node_name) == (
+        "saved tensor written",
+        ("h",),
+        "ExpBackward0",
+    )
+    assert found.noticed.text == "h.sum().backward()"
+    assert found.unknown == ("which line wrote it; gradviz.record() around the code shows it",)
+    assert found.reports == ()
+
+
+def test_inside_except_the_exception_that_is_handled_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "last_value", ZeroDivisionError(), raising=False)
+    try:
+        write_and_run()
+    except RuntimeError:
+        assert gradviz.explain().kind == "saved tensor written"
+
+
+def test_the_last_exception_is_explained_if_none_is_handled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "last_value", raised_by(write_and_run), raising=False)
+    assert gradviz.explain().kind == "saved tensor written"
+
+
+def test_what_the_exception_was_raised_from_is_explained_too() -> None:
+    def wrapped() -> None:
+        try:
+            write_and_run()
+        except RuntimeError as error:
+            raise ValueError("the step failed") from error
+
+    assert gradviz.explain(raised_by(wrapped)).kind == "saved tensor written"
+
+
+def test_an_exception_out_of_recorded_code_is_explained_from_the_recording() -> None:
+    def recorded() -> None:
+        with gradviz.record():
+            w = torch.ones(2, requires_grad=True)
+            h = w.exp()
+            h.add_(1)
+            h.sum().backward()
+
+    found = gradviz.explain(raised_by(recorded))
+    assert found.cause.at.text == "h.add_(1)"
+    assert found.recording == EARLIER.last
+
+
+def test_another_error_of_the_same_class_is_not_explained_from_that_recording() -> None:
+    def recorded() -> None:
+        with gradviz.record():
+            raise RuntimeError("one")
+
+    raised_by(recorded)
+    for _ in range(50):  # which may get the place in memory of the one before
+        assert gradviz.explain(raised_by(write_and_run)).kind == "saved tensor written"
+
+
+def test_without_an_exception_the_last_recording_is_explained() -> None:
+    with pytest.raises(NothingRaisedError, match="there is nothing to explain"):
+        gradviz.explain()
+    with gradviz.record() as recording:
+        torch.ones(2, requires_grad=True).sum().backward()
+    found = gradviz.explain()
+    assert not found
+    assert str(found).startswith("nothing to explain: no error was raised, and no gradient")
+    assert found.kind == ""
+    assert gradviz.explain(recording).recording is None
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"explain\(\) takes an exception or a Recording"):
+        gradviz.explain(3)  # type: ignore[arg-type]
+
+
+def test_of_a_recording_all_is_listed_the_error_first() -> None:
+    w = torch.ones(2, requires_grad=True)
+    u = torch.ones(2, requires_grad=True)
+
+    with suppress(RuntimeError), gradviz.record() as recording:
+        h = w.exp()
+        loss = (h * u.detach()).sum()
+        h.data.mul_(2)
+        loss.backward()
+        with suppress(RuntimeError):
+            u.mul_(2)
+        loss.backward()
+    found = gradviz.explain(recording)
+    assert [one.kind for one in found] == ["graph freed", "hidden write", "leaf written"]
+    assert [report.title for report in found.reports] == [
+        "audit of loss: 1 of 2 parameters gets no gradient",
+        "memory of the recording at step 2, its peak: 16 B in 2 storages kept for backward",
+    ]
+    assert any("u gets no gradient: detach()" in line for line in found.reports[0].sentences)
+    text = str(found)
+    order = [
+        text.index(words) for words in ("graph freed", "hidden write", "audit of", "memory of")
+    ]
+    assert order == sorted(order)
+    html = found._repr_mimebundle_()["text/html"]
+    assert html.count("<section") == 3
+    assert "audit of loss" in html
+    assert found[0] == found.first == recording.explanation
+    assert gradviz.explain(found.first)[0] == found.first
+    assert text == str(gradviz.explain(recording))
+
+
+def test_the_most_important_explanation_can_be_shown() -> None:
+    picture = gradviz.show(gradviz.explain(raised_by(write_and_run)))
+    assert "ExpBackward0" in str(picture)
+    with pytest.raises(OptionError, match="nothing to show"):
+        gradviz.show(gradviz.explain(gradviz.Recording.empty()))
+
+
+def test_explaining_changes_nothing() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w.exp()
+    y = h * 2
+    h.add_(1)
+    error = raised_by(y.sum().backward)
+    node: Any = h.grad_fn
+    before = w.grad, w._version, h._version, dict(node.metadata)
+    gradviz.explain(error)
+    assert (w.grad, w._version, h._version, dict(node.metadata)) == before
+    assert h.grad_fn is node
+    assert not hasattr(error, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("error", "so"),
+    [
+        (write_and_run, True),
+        (lambda: torch.ones(2)[5], False),
+        (lambda: torch.ones(2).view(7), False),
+        (grad_is_none, True),
+        (lambda: None.zero_(), False),  # type: ignore[attr-defined]
+    ],
+)
+def test_only_errors_of_autograd_are_taken_for_such(error: Any, so: bool) -> None:
+    assert is_autograds(raised_by(error)) is so
