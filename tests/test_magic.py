@@ -33,8 +33,9 @@ class StandIn:
 
     made: list[StandIn]
 
-    def __init__(self, into: Any, options: Any, label: str, progress: Any) -> None:
-        self.into, self.label, self.budget = into, label, options.budget
+    def __init__(self, into: Any, only: Any, options: Any, label: str, progress: Any) -> None:
+        self.into, self.only = into, only
+        self.label, self.budget = label, options.budget
         self.values, self.anomaly = options.values, options.anomaly
         self.made.append(self)
 
@@ -142,7 +143,9 @@ def test_a_wrong_option_is_an_error_and_the_cell_is_not_run(shell: Shell, line: 
     result = shell.run(f"%%gradviz {line}\nx = 1")
     assert isinstance(result.error_in_exec, UsageError)
     assert str(result.error_in_exec).startswith("%%gradviz: ")
-    assert "The cell was not run. Options are --into, --no-values," in str(result.error_in_exec)
+    assert "The cell was not run. Options are --into, --only, --only-cell, --no-values," in str(
+        result.error_in_exec
+    )
     assert "x" not in shell.ip.user_ns
     assert shell.recorders == []
 
@@ -152,12 +155,13 @@ def test_options_reach_recorder_and_player(shell: Shell, monkeypatch: Any) -> No
     monkeypatch.setattr(cell_magic, "display", seen.append)
     shell.run("def f(): pass\nclass m: step = f")
     shell.run(
-        "%%gradviz --into f --into m.step --no-values --anomaly --step 2 --stops 1,4"
+        "%%gradviz --into f --into m.step --only m --no-values --anomaly --step 2 --stops 1,4"
         " --hide values --hide saved --height 300 --name recording --budget 5_000\nx = 1"
     )
     recorder = shell.recorder
     function = shell.ip.user_ns["f"]
     assert (recorder.into, recorder.values, recorder.anomaly) == ([function] * 2, False, True)
+    assert recorder.only == [shell.ip.user_ns["m"]]
     assert recorder.budget == 5_000
     assert seen[0].look == {
         "step": 2,
@@ -168,13 +172,26 @@ def test_options_reach_recorder_and_player(shell: Shell, monkeypatch: Any) -> No
     assert shell.ip.user_ns["recording"] is recorder
 
 
+def test_a_cell_is_followed_into_your_own_code_into_what_is_named_or_into_nothing(
+    shell: Shell,
+) -> None:
+    shell.run("def f(): pass")
+    for line in ("", "--only f", "--only-cell"):
+        shell.run(f"%%gradviz {line}\nx = 1")
+    assert [one.only for one in shell.recorders] == [None, [shell.ip.user_ns["f"]], ()]
+
+
 def test_the_magic_and_the_recorder_have_one_smallest_budget() -> None:
     assert options.LEAST_BUDGET == recorder.LEAST_BUDGET
 
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("nowhere", "there is no 'nowhere'"), ("n", "--into n is a int"), ("n.f", "there is no")],
+    [
+        ("nowhere", "there is no 'nowhere' for --into"),
+        ("n", "--into n is a int"),
+        ("n.f", "there is no"),
+    ],
 )
 def test_what_cannot_be_stepped_into_is_said_before_the_cell_runs(
     shell: Shell, name: str, why: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -119,7 +119,8 @@ class CellMagic:
             return
         cell = self._cells[-1]
         into = [self._find(name, "--into") for name in options.into]
-        only = [self._find(name, "--only") for name in options.only]
+        named = [self._find(name, "--only") for name in options.only]
+        only = () if options.only_cell else named or None
         # Without its number: nbval runs cells that are not counted, and compares what they show.
         progress = ProgressLine()
         recorder = new_recorder(into, only, options, "cell", progress)
@@ -201,7 +202,7 @@ def _error_of(result: Any) -> BaseException | None:
 
 def new_recorder(
     into: list[object],
-    only: list[object],
+    only: Sequence[object] | None,
     options: MagicOptions,
     label: str,
     progress: Callable[[int], None],
@@ -212,7 +213,7 @@ def new_recorder(
     budget = {} if options.budget is None else {"budget": options.budget}
     return Recorder(
         into=into,
-        only=() if options.only_cell else only or None,
+        only=only,
         values=options.values,
         anomaly=options.anomaly,
         label=label,

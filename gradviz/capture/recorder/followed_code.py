@@ -78,7 +78,7 @@ def _parts_of_lines(code: CodeType) -> Iterator[CodeType]:
 
 def _codes_of(one: Any) -> Iterator[CodeType]:
     if isinstance(one, torch.nn.Module):
-        # NOTE [Blocks of a module]: layers of torch are one line each, unless they are asked for.
+        # A layer of torch is one line of its block, unless it is asked for itself.
         kinds = {type(m): None for m in one.modules() if m is one or not _is_torchs(type(m))}
         for kind in kinds:
             yield from _codes_of(kind)

@@ -32,7 +32,7 @@ stand_in(
     sequence_number=lambda: 0,
     in_recording=lambda: False,
 )
-stand_in("torch", __path__=[], Tensor=object, Size=tuple)
+stand_in("torch", __file__="/torch/__init__.py", __path__=[], Tensor=object, Size=tuple)
 stand_in("torch.nn", Module=type("Module", (), {}), Parameter=object)
 stand_in("torch.overrides", __file__="overrides.py", resolve_name=str)
 runpy.run_path(program, run_name="__main__")

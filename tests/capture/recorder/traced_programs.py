@@ -18,6 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from gradviz.capture.recorder import source_text
+from gradviz.capture.recorder.followed_code import FollowedCode
 from gradviz.capture.recorder.line_events import LineEvents
 from gradviz.capture.recorder.observers.observer import Observer, Observers
 from gradviz.capture.recorder.signals import DeferredSignals
@@ -97,7 +98,9 @@ def run(text: str) -> list[str]:
     """What is told while a text runs, as the recorder runs a cell."""
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     told, observers, signals = Told(), Observers(), DeferredSignals()
-    lines = told.lines = LineEvents(source_text.of_cell(text, "cell"), FILE, FollowedCode(only=()), observers)
+    lines = told.lines = LineEvents(
+        source_text.of_cell(text, "cell"), FILE, FollowedCode(only=()), observers
+    )
     observers.add(told)
     tracer = make_tracer(lines, observers, None)
     variables: dict[str, Any] = {
