@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import sysconfig
 from typing import Any, Final
 
-import torch
-
 from gradviz.capture import autograd
+from gradviz.capture.installed_files import is_users
 from gradviz.model.source_line import SourceLine
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in [^\n]*\n\s*(?P<code>[^\n]*)')
 _CELL = re.compile(r"^<ipython-input-|[/\\]ipykernel_\d+[/\\]")
 _ALL_READ_UP_TO: Final = 2_000
-
-
-def _own_folder() -> str:
-    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
-_NOT_THE_USERS = (
-    _own_folder(),
-    os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep,
-    sysconfig.get_paths()["stdlib"] + os.sep,
-)
-
-
-def is_users(file: str) -> bool:
-    """Whether a file is neither torch's, nor the standard library's, nor ours."""
-    return not file.startswith(_NOT_THE_USERS)
 
 
 def sources(nodes: list[Any]) -> list[SourceLine | None]:

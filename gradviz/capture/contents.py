@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import sysconfig
 import types
 import weakref
 from collections import deque
@@ -25,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from gradviz.capture import autograd
+from gradviz.capture.installed_files import is_users
 
 MOST_MODULES: Final = 20_000
 """How many modules are gone through in one module."""
@@ -226,13 +225,7 @@ def _is_looked_into(kind: type) -> bool:
     if not issubclass(type(module), types.ModuleType):
         return True
     file = object.__getattribute__(module, _DICT).get("__file__")
-    return type(file) is not str or not os.path.abspath(file).startswith(_INSTALLED)
-
-
-_INSTALLED: Final = tuple(
-    os.path.abspath(sysconfig.get_paths()[name]) + os.sep
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+    return type(file) is not str or is_users(file)
 
 
 def _attributes(value: Any, kind: _Type) -> Iterator[tuple[str, Any]]:

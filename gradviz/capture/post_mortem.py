@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from gradviz.capture import autograd, naming
-from gradviz.capture.anomaly_source import is_users
+from gradviz.capture.installed_files import is_users
 from gradviz.capture.recorder import source_text
 from gradviz.capture.recorder.earlier import EARLIER
 from gradviz.capture.recorder.expressions import Expressions

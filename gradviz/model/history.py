@@ -539,9 +539,10 @@ class History(Rows):
         if line is None or line.line is None:
             return Sentence("a line that is not known")
         place, codes = self.code_place(line), self.recording.codes
-        own = codes[0].name if codes else ""
+        is_recorded = self.recording.kind != "post-mortem"
+        own = codes[0].name if codes and is_recorded else "cell"
         where = f" of {line.code}" if line.code not in ("", own) else ""
         words = f"line {line.line}"
-        if place is None or self.recording.kind == "post-mortem":
+        if place is None or not is_recorded:
             return Sentence(words + where)
         return Sentence(Term(f"line:{place}:{line.line}", words, line.step), where)
