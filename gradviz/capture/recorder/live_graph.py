@@ -267,7 +267,8 @@ class LiveGraph:
                 events += self._left_behind(before, info)
         seen = {info.id for info in tensor_rows}
         for key in list(self.tensors if everything else self._left_behind_rows):
-            if key not in seen and key in self.tensors:
+            is_left = key in self._left_behind_rows or self.registry.entry(number_of(key))
+            if key not in seen and key in self.tensors and is_left:  # the others are buried
                 self.set_tensor(key, None)
         self._left_behind_rows.clear()
         # What nothing known leads to now may be found again, in a value that gets a name.
