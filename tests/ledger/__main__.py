@@ -1,7 +1,7 @@
 """``python -m tests.ledger`` prints how often gradviz names what is wrong with a program.
 
-Each program is recorded twice: as ``%%gradviz`` records it, and with all of its functions and
-classes in ``into=``. Loud faults raise an error of torch's; silent ones do not.
+Each program is recorded twice: as ``%%gradviz`` records it, and as ``%%gradviz --only-cell`` does,
+which follows no calls. Loud faults raise an error of torch's; silent ones do not.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tests.analysis.explain.running import fixed
 from tests.ledger.bug import Bug, Piece, Place, first_line
 from tests.ledger.running import Mode, Ran, are_equal, run, values_of
 
-MODES: Final[tuple[Mode, ...]] = ("as it comes", "into")
+MODES: Final[tuple[Mode, ...]] = ("as it comes", "cell alone")
 _Seen = tuple[Explanation | None, tuple["Finding", ...]]
 
 

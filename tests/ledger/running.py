@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -24,9 +24,8 @@ import gradviz
 from gradviz.model import Recording
 from tests.ledger.bug import Piece
 
-Mode: TypeAlias = Literal["plain", "as it comes", "into"]
-"""Not recorded; recorded as ``%%gradviz`` does; with all functions and classes of the program in
-``into=``."""
+Mode: TypeAlias = Literal["plain", "as it comes", "cell alone"]
+"""Not recorded; recorded as ``%%gradviz`` does; as ``%%gradviz --only-cell`` does."""
 _numbers: Final = itertools.count(1)
 
 
@@ -108,28 +107,13 @@ def _run_cell(cell: Piece, name: str, ran: Ran, mode: Mode, is_last: bool) -> No
     if is_last:  # the first line takes the place of %%gradviz
         text = "with __block__() as __found__:\n" + textwrap.indent(text, "    ")
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    into = written_by_the_user(ran.space, ran.modules) if mode == "into" else ()
-    ran.space["__block__"] = nullcontext if mode == "plain" else lambda: gradviz.record(into)
+    only = () if mode == "cell alone" else None
+    ran.space["__block__"] = nullcontext if mode == "plain" else lambda: gradviz.record(only=only)
     try:
         exec(compile(text, name, "exec"), ran.space)
     finally:
         ran.recording = ran.space.pop("__found__", None)
         del ran.space["__block__"]
-
-
-def written_by_the_user(space: Mapping[str, Any], modules: Iterable[ModuleType]) -> list[Any]:
-    """Functions and classes of the files, and of the cells that have run."""
-    found = []
-    for where in (*map(vars, modules), space):
-        for one in list(where.values()):
-            is_written = isinstance(one, (FunctionType, type)) and one is not accumulate
-            if is_written and one.__module__ == where["__name__"] and one not in found:
-                found.append(one)
-    return [one for one in found if not isinstance(one, type) or _has_lines(one)]
-
-
-def _has_lines(one: type) -> bool:
-    return any(isinstance(getattr(v, "__func__", v), FunctionType) for v in vars(one).values())
 
 
 @contextmanager
