@@ -24,7 +24,7 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fixes.grad_modes import mode_around, without_record
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place, spelled, target_of, way_to
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
-from gradviz.model.events import Refused
+from gradviz.model.events import Operation, Refused
 from gradviz.model.explanation import Fix
 from gradviz.model.history import History
 from gradviz.model.recording import Recording
@@ -67,12 +67,22 @@ def fixes_of_leaf(base: TensorInfo | None, context: ErrorContext) -> Iterator[Fi
     found = _leaf_write(base, context)
     if found is None:
         statement = context.statement
-        if statement is not None and not statement.is_compound:
+        if statement is not None and _only_writes(statement, context):
             yield from _unrecorded(statement, None, base, context)
     elif _is_used_further(found):
         yield from _new_tensor(found)
     elif not _learns_from_others(found) or _is_loop_variable(found):
         yield from _unrecorded(found.statement, found, base, context)
+
+
+def _only_writes(statement: Statement, context: ErrorContext) -> bool:
+    """Whether a call that is not followed gives no value and has recorded nothing so far.
+
+    Else what it computes may need its graph, which ``no_grad`` around it would cut.
+    """
+    events = context.history.recording.records[context.step].events
+    has_recorded = any(isinstance(one, Operation) and one.recorded for one in events)
+    return isinstance(statement.node, ast.Expr) and not has_recorded
 
 
 def _leaf_write(base: TensorInfo | None, context: ErrorContext) -> LeafWrite | None:
