@@ -1112,11 +1112,11 @@ for _ in range(3):
     loss = m(torch.ones(3, 2)).sum()
     loss.backward()  # noticed
 """,
-    variables=("self.mem", "loss"),
+    variables=("m.mem", "loss"),
     node="MulBackward0",
     saved="other",
-    right=({"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},),
-    fixes=1,
+    right=({"m.mem.requires_grad": "False", "m.layer.bias.grad is not None": "True"},) * 2,
+    fixes=2,
 )
 add(
     "computed once before a loop that trains what made it",
@@ -2073,9 +2073,9 @@ y = model(torch.ones(1, 2))
 copied = copy.deepcopy(model)  # noticed
 y.sum().backward()
 """,
-    variables=("self.seen",),
-    right=({"copied.fc.weight": "model.fc.weight", "model.fc.weight.grad is None": "False"},),
-    fixes=1,
+    variables=("model.seen",),
+    right=({"copied.fc.weight": "model.fc.weight", "model.fc.weight.grad is None": "False"},) * 2,
+    fixes=2,
 )
 
 # --- there is no graph -------------------------------------------------------------------------
