@@ -47,9 +47,10 @@ def explanations_text(found: Explanations) -> str:
     Examples:
         >>> one = Explanation("not a scalar", "RuntimeError", "loss is (2,)")
         >>> print(explanations_text(Explanations([one])))
+        what: loss is (2,)
+        more
         kind: not a scalar
         raised: RuntimeError
-        what: loss is (2,)
         >>> print(explanations_text(Explanations()))
         nothing to explain: no error was raised, and no gradient is known to be wrong
     """

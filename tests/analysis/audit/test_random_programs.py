@@ -137,6 +137,13 @@ WAYS: dict[str, tuple[tuple[str | None, ...], ...]] = {
 }
 """How each result of an instruction hangs on what it took, where that is not on both."""
 
+CUTTING = {
+    "made = INSTRUCTIONS[name](self.pool[a], self.pool[b])",  # a lambda is part of the line
+    "return [a * b]",
+    "made = a.detach().clone()",
+}
+"""The lines that cut."""
+
 programs = st.lists(
     st.tuples(st.sampled_from(sorted(INSTRUCTIONS)), st.integers(0, 12), st.integers(0, 12)),
     min_size=2,
@@ -192,7 +199,7 @@ def test_the_cut_of_a_recorded_program_is_found(
             assert float(moved.detach()) == float(loss.detach())
         elif row.reason not in ("", "frozen"):
             assert row.at is not None
-            assert row.at.text == "loss = machine.run(instructions, used)"
+            assert row.at.text in CUTTING
 
 
 @quietly(100)

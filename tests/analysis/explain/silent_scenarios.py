@@ -861,7 +861,7 @@ add(
     """,
     culprit="self.layers = [nn.Linear(1, 1, bias=False)]",
     noticed="opt.step()",
-    variables=("layer.weight", "self.layers"),
+    variables=("model.layers[0].weight", "self.layers"),
     result="model.layers[0].weight.detach()",
     right=("torch.tensor([[0.25]])",),
 )
