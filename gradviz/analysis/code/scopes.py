@@ -13,8 +13,9 @@ from gradviz.model.recording import Code, Recording
 
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-_ALWAYS: Final = frozenset({*dir(builtins), "torch"})
-"""A program that autograd records has torch."""
+_ALWAYS: Final = frozenset(dir(builtins))
+_OF_CELLS: Final = frozenset({"torch"})
+"""Notebooks that autograd records have it; of a file only the functions that ran are known."""
 
 
 def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
@@ -28,7 +29,8 @@ def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
         recording: Has the text.
     """
     functions = _functions(statement)
-    found = set(_ALWAYS)
+    found = set(_ALWAYS | (_OF_CELLS if _file(statement.code) == "cell" else frozenset()))
+    found |= _of_functions_around(statement.code, recording)
     for function in functions:
         found |= _arguments(function)
     own = [s for s in statements_of(statement.code) if _functions(s) == functions]
@@ -40,6 +42,52 @@ def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
         if _file(code) == _file(statement.code):
             found |= _global_names(code)
     return frozenset(found - late)
+
+
+def _of_functions_around(code: Code, recording: Recording) -> set[str]:
+    """Variables of functions in which a function is defined, which has a text of its own."""
+    last = code.first_line + code.text.rstrip().count("\n")
+    outer = (
+        other
+        for other in recording.codes
+        if other != code
+        and _file(other) == _file(code)
+        and other.first_line < code.first_line
+        and last <= other.first_line + other.text.rstrip().count("\n")
+    )
+    found: set[str] = set()
+    for one in (s for other in outer for s in statements_of(other)):
+        if one.line < code.first_line and (functions := _functions(one)):
+            found |= _bound([one]).union(*map(_arguments, functions))
+    return found
+
+
+def made_local(statement: Statement, names: Iterable[str]) -> frozenset[str]:
+    """Variables that an assignment at a line would make local to its function.
+
+    They are what the function reads from outside until then; no line of it, nor one before the
+    assignment, finds that any more.
+
+    Args:
+        statement: The line of the assignment.
+        names: What it assigns to.
+    """
+    functions = _functions(statement)
+    if not functions:
+        return frozenset()
+    own = [s for s in statements_of(statement.code) if _functions(s) == functions]
+    declared = (s.node.names for s in own if isinstance(s.node, (ast.Global, ast.Nonlocal)))
+    bound = (_arguments(functions[-1]) | _bound(own)).union(*declared)
+    return frozenset(names) - bound
+
+
+def reads_before(statement: Statement, names: Iterable[str]) -> bool:
+    """Whether a line that its function may run before another one reads one of some variables."""
+    functions, wanted = _functions(statement), set(names)
+    own = (s for s in statements_of(statement.code) if _functions(s) == functions)
+    return any(
+        wanted & _read(s.parts) for s in own if s is not statement and _is_before(s, statement)
+    )
 
 
 def _functions(statement: Statement) -> list[_Function]:

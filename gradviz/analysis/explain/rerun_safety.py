@@ -77,12 +77,28 @@ def _has_effects(step: int, context: ErrorContext) -> bool:
         for event in facts.events:
             if isinstance(event, Operation):
                 own |= set(event.made) - set(event.reads)
-                if event.name.startswith(_OTHER_EACH_TIME) or "dropout" in event.name:
+                if _is_random(event):
                     return True
             written = event.reads[:1] or event.tensors if isinstance(event, Write) else ()
             if facts.depth > records[step].depth and not set(written) <= own:
                 return True
     return False
+
+
+def draws_inside(step: int, context: ErrorContext) -> bool:
+    """Whether a line, or a function that it called, drew random numbers."""
+    records, history = context.recording.records, context.history
+    for at in range(start_of_line(history, step), step + 1):
+        statement = statement_of(history, at) if records[at].depth > records[step].depth else None
+        if statement is not None and draws(statement):
+            return True
+        if any(isinstance(one, Operation) and _is_random(one) for one in records[at].events):
+            return True
+    return False
+
+
+def _is_random(call: Operation) -> bool:
+    return call.name.startswith(_OTHER_EACH_TIME) or "dropout" in call.name
 
 
 def _keeps(statement: Statement) -> bool:

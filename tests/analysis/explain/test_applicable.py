@@ -15,8 +15,9 @@ from gradviz.model.sentence import Sentence
 
 CELL = """\
 scale = 2.0
-with gradviz.record(step) as recording:
+with gradviz.record() as recording:
     x = torch.ones(3, requires_grad=True)
+    z = outer(x)
     for k in range(2):
         y = step(x, flag=True)
         total = y.sum()
@@ -28,13 +29,24 @@ def step(given, flag):
     if flag:
         h = h + 1
     later = h.exp()
-    return later
+    return torch.relu(later)
+"""
+OUTER = """\
+def outer(given):
+    scaled = given * 2
+    seen = 1
+
+    def inner():
+        got = scaled + seen
+        return got.sum()
+
+    return inner() + inner()
 """
 
 
 def recorded() -> Recording:
     space: dict[str, object] = {"torch": torch, "gradviz": gradviz, "FACTOR": 3.0}
-    for name, text in (("model.py", FILE), ("<cell>", CELL)):
+    for name, text in (("model.py", FILE), ("outer.py", OUTER), ("<cell>", CELL)):
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         exec(compile(text, name, "exec"), space)
     found = space["recording"]
@@ -133,6 +145,36 @@ def test_after_a_line_its_names_are_bound() -> None:
 
 def test_a_line_in_a_loop_may_use_what_the_turn_before_bound() -> None:
     assert allowed(put("x = x + total.detach()", "y = step(x, flag=True)", "before"))
+
+
+@pytest.mark.parametrize(
+    ("code", "at"),
+    [
+        ("got = scaled.clone() + seen", "got = scaled + seen"),
+        ("scaled = given * 2\ngot = scaled + seen", "got = scaled + seen"),
+        ("total = scaled.clone()\nreturn got.sum()", "return got.sum()"),
+    ],
+)
+def test_a_nested_function_reads_the_variables_of_those_around_it(code: str, at: str) -> None:
+    assert allowed(put(code, at))
+
+
+@pytest.mark.parametrize(
+    ("code", "at"),
+    [
+        ("scaled = scaled.detach()\ngot = scaled + seen", "got = scaled + seen"),
+        ("scaled = given * 2\nreturn got.sum()", "return got.sum()"),  # the line before reads it
+        ("seen += 1", "return got.sum()"),
+    ],
+)
+def test_an_assignment_that_hides_what_the_function_reads_from_outside_is_not(
+    code: str, at: str
+) -> None:
+    assert not allowed(put(code, at))
+
+
+def test_a_file_whose_functions_do_not_use_torch_is_not_known_to_have_it() -> None:
+    assert not allowed(put("scaled = torch.relu(given)", "scaled = given * 2"))
 
 
 def test_where_the_text_is_not_known_nothing_is_known() -> None:

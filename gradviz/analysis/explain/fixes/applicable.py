@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.code.scopes import lacking, names_at, stored
+from gradviz.analysis.code.scopes import lacking, made_local, names_at, reads_before, stored
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import (
     Statement,
@@ -86,6 +86,10 @@ def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> b
     known = set(names_at(there[0], history.recording))
     known.update(*(_made(other) for other in beside if (other.line or 0) < (one.line or 0)))
     known.update(*(stored(s.node) for s in there if one.how == "after"))
+    local = made_local(there[0], _bound_by(tree))
+    if local and reads_before(there[0], local - _made_before(one, beside)):
+        return False
+    known -= local - _made_before(one, beside)
     if lacking(tree.body, known) or _constant_for_tensor(tree, there, history):
         return False
     was = {ast.unparse(n) for s in there for n in s.parts if isinstance(n, ast.expr)}
@@ -96,6 +100,20 @@ def _fits_in(one: Fix, beside: Sequence[Fix], code: Code, history: History) -> b
         for text in treated
         if is_expression(text)
     )
+
+
+def _made_before(fix: Fix, beside: Sequence[Fix]) -> set[str]:
+    """Variables that other changes of the same fix bind at earlier lines."""
+    earlier = (other for other in beside if (other.line or 0) < (fix.line or 0))
+    return {name for other in earlier for name in _made(other)}
+
+
+def _bound_by(tree: ast.Module) -> set[str]:
+    """Variables that the statements of a change bind; comprehensions have variables of their own."""
+    inside = {
+        name for n in ast.walk(tree) if isinstance(n, ast.comprehension) for name in stored(n.target)
+    }
+    return stored(tree) - inside
 
 
 def _written_in(there: Sequence[Statement]) -> set[str]:

@@ -21,7 +21,7 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.reused_value import Reused, added_to, targets_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called, together
-from gradviz.analysis.explain.rerun_safety import draws
+from gradviz.analysis.explain.rerun_safety import draws, draws_inside
 from gradviz.model import reachability
 from gradviz.model.events import OptimizerStepped
 from gradviz.model.explanation import Fix
@@ -149,6 +149,8 @@ def _may_run_again(steps: Sequence[int], lines: Sequence[Statement], context: Er
     for step, line in zip(steps, lines, strict=True):
         node = line.node
         if not isinstance(node, ast.Assign) or draws(line) or _makes_leaves(step, history):
+            return False
+        if draws_inside(step, context):
             return False
         if (set(names_read(node)) - bound) & _bound_later(step, line, context):
             return False
