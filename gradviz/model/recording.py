@@ -51,6 +51,8 @@ class Code:
     """Number of the first line of ``text``."""
     text: str
     """The lines; empty if the source is not known."""
+    imports: tuple[str, ...] = ()
+    """Of a function in a file: the names that imports at the top of the file bind."""
 
     def has(self, number: int) -> bool:
         """Whether a line with this number is part of it."""

@@ -15,7 +15,7 @@ _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ALWAYS: Final = frozenset(dir(builtins))
 _OF_CELLS: Final = frozenset({"torch"})
-"""Notebooks that autograd records have it; of a file only the functions that ran are known."""
+"""Notebooks that autograd records have it."""
 
 
 def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
@@ -29,7 +29,8 @@ def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
         recording: Has the text.
     """
     functions = _functions(statement)
-    found = set(_ALWAYS | (_OF_CELLS if _file(statement.code) == "cell" else frozenset()))
+    is_cell = not _file(statement.code).endswith(".py")
+    found = set(_ALWAYS | _OF_CELLS if is_cell else _ALWAYS)
     found |= _of_functions_around(statement.code, recording)
     for function in functions:
         found |= _arguments(function)
@@ -40,7 +41,7 @@ def names_at(statement: Statement, recording: Recording) -> frozenset[str]:
     found |= _bound(outer)
     for code in recording.codes:
         if _file(code) == _file(statement.code):
-            found |= _global_names(code)
+            found |= _global_names(code) | set(code.imports)
     return frozenset(found - late)
 
 

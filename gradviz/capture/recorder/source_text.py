@@ -128,7 +128,25 @@ def of_code(code: CodeType) -> Source:
         lines, first = inspect.getsourcelines(code)
     except (OSError, TypeError):
         return Source(Code(name_of(code), code.co_firstlineno, ""))
-    return Source(Code(name_of(code), first or 1, "".join(lines).rstrip("\n")))
+    text = "".join(lines).rstrip("\n")
+    return Source(Code(name_of(code), first or 1, text, _imports_of(code)))
+
+
+def _imports_of(code: CodeType) -> tuple[str, ...]:
+    """Names that imports at the top of a function's file bind; of a cell they are not asked for."""
+    if _CELL.search(code.co_filename):
+        return ()
+    return _imports("".join(linecache.getlines(code.co_filename)))
+
+
+@lru_cache(maxsize=64)
+def _imports(text: str) -> tuple[str, ...]:
+    tree = _parsed(text)
+    body = [] if tree is None else tree.body
+    aliases = (
+        a for one in body if isinstance(one, (ast.Import, ast.ImportFrom)) for a in one.names
+    )
+    return tuple(sorted({(a.asname or a.name).partition(".")[0] for a in aliases} - {"*"}))
 
 
 def of_method(code: CodeType) -> Source:

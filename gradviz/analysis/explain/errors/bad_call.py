@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
 from gradviz.analysis.cuts import Cut
+from gradviz.analysis.code.statements import statements_of
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
-from gradviz.analysis.explain.errors.backward_root import BackwardRoot, count_of_roots, root_at
+from gradviz.analysis.explain.errors.backward_root import (
+    BackwardRoot,
+    called_root,
+    count_of_roots,
+    root_at,
+)
 from gradviz.analysis.explain.errors.no_graph import origins_of_root, words_of
 from gradviz.analysis.explain.errors.operands import GivenOperand, given, line_of
 from gradviz.analysis.explain.fault import Finding
@@ -67,7 +74,7 @@ def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
     what = f"is complex ({found.dtype})" if is_complex and is_one else f"has {count}"
     causes = [Cause("backward", say("backward would start at {}", found.words), context.noticed)]
     made = line_of(found.keys[0], context) if found.keys else None
-    if _is_trained(found, context):
+    if _is_trained(found, context) and not _is_per_example(found, context):
         what = say("makes {}, which has {}", found.words, count)
         causes = [Cause("other", what, made), *causes] if made is not None else []
     yield RootRefused(
@@ -98,7 +105,10 @@ def _bad_root(context: ErrorContext) -> BackwardRoot:
 
 def summed(found: RootRefused) -> Iterator[Fix]:
     """A mean or sum of the root, or its real part, or a gradient for it."""
-    if _is_trained(found.root, found.context) and not _is_complex(found.root, found.context):
+    is_loss = _is_trained(found.root, found.context) and not _is_per_example(
+        found.root, found.context
+    )
+    if is_loss and not _is_complex(found.root, found.context):
         yield from mean_loss.where_made(found.root, found.context)
         yield from mean_loss.where_used(found.context)
         return
@@ -107,14 +117,40 @@ def summed(found: RootRefused) -> Iterator[Fix]:
 
 def _is_trained(root: BackwardRoot, context: ErrorContext) -> bool:
     """Whether a parameter of a module or an optimizer is among what the root is computed from."""
+    return bool(_trained(_leaves(root, context), context))
+
+
+def _is_per_example(root: BackwardRoot, context: ErrorContext) -> bool:
+    """Whether the gradient of what is no parameter is asked for: one for each element of the root,
+    which their sum gives, and their mean does not."""
+    called = called_root(context)
+    if called is None:
+        return False
+    if not called.is_method:
+        asked = {one.key for one in _inputs(context)[0] if one.key is not None}
+        return not asked or not asked <= _trained(asked, context)
+    leaves = _leaves(root, context)
+    names = {context.name(key) for key in leaves - _trained(leaves, context)} - {None}
+    reads = (part for one in statements_of(called.statement.code) for part in one.parts)
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "grad" and ast.unparse(part.value) in names
+        for part in reads
+    )
+
+
+def _leaves(root: BackwardRoot, context: ErrorContext) -> set[str]:
+    """Leaves that the root is computed from."""
     node = None if root.info is None else root.info.node
     start = [node] if node is not None else root_nodes(context)
-    leaves = {one.variable for one in reachable(start, context).values()} - {None}
+    return {one.variable for one in reachable(start, context).values() if one.variable is not None}
+
+
+def _trained(leaves: set[str], context: ErrorContext) -> set[str]:
+    """Those which are parameters of a module or an optimizer."""
     history, until = context.history, context.step
     given = {key for _, e in history.events(OptimizerStepped, until) for key in e.parameters}
     given |= {key for _, e in history.events(ZeroedGrad, until) for key in e.tensors}
-    names = [context.name(key) or "" for key in leaves]
-    return bool(leaves & given) or any("." in name for name in names)
+    return {key for key in leaves if key in given or "." in (context.name(key) or "")}
 
 
 def other_shape(context: ErrorContext) -> Iterator[RootRefused]:

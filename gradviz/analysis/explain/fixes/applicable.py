@@ -111,16 +111,21 @@ def _made_before(fix: Fix, beside: Sequence[Fix]) -> set[str]:
 def _bound_by(tree: ast.Module) -> set[str]:
     """Variables that the statements of a change bind; comprehensions have variables of their own."""
     inside = {
-        name for n in ast.walk(tree) if isinstance(n, ast.comprehension) for name in stored(n.target)
+        name
+        for n in ast.walk(tree)
+        if isinstance(n, ast.comprehension)
+        for name in stored(n.target)
     }
     return stored(tree) - inside
 
 
 def _written_in(there: Sequence[Statement]) -> set[str]:
-    """What lines already call methods of tensors on that write in place: ``p.mul_(2)``."""
-    calls = (part for s in there for part in s.parts if isinstance(part, ast.Call))
-    funcs = (call.func for call in calls if isinstance(call.func, ast.Attribute))
-    return {ast.unparse(func.value) for func in funcs if func.attr.endswith("_")}
+    """What lines already treat as tensors: ``p.mul_(2)``, ``p.grad``."""
+    parts = [part for s in there for part in s.parts]
+    funcs = [part.func for part in parts if isinstance(part, ast.Call)]
+    written = (f for f in funcs if isinstance(f, ast.Attribute) and f.attr.endswith("_"))
+    read = (part for part in parts if isinstance(part, ast.Attribute) and part.attr == "grad")
+    return {ast.unparse(one.value) for one in (*written, *read)}
 
 
 def _made(fix: Fix) -> set[str]:

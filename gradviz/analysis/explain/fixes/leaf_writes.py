@@ -15,6 +15,7 @@ from gradviz.analysis.code.statements import (
     end_of,
     is_expression,
     is_named,
+    last_name,
     names_bound,
     names_read,
     same_block,
@@ -24,7 +25,7 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fixes.grad_modes import mode_around, without_record
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place, spelled, target_of, way_to
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called
-from gradviz.model.events import Operation, Refused
+from gradviz.model.events import Operation, OptimizerStepped, Refused, ZeroedGrad
 from gradviz.model.explanation import Fix
 from gradviz.model.history import History
 from gradviz.model.recording import Recording
@@ -127,9 +128,50 @@ def _is_used_further(found: LeafWrite) -> bool:
     is_argument = inside is not None and found.typed in _arguments(inside)
     if not (is_alias or is_argument or _is_bound_plainly(found)):
         return False
+    if is_argument and _is_result_of_helper(found):
+        return True
     if not _is_handed_on(found.typed, found.statement):
         return False
     return is_alias or _value_learns(found)
+
+
+def _is_result_of_helper(found: LeafWrite) -> bool:
+    """Whether a function is given a leaf whose gradient is asked for, and its caller computes
+    with what it returns: the leaf itself is not to be updated."""
+    statement, function = found.statement, _function_of(found.statement)
+    is_returned = isinstance(statement.node, ast.Return) or _is_handed_on(found.typed, statement)
+    if function is None or not is_returned or _is_updated(found):
+        return False
+    calls = [one.node for one in _elsewhere(found) if calls_in(one, function.name)]
+    if not calls and not function.name.startswith("__") and function.name != "forward":
+        return False
+    return not any(isinstance(one, ast.Expr) and _is_call_of(one, function.name) for one in calls)
+
+
+def _is_call_of(node: ast.Expr, name: str) -> bool:
+    """Whether a line is a call of a function, whose result nothing takes."""
+    return isinstance(node.value, ast.Call) and last_name(node.value.func) == name
+
+
+def _elsewhere(found: LeafWrite) -> Iterator[Statement]:
+    """Lines of recorded code outside of the function that would write."""
+    function = _function_of(found.statement)
+    for code in found.context.recording.codes:
+        for one in statements_of(code):
+            if code != found.statement.code or function not in one.around:
+                yield one
+
+
+def _is_updated(found: LeafWrite) -> bool:
+    """Whether a leaf is one that training updates: a parameter, or a tensor that has a gradient
+    already or that an optimizer has."""
+    history, base, until = found.context.history, found.base, found.context.step
+    if base is None or base.grad is not None:
+        return True
+    given = {key for _, e in history.events(OptimizerStepped, until) for key in e.parameters}
+    given |= {key for _, e in history.events(ZeroedGrad, until) for key in e.tensors}
+    names = {name for row in history.tensor_rows(base.id, until) for name in row.names}
+    return base.id in given or any("." in name for name in names if not name.startswith("self."))
 
 
 def _is_handed_on(name: str, statement: Statement) -> bool:
@@ -210,6 +252,8 @@ def _requires_grad(key: str, context: ErrorContext) -> bool:
 def _new_tensor(found: LeafWrite) -> Iterator[Fix]:
     """The line makes a new tensor, or writes a copy that is made where the variable is bound."""
     way = way_to(found.target, found.typed)
+    if _hides_leaf(found):
+        return
     name = Sentence(found.typed)
     if found.base is not None:
         name = Sentence(Term(found.base.id, found.context.name(found.base.id) or found.typed))
@@ -223,6 +267,17 @@ def _new_tensor(found: LeafWrite) -> Iterator[Fix]:
         yield Rewriting(bound, tuple(called(bound.node.value, "clone()"))).fix(does)
     elif new is not None and not any(isinstance(s, _LOOPS) for s in found.statement.around):
         yield new.fix(say("continues with a copy of {}, which may be modified", name))
+
+
+def _hides_leaf(found: LeafWrite) -> bool:
+    """Whether other code binds the variable of the leaf to what is computed from it, and reads its
+    gradient."""
+    name = None if found.base is None else found.context.name(found.base.id)
+    if name is None or _function_of(found.statement) is None:
+        return False
+    beside = [*_elsewhere(found)]
+    is_bound = any(name in names_bound(s) and name in names_read(s.node) for s in beside)
+    return is_bound and any(_is_gradient(part) for s in beside for part in s.parts)
 
 
 _LOOPS: Final = (ast.For, ast.While, ast.AsyncFor)
@@ -355,7 +410,9 @@ def _has_torch(statement: Statement, recording: Recording) -> bool:
     file = statement.code.name.partition(":")[0]
     beside = [code for code in recording.codes if code.name.partition(":")[0] == file]
     return file == "cell" or any(
-        "torch" in names_read(s.node) for code in beside for s in statements_of(code)
+        "torch" in code.imports or "torch" in names_read(s.node)
+        for code in beside
+        for s in statements_of(code)
     )
 
 
@@ -363,8 +420,13 @@ def _detached(statement: Statement, target: ast.expr, typed: str) -> Fix | None:
     """The line, writing through ``detach()``: for files that do not have the name ``torch``."""
     node = statement.node
     bases = [part for part in ast.walk(target) if is_named(part, typed)]
-    if len(bases) != 1:
-        return None
+    if len(bases) != 1 or any(
+        bases[0] is part
+        for value in [getattr(node, "value", None)]
+        if value is not None and isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return))
+        for part in ast.walk(value)
+    ):
+        return None  # what a line binds or returns would be cut off too
     code = statement.edited([(end_of(bases[0]), ".detach()")])
     if isinstance(node, ast.AugAssign) and bases[0] is node.target:
         method = _METHODS.get(type(node.op))
