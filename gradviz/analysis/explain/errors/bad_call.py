@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from gradviz.analysis.cuts import Cut
 from gradviz.analysis.code.statements import statements_of
+from gradviz.analysis.cuts import Cut
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.backward_root import (

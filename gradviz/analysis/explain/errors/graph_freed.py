@@ -46,6 +46,7 @@ _KEPT: Final[Mapping[Kept, str]] = MappingProxyType(
         "before": "{it} is computed here once, before the loop; each backward needs its graph",
         "once": "{typed} is computed here in the first turn only; each backward needs its graph",
         "state": "{typed} keeps the graph of this turn for the next one",
+        "stored": "{typed} keeps the graph of this turn for the next one",
         "total": "{typed} keeps the graphs of all turns",
         "statistic": "{typed} keeps the graphs of all turns",
         "list": "{typed} keeps what earlier turns computed, with its graph",

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gradviz.analysis.code.frames import frames_of, parting, same_lines, turn_between
-from gradviz.analysis.code.statements import Statement, names_read
+from gradviz.analysis.code.statements import Statement, calls_in, names_read
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
+from gradviz.analysis.explain.errors.stored_value import Store, store_of
 from gradviz.model import reachability
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.ids import by_number
+from gradviz.model.recording import Code
 from gradviz.model.records import Node
 from gradviz.model.turns import Turn
 
-Kept: TypeAlias = Literal["before", "once", "state", "total", "statistic", "list", "again"]
+Kept: TypeAlias = Literal[
+    "before", "once", "state", "stored", "total", "statistic", "list", "again"
+]
 """How a value came to be used by two backwards: computed before the loop; in the first turn only;
-a state that each turn computes from that of the turn before; a total of losses that goes backward;
+a state that each turn computes from that of the turn before; stored for a later turn; a total of
+losses that goes backward;
 an average or another sum that is no function of parameters but of its terms; an element of a list
 that grows; computed once and used again."""
 _SUMMING: Final = frozenset({"AddBackward0", "SubBackward0", "DivBackward0", "MulBackward0"})
@@ -59,6 +64,8 @@ class Reused:
     nodes: tuple[str, ...]
     times: int = 0
     is_sure: bool = True
+    store: Store | None = None
+    """The line that put it into an attribute or a container, if it is known."""
 
 
 def reused_values(earlier: EarlierBackward, context: ErrorContext) -> list[Reused]:
@@ -116,7 +123,10 @@ def _reused(
     readers = [r.id for r in history.readers(node.id) if (node.id, output) in r.next_functions]
     firsts = sorted(history.birth(r)[0] for r in readers if r in ran)
     turn = turn_between(made[-1], used[-1], history)
+    store = store_of(names, history.birth(node.id)[0], used[-1], context)
     keeper = _keeper(node, made, place, used[-1], context)
+    if store is not None and not _is_given(store, made[-1], context):
+        keeper = store.step
     again = [*_made_again(node, context)]
     depending = [n for n in again if _depends(n.id, node.id, context)]
     if turn is None:
@@ -126,10 +136,12 @@ def _reused(
     elif depending:
         kept = _recurrent(node, depending[0], own, context)
         again = [n for n in again if turn[0].first <= history.birth(n.id)[0]]
-    elif _list_of(keeper, context) is not None:
+    elif _list_of(keeper, context) is not None or (store is not None and store.is_list):
         kept = "list"
+    elif again:
+        kept = "again" if store is None else "stored"
     else:
-        kept = "again" if again else "once"
+        kept = "once"
     nodes = tuple(by_number(k for k in _behind(node.id, own) if own[k].variable is None))
     return Reused(
         kept=kept,
@@ -145,7 +157,17 @@ def _reused(
         nodes=nodes,
         times=len(again),
         is_sure=bool(names) or _is_last(node, keeper, context),
+        store=store,
     )
+
+
+def _is_given(store: Store, made: int, context: ErrorContext) -> bool:
+    """Whether the line that made a value called the function that stores it with that value."""
+    if made == store.step or made not in frames_of(store.step, context.history):
+        return False
+    statement = context.statement_at(context.history.line(made))
+    calls = [] if statement is None else calls_in(statement, _function_name(store.statement.code))
+    return any(isinstance(one, ast.Call) for call in calls for one in call.args)
 
 
 def _behind(key: str, own: dict[str, Node]) -> list[str]:
@@ -308,3 +330,8 @@ def added_to(statement: Statement) -> str | None:
         return None
     is_adding = value.func.attr in ("append", "appendleft", "extend", "insert")
     return ast.unparse(value.func.value) if is_adding else None
+
+
+def _function_name(code: Code) -> str:
+    """``"put"`` of ``"pool.py: put"``."""
+    return code.name.rpartition(": ")[2]

@@ -109,7 +109,7 @@ def _made_before(fix: Fix, beside: Sequence[Fix]) -> set[str]:
 
 
 def _bound_by(tree: ast.Module) -> set[str]:
-    """Variables that the statements of a change bind; comprehensions have variables of their own."""
+    """Variables that a change binds; comprehensions have variables of their own."""
     inside = {
         name
         for n in ast.walk(tree)

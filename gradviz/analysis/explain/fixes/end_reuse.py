@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from gradviz.analysis.code.frames import frames_of, parting
 from gradviz.analysis.code.scopes import stored
@@ -21,12 +21,17 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.reused_value import Reused, added_to, targets_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called, together
+from gradviz.analysis.explain.fixes.stored_values import (
+    cleared_after_backward,
+    stored_without_graph,
+)
 from gradviz.analysis.explain.rerun_safety import draws, draws_inside
 from gradviz.model import reachability
 from gradviz.model.events import OptimizerStepped
 from gradviz.model.explanation import Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.history import History
+from gradviz.model.recording import Code
 from gradviz.model.sentence import Sentence, say
 
 _OUT: Final = "out"
@@ -50,17 +55,26 @@ def without_reuse(
     one = values[0]
     fix = None
     if one.kept == "before":
-        fix = _in_the_loop(values, context)
+        fix = _in_the_loop(values, context) or stored_without_graph(values, earlier, context)
+        fix = fix or in_the_closure(values, context)
     elif one.kept == "once" and len(keepers) == 1:
         fix = _each_time(one, context)
     elif one.kept == "state" and len(keepers) == 1:
-        fix = _state_ends(values, context)
+        fix = _state_ends(values, context) or stored_without_graph(values, earlier, context)
+    elif one.kept == "stored":
+        fix = stored_without_graph(values, earlier, context)
     elif one.kept == "total" and len(keepers) == 1:
         fix = _only_this_loss(one, context)
     elif one.kept == "statistic" and len(keepers) == 1:
         fix = _constant_average(one, context)
     elif one.kept == "list":
-        fix = _cleared(one, earlier, context)
+        fix = (
+            _cleared(one, earlier, context)
+            or stored_without_graph(values, earlier, context)
+            or cleared_after_backward(one, earlier, context)
+        )
+    elif one.kept == "again" and one.turn is None and in_the_closure(values, context) is not None:
+        fix = in_the_closure(values, context)
     elif one.kept == "again" and len(values) == 1:
         fix = _detached_first(one, earlier, context)
     if fix is not None:
@@ -189,6 +203,61 @@ def _bound_by(statement: Statement) -> set[str]:
 
 def _is_store(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
+
+
+# --- computed outside a closure ---------------------------------------------------------------
+
+
+def in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
+    """The lines that computed it move into the function that is called again and again."""
+    history = context.history
+    steps = _steps_that_made(values, context)
+    moved = [s for step in steps if (s := context.statement_at(history.line(step))) is not None]
+    if len(moved) < len(steps) or not moved or not all(same_block(m, moved[0]) for m in moved):
+        return None
+    user, function = _use_in_closure(values[0], moved[0], context)
+    if user is None or function is None or not _may_run_again(steps, moved, context):
+        return None
+    inside = [s for s in (*user.around, user.node) if any(s is one for one in function.body)]
+    place = next((s for s in statements_of(user.code) if inside and s.node is inside[0]), None)
+    names = [name for line in moved for name in stored(line.node)]
+    if place is None or not place.is_first:
+        return None
+    gone = tuple(Fix(Sentence(), "", "instead", m.at) for m in moved)
+    own = (s for s in statements_of(moved[0].code) if not user.code.has(s.line))
+    if moved[0].code == user.code or not all(m.is_alone for m in moved):
+        gone = ()  # a cell's variables may be read in other cells
+    elif any(set(names) & set(names_read(s.node)) for s in own if not s.is_compound):
+        gone = ()
+    does = say("computes {} again at each call, with a new graph for each backward", names[-1])
+    return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
+
+
+def _use_in_closure(
+    one: Reused, made: Statement, context: ErrorContext
+) -> tuple[Statement | None, ast.FunctionDef | None]:
+    """The line of a function inside of another one, or of a cell, that uses what that computed."""
+    for step in reversed(one.used):
+        user = context.statement_at(context.history.line(step))
+        functions = [] if user is None else [s for s in user.around if _is_function(s)]
+        if user is None or not functions:
+            continue
+        function = functions[-1]
+        is_beside = user.code == made.code and not any(s is function for s in made.around)
+        if is_beside or _is_inside(user.code, made.code):
+            return user, function
+    return None, None
+
+
+def _is_inside(inner: Code, outer: Code) -> bool:
+    """Whether the text of a function is a part of that of another one."""
+    files = {code.name.partition(":")[0] for code in (inner, outer)}
+    last = inner.first_line + inner.text.rstrip().count("\n")
+    return len(files) == 1 and inner != outer and outer.has(inner.first_line) and outer.has(last)
+
+
+def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef)
 
 
 # --- computed in the first turn only ----------------------------------------------------------
