@@ -44,6 +44,8 @@ from gradviz.model.sentence import Sentence, Term, listed, say
 _KEPT: Final[Mapping[Kept, str]] = MappingProxyType(
     {
         "before": "{it} is computed here once, before the loop; each backward needs its graph",
+        "outside": "{it} is computed here once, outside of the function that runs backward; "
+        "each backward needs its graph",
         "once": "{typed} is computed here in the first turn only; each backward needs its graph",
         "state": "{typed} keeps the graph of this turn for the next one",
         "stored": "{typed} keeps the graph of this turn for the next one",
@@ -273,7 +275,7 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
         return
     first = context.statement_at(earlier.at)
     yield from without_reuse(found.values, earlier, context)
-    if any(one.turn is not None for one in found.values):
+    if any(one.turn is not None or one.kept == "outside" for one in found.values):
         carried = carried_by(node.id, context)
         if carried is not None and {one.kept for one in found.values} == {"state"}:
             yield cut_state(carried, context)

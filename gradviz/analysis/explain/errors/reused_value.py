@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeGuard
 
 from gradviz.analysis.code.frames import frames_of, parting, same_lines, turn_between
 from gradviz.analysis.code.statements import Statement, calls_in, names_read
@@ -21,13 +21,13 @@ from gradviz.model.records import Node
 from gradviz.model.turns import Turn
 
 Kept: TypeAlias = Literal[
-    "before", "once", "state", "stored", "total", "statistic", "list", "again"
+    "before", "outside", "once", "state", "stored", "total", "statistic", "list", "again"
 ]
-"""How a value came to be used by two backwards: computed before the loop; in the first turn only;
-a state that each turn computes from that of the turn before; stored for a later turn; a total of
-losses that goes backward;
-an average or another sum that is no function of parameters but of its terms; an element of a list
-that grows; computed once and used again."""
+"""How a value came to be used by two backwards: computed before the loop; outside of the function
+that runs each backward; in the first turn only; a state that each turn computes from that of the
+turn before; stored for a later turn; a total of losses that goes backward; an average or another
+sum that is no function of parameters but of its terms; an element of a list that grows; computed
+once and used again."""
 _SUMMING: Final = frozenset({"AddBackward0", "SubBackward0", "DivBackward0", "MulBackward0"})
 
 
@@ -129,8 +129,12 @@ def _reused(
         keeper = store.step
     again = [*_made_again(node, context)]
     depending = [n for n in again if _depends(n.id, node.id, context)]
-    if turn is None:
-        kept: Kept = "again"
+    outside = _outside_of_closure(made, used, context) if turn is None else None
+    if outside is not None:
+        kept: Kept = "outside"
+        place, keeper = outside, made[outside]
+    elif turn is None:
+        kept = "again"
     elif not turn[1]:
         kept = "before"
     elif depending:
@@ -159,6 +163,50 @@ def _reused(
         is_sure=bool(names) or _is_last(node, keeper, context),
         store=store,
     )
+
+
+def _outside_of_closure(
+    made: tuple[int, ...], used: tuple[int, ...], context: ErrorContext
+) -> int | None:
+    """Place of the line that made a value in a function inside of which a function uses it."""
+    for place, step in enumerate(made):
+        line = context.statement_at(context.history.line(step))
+        if line is not None and use_in_closure(used, line, context)[1] is not None:
+            return place
+    return None
+
+
+def use_in_closure(
+    used: tuple[int, ...], made: Statement, context: ErrorContext
+) -> tuple[Statement | None, ast.FunctionDef | None]:
+    """The line of a function inside of another one, or of a cell, that uses what that computed.
+
+    Args:
+        used: Steps of the lines that use it, the outermost first.
+        made: The line that computed it.
+        context: The error.
+    """
+    for step in reversed(used):
+        user = context.statement_at(context.history.line(step))
+        functions = [] if user is None else [s for s in user.around if _is_function(s)]
+        if user is None or not functions:
+            continue
+        function = functions[-1]
+        is_beside = user.code == made.code and not any(s is function for s in made.around)
+        if is_beside or _is_inside(user.code, made.code):
+            return user, function
+    return None, None
+
+
+def _is_inside(inner: Code, outer: Code) -> bool:
+    """Whether the text of a function is a part of that of another one."""
+    files = {code.name.partition(":")[0] for code in (inner, outer)}
+    last = inner.first_line + inner.text.rstrip().count("\n")
+    return len(files) == 1 and inner != outer and outer.has(inner.first_line) and outer.has(last)
+
+
+def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef)
 
 
 def _is_given(store: Store, made: int, context: ErrorContext) -> bool:

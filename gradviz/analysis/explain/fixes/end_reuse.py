@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeGuard
+from typing import Final
 
 from gradviz.analysis.code.frames import frames_of, parting
 from gradviz.analysis.code.scopes import stored
@@ -19,7 +19,12 @@ from gradviz.analysis.code.statements import (
 )
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
-from gradviz.analysis.explain.errors.reused_value import Reused, added_to, targets_of
+from gradviz.analysis.explain.errors.reused_value import (
+    Reused,
+    added_to,
+    targets_of,
+    use_in_closure,
+)
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, called, together
 from gradviz.analysis.explain.fixes.stored_values import (
     cleared_after_backward,
@@ -31,7 +36,6 @@ from gradviz.model.events import OptimizerStepped
 from gradviz.model.explanation import Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.history import History
-from gradviz.model.recording import Code
 from gradviz.model.sentence import Sentence, say
 
 _OUT: Final = "out"
@@ -56,7 +60,7 @@ def without_reuse(
     fix = None
     if one.kept == "before":
         fix = _in_the_loop(values, context) or stored_without_graph(values, earlier, context)
-        fix = fix or in_the_closure(values, context)
+        fix = fix or _in_the_closure(values, context)
     elif one.kept == "once" and len(keepers) == 1:
         fix = _each_time(one, context)
     elif one.kept == "state" and len(keepers) == 1:
@@ -73,8 +77,8 @@ def without_reuse(
             or stored_without_graph(values, earlier, context)
             or cleared_after_backward(one, earlier, context)
         )
-    elif one.kept == "again" and one.turn is None and in_the_closure(values, context) is not None:
-        fix = in_the_closure(values, context)
+    elif one.kept == "outside":
+        fix = _in_the_closure(values, context)
     elif one.kept == "again" and len(values) == 1:
         fix = _detached_first(one, earlier, context)
     if fix is not None:
@@ -166,7 +170,10 @@ def _may_run_again(steps: Sequence[int], lines: Sequence[Statement], context: Er
             return False
         if draws_inside(step, context):
             return False
-        if (set(names_read(node)) - bound) & _bound_later(step, line, context):
+        own = {
+            name for p in ast.walk(node) if isinstance(p, ast.comprehension) for name in stored(p)
+        }
+        if (set(names_read(node)) - bound - own) & _bound_later(step, line, context):
             return False
         bound |= stored(node)
     return True
@@ -208,14 +215,14 @@ def _is_store(name: ast.Name) -> bool:
 # --- computed outside a closure ---------------------------------------------------------------
 
 
-def in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
+def _in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | None:
     """The lines that computed it move into the function that is called again and again."""
     history = context.history
     steps = _steps_that_made(values, context)
     moved = [s for step in steps if (s := context.statement_at(history.line(step))) is not None]
     if len(moved) < len(steps) or not moved or not all(same_block(m, moved[0]) for m in moved):
         return None
-    user, function = _use_in_closure(values[0], moved[0], context)
+    user, function = use_in_closure(values[0].used, moved[0], context)
     if user is None or function is None or not _may_run_again(steps, moved, context):
         return None
     inside = [s for s in (*user.around, user.node) if any(s is one for one in function.body)]
@@ -231,33 +238,6 @@ def in_the_closure(values: Sequence[Reused], context: ErrorContext) -> Fix | Non
         gone = ()
     does = say("computes {} again at each call, with a new graph for each backward", names[-1])
     return Fix(does, "\n".join(m.text for m in moved), "before", place.at, gone)
-
-
-def _use_in_closure(
-    one: Reused, made: Statement, context: ErrorContext
-) -> tuple[Statement | None, ast.FunctionDef | None]:
-    """The line of a function inside of another one, or of a cell, that uses what that computed."""
-    for step in reversed(one.used):
-        user = context.statement_at(context.history.line(step))
-        functions = [] if user is None else [s for s in user.around if _is_function(s)]
-        if user is None or not functions:
-            continue
-        function = functions[-1]
-        is_beside = user.code == made.code and not any(s is function for s in made.around)
-        if is_beside or _is_inside(user.code, made.code):
-            return user, function
-    return None, None
-
-
-def _is_inside(inner: Code, outer: Code) -> bool:
-    """Whether the text of a function is a part of that of another one."""
-    files = {code.name.partition(":")[0] for code in (inner, outer)}
-    last = inner.first_line + inner.text.rstrip().count("\n")
-    return len(files) == 1 and inner != outer and outer.has(inner.first_line) and outer.has(last)
-
-
-def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
-    return isinstance(node, ast.FunctionDef)
 
 
 # --- computed in the first turn only ----------------------------------------------------------
