@@ -178,3 +178,22 @@ def test_a_head_of_with_says_whether_the_block_begins_or_is_left() -> None:
         (outer, "block ended", 0, 0),
     ]
     assert [head for head in heads(recording) if head[0] in (outer, inner)] == block * 2
+
+
+def test_an_error_in_a_loop_of_a_called_function_begins_no_turn() -> None:
+    def train(rounds: int) -> None:
+        w = torch.ones(1, requires_grad=True)
+        square = w * w
+        for _ in range(rounds):
+            loss = square * 2
+            loss.backward()
+
+    try:
+        with gradviz.record() as recording:
+            train(3)
+    except RuntimeError:
+        pass
+    assert [(words, level) for _, words, level, _, _ in seen(recording)] == [
+        ("turn 1 of 2", 0),
+        ("turn 2 of 2", 0),
+    ]

@@ -201,6 +201,9 @@ class _Walk:
         elif self._counted is None:
             self._counted = self._lines_from(place)
         loops = self._loops_at(facts)
+        if facts.kind == "error":  # it has the depth that it was raised to, not that of its line
+            deeper = {run.key for run in self._running if run.depth > facts.depth}
+            loops = [key for key in loops if key not in deeper]
         self._block(place, facts)
         if self._counted is None:  # in which order counted lines ran is not known
             self._end(lambda run: run.depth > facts.depth)

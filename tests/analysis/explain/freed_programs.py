@@ -111,7 +111,7 @@ program(
     # %%
     store = Store()
     for state in states:
-        store.put(model(state))
+        store.put(model(state))  # culprit
     for epoch in range(2):
         optimizer.zero_grad()
         before = torch.stack(store.values)
@@ -511,6 +511,97 @@ program(
         (
             "sum((v - r) ** 2 for v, r in zip(values, returns))",
             "sum((model(s).squeeze() - r) ** 2 for s, r in zip(states, returns))",
+        ),
+    ),
+)
+program(
+    "values pushed as records with their states",
+    ("buffer.items[0].value", "buffer.items", "self.items", "value"),
+    """
+    # %% rollout.py
+    from dataclasses import dataclass
+    import torch
+
+    @dataclass
+    class Item:
+        state: torch.Tensor
+        wanted: torch.Tensor
+        value: torch.Tensor
+
+    class Buffer:
+        def __init__(self):
+            self.items = []
+
+        def push(self, state, wanted, value):
+            self.items.append(Item(state, wanted, value))
+
+        def collect(self, critic, states, wanted):
+            for state, one in zip(states, wanted):
+                self.push(state, one, critic(state))  # culprit
+    # %%
+    from rollout import Buffer
+    model, states, wanted = nn.Linear(3, 1), torch.randn(3, 3), torch.randn(3, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    # %%
+    buffer = Buffer()
+    buffer.collect(model, states, wanted)
+    for epoch in range(2):
+        optimizer.zero_grad()
+        loss = 0.0
+        for item in buffer.items:
+            near = item.value + (model(item.state) - item.value).clamp(-0.2, 0.2)
+            loss = loss + (near - item.wanted).pow(2).sum()
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (("critic(state))", "critic(state).detach())"),),
+)
+program(
+    "prototypes of classes in a list of pairs",
+    ("prototypes[0][1]", "prototypes"),
+    """
+    # %%
+    model, support, query = nn.Linear(3, 2), torch.randn(2, 4, 3), torch.randn(5, 3)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    # %%
+    prototypes = []
+    for label in range(2):
+        prototypes.append((label, model(support[label]).mean(0)))  # culprit
+    for step in range(2):
+        optimizer.zero_grad()
+        far = [(model(query) - mean).pow(2).sum(-1) for _, mean in prototypes]
+        loss = F.cross_entropy(-torch.stack(far, 1), torch.tensor([0, 1, 1, 0, 1]))
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (
+        (
+            "for _, mean in prototypes]",
+            "for mean in [model(one).mean(0) for one in support]]",
+        ),
+    ),
+)
+program(
+    "features of this turn are compared with those of all turns",
+    ("bank[0]", "bank", "z"),
+    """
+    # %%
+    model, xs = nn.Sequential(nn.Linear(3, 2), nn.Tanh()), torch.randn(3, 4, 3)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    bank = []
+    # %%
+    for x in xs:
+        z = model(x)
+        bank.append(z)  # culprit
+        loss = (z @ torch.cat(bank).T).logsumexp(1).mean()
+        optimizer.zero_grad()
+        loss.backward()  # raises
+        optimizer.step()
+    """,
+    (
+        (
+            "bank.append(z)",
+            "bank.append(z.detach())",
         ),
     ),
 )

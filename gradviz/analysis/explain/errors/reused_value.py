@@ -125,8 +125,8 @@ def _reused(
     turn = turn_between(made[-1], used[-1], history)
     store = store_of(names, history.birth(node.id)[0], used[-1], context)
     keeper = _keeper(node, made, place, used[-1], context)
-    if store is not None and not _is_given(store, made[-1], context):
-        keeper = store.step
+    if store is not None:
+        keeper = _giver(store, made, context)
     again = [*_made_again(node, context)]
     depending = [n for n in again if _depends(n.id, node.id, context)]
     outside = _outside_of_closure(made, used, context) if turn is None else None
@@ -209,13 +209,16 @@ def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef)
 
 
-def _is_given(store: Store, made: int, context: ErrorContext) -> bool:
-    """Whether the line that made a value called the function that stores it with that value."""
-    if made == store.step or made not in frames_of(store.step, context.history):
-        return False
-    statement = context.statement_at(context.history.line(made))
-    calls = [] if statement is None else calls_in(statement, _function_name(store.statement.code))
-    return any(isinstance(one, ast.Call) for call in calls for one in call.args)
+def _giver(store: Store, made: tuple[int, ...], context: ErrorContext) -> int:
+    """The line that stores a value; of one that computed it as an argument of the call of the
+    function that stores it, that line."""
+    around = frames_of(store.step, context.history)
+    both = [step for step in made if step in around and step != store.step]
+    statement = context.statement_at(context.history.line(both[-1])) if both else None
+    name = _function_name(store.statement.code)
+    calls = [] if statement is None else calls_in(statement, name)
+    is_given = any(isinstance(one, ast.Call) for call in calls for one in call.args)
+    return both[-1] if is_given else store.step
 
 
 def _behind(key: str, own: dict[str, Node]) -> list[str]:

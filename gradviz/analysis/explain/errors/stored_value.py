@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradviz.analysis.code.statements import Statement, last_name
+from gradviz.analysis.code.statements import Statement, last_name, names_read
 from gradviz.analysis.explain.error_context import ErrorContext
 
 _ADDING = ("append", "appendleft", "extend", "insert", "add")
@@ -22,7 +22,7 @@ class Store:
         holder: The attribute or container, as the line types it.
         name: Its last name: ``"cells"`` of ``self.cells``.
         value: The part of the line that is the value, if that is known.
-        beside: Whether other values are stored with it.
+        beside: The variables that are stored with it.
         is_list: Whether the line adds to a container.
     """
 
@@ -31,7 +31,7 @@ class Store:
     holder: str
     name: str
     value: ast.expr | None
-    beside: bool
+    beside: frozenset[str]
     is_list: bool
 
 
@@ -112,28 +112,30 @@ def _into(statement: Statement, holder: list[str]) -> tuple[ast.expr, ast.expr, 
     return None
 
 
-def _part(value: ast.expr, path: list[str]) -> tuple[ast.expr | None, bool]:
-    """The part of what is stored that is at a path in it, and whether there are others."""
-    beside = False
+def _part(value: ast.expr, path: list[str]) -> tuple[ast.expr | None, frozenset[str]]:
+    """The part of what is stored that is at a path in it, and the variables in its other parts."""
+    beside: set[str] = set()
     for one in path:
-        if isinstance(value, (ast.Tuple, ast.List)) and one[1:-1].isdigit():
-            if int(one[1:-1]) >= len(value.elts):
-                return None, True
-            beside, value = beside or len(value.elts) > 1, value.elts[int(one[1:-1])]
-        elif isinstance(value, ast.Dict):
-            keys = [None if key is None else ast.unparse(key) for key in value.keys]
-            if keys.count(one[1:-1]) != 1:
-                return None, True
-            beside, value = beside or len(keys) > 1, value.values[keys.index(one[1:-1])]
-        elif isinstance(value, ast.Call):
-            given = [k.value for k in value.keywords if k.arg == one]
-            given += [a for a in value.args if isinstance(a, ast.Name) and a.id == one]
-            if len(given) != 1:
-                return None, True
-            beside, value = beside or len(value.args) + len(value.keywords) > 1, given[0]
-        else:
-            return None, True
-    return (None if isinstance(value, ast.Starred) else value), beside
+        parts = _parts(value)
+        found = [part for name, part in parts if name == one]
+        if len(found) != 1:
+            return None, frozenset()
+        beside |= {name for _, part in parts if part is not found[0] for name in names_read(part)}
+        value = found[0]
+    return (None if isinstance(value, ast.Starred) else value), frozenset(beside)
+
+
+def _parts(value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The parts of a tuple, list, dict, or call that makes a record, and how they are reached."""
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return [(f"[{place}]", one) for place, one in enumerate(value.elts)]
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return [(f"[{ast.unparse(key)}]", one) for key, one in pairs if key is not None]
+    if isinstance(value, ast.Call):
+        given = [(one.id if isinstance(one, ast.Name) else "", one) for one in value.args]
+        return [*given, *((k.arg, k.value) for k in value.keywords if k.arg is not None)]
+    return []
 
 
 def reads_of(name: str, statement: Statement) -> Iterator[ast.expr]:

@@ -9,6 +9,7 @@ from typing import Final
 from gradviz.analysis.code.statements import (
     Statement,
     TextChange,
+    calls_in,
     loops_around,
     statements_of,
 )
@@ -73,15 +74,37 @@ def _detach(part: ast.expr) -> tuple[TextChange, ...]:
 
 
 def _is_data(one: Reused, store: Store, earlier: EarlierBackward, context: ErrorContext) -> bool:
-    """Whether what is stored is for later turns; if it was stored before the loop, whether it is
-    part of a record."""
+    """Whether what is stored is for later turns; if it was stored before the loop, whether the
+    record has what it was computed from too, so that the loop can compute it anew."""
     if store.value is None or any(
         a <= earlier.step and store.step <= b for a, b in context.history.counted
     ):
         return False
     if one.kept == "before":
-        return store.beside
+        return _is_stored_with_its_input(one, store, context)
     return not _is_read(store, store.step + 1, earlier.step, context)
+
+
+def _is_stored_with_its_input(one: Reused, store: Store, context: ErrorContext) -> bool:
+    """``memory.append((state, policy(state)))``."""
+    for step in one.made:
+        line = context.statement_at(context.history.line(step))
+        if line is None:
+            continue
+        if line.code == store.statement.code and _given_plainly(line.node) & store.beside:
+            return True
+        for call in calls_in(line, store.statement.code.name.rpartition(": ")[2]):
+            plain = {arg.id for arg in call.args if isinstance(arg, ast.Name)}
+            made = (arg for arg in call.args if isinstance(arg, ast.Call))
+            if any(plain & _given_plainly(arg) for arg in made):
+                return True
+    return False
+
+
+def _given_plainly(node: ast.AST) -> set[str]:
+    """Variables that calls in a part of a text get as arguments."""
+    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    return {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name)}
 
 
 def _is_read(store: Store, since: int, until: int, context: ErrorContext) -> bool:
