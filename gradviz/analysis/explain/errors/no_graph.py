@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from gradviz.analysis.code.python_values import PythonValues
@@ -13,9 +13,9 @@ from gradviz.analysis.cuts import Cut, cut_words, tensors_of
 from gradviz.analysis.dataflow import Dataflow, Origins
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
+from gradviz.analysis.explain.errors.switched_off import switch_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import keep_leaf, stay_on_graph
-from gradviz.analysis.explain.fixes.grad_modes import is_switched_off
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
 from gradviz.model.explanation import Cause, CodeLine, Fix
@@ -105,11 +105,9 @@ def _causes(way: Origins, origins: list[TensorInfo], context: ErrorContext) -> I
     if asked is not None and (made := _made(asked, context)) is not None:
         name = context.term(asked.id)
         yield Cause("other", say("{0} does not require grad; {0}.grad is read later", name), made)
-    block = stay_on_graph.block_of(way.cuts, context)
-    if block is not None:
-        yield Cause("cut", say("no line of this block is recorded"), block.at)
-    for cut in way.cuts[:1]:
-        yield from _switched(cut, context)
+    switches = [one for one in (switch_of(cut, context) for cut in way.cuts) if one is not None]
+    for at in list(dict.fromkeys(replace(one.at, step=None) for one in switches))[:2]:
+        yield next(Cause("cut", s.what, s.at) for s in switches if replace(s.at, step=None) == at)
     told: dict[object, Cause] = {}
     for cut in way.cuts:
         words, at = words_of(cut, context), cut.at
@@ -135,21 +133,6 @@ def _asked_for(context: ErrorContext) -> TensorInfo | None:
                 if info is not None and not info.requires_grad and info.dtype.startswith("float"):
                     found[info.id] = info
     return next(iter(found.values())) if len(found) == 1 else None
-
-
-def _switched(cut: Cut, context: ErrorContext) -> Iterator[Cause]:
-    """The line that switched recording off, where it is no block around the cut."""
-    statement = context.statement_at(cut.at)
-    if cut.reason != "no_grad" or statement is None:
-        return
-    decorator = stay_on_graph.decorator_of(statement)
-    if decorator is not None:
-        words = say("no line of this function is recorded")
-        yield Cause("cut", words, decorator)
-    elif not any(is_switched_off(outer) for outer in statement.around):
-        off = stay_on_graph.switching_line(cut.step, context)
-        if off is not None:
-            yield Cause("cut", say("recording was switched off here"), off[1])
 
 
 def words_of(cut: Cut, context: ErrorContext) -> Sentence:
