@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
+from gradviz.analysis.code.frames import frames_of
 from gradviz.analysis.code.statements import (
     Statement,
     names_bound,
@@ -13,6 +15,9 @@ from gradviz.analysis.code.statements import (
 )
 from gradviz.analysis.cuts import FROM_VALUES
 from gradviz.model.history import History
+
+_Frame: TypeAlias = "tuple[int | None, int]"
+"""A call of a function: the step of the line that called it, and the place of its code."""
 
 
 class PythonValues:
@@ -34,22 +39,51 @@ class PythonValues:
         return any(map(_makes_tensor, statements_at(self._history, step)))
 
     def steps_before(self, step: int) -> Iterator[int]:
-        """Earlier steps whose lines changed what the line of a step reads, the last one first."""
-        own = statements_at(self._history, step)
+        """Earlier steps whose lines changed what the line of a step reads, the last one first.
+
+        With them those that returned a value to such a line, and those that gave an argument to
+        the function of the line.
+        """
+        history = self._history
+        own = statements_at(history, step)
         making = [one for one in own if _makes_tensor(one)] or own
-        needed = {name for one in making for name in names_read(_value_of(one))}
+        *callers, (key, _) = self._frames(step)
+        needed = {key: _names_read(making)}
+        waiting = {step}
+        """Steps of the lines to which a function may have returned what is needed."""
+        for frame, caller in callers:
+            needed.setdefault(frame, set()).update(_names_read(statements_at(history, caller)))
+            waiting.add(caller)
         for earlier in range(step - 1, 0, -1):
-            if self._history.recording.records[earlier].kind != "line":
+            if history.recording.records[earlier].kind != "line":
+                continue
+            frame, end = self._frames(earlier)[-1]
+            if end != earlier:
                 continue
             is_changed = False
-            for other in reversed(statements_at(self._history, earlier)):
-                if _changes(other, needed):
+            for other in reversed(statements_at(history, earlier)):
+                is_given = isinstance(other.node, ast.Return) and frame[0] in waiting
+                if is_given or _changes(other, needed.get(frame, set())):
                     is_changed = True
+                    names = needed.setdefault(frame, set())
                     if isinstance(other.node, ast.Assign):
-                        needed -= set(names_bound(other))
-                    needed |= set(names_read(_value_of(other)))
+                        names -= set(names_bound(other))
+                    names |= _names_read([other])
             if is_changed:
+                waiting.add(earlier)
                 yield earlier
+
+    def _frames(self, step: int) -> list[tuple[_Frame, int]]:
+        """The calls of functions that were running at a step, the outermost first, each with the
+        step of its line."""
+        steps = frames_of(step, self._history)
+        records = self._history.recording.records
+        callers = (None, *steps)
+        return [((caller, records[at].code), at) for caller, at in zip(callers, steps)]
+
+
+def _names_read(statements: Iterable[Statement]) -> set[str]:
+    return {name for one in statements for name in names_read(_value_of(one))}
 
 
 def _makes_tensor(statement: Statement) -> bool:

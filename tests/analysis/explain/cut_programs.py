@@ -67,7 +67,12 @@ program(
     # %%
     trainer.fit(x, y)
     """,
-    (("        loss = self.loss(x, y)\n", "        self.training = True\n        loss = self.loss(x, y)\n"),),
+    (
+        (
+            "        loss = self.loss(x, y)\n",
+            "        self.training = True\n        loss = self.loss(x, y)\n",
+        ),
+    ),
 )
 program(
     "recording switched off in a context manager",
@@ -150,8 +155,10 @@ program(
         torch.set_grad_enabled(True)
     """,
     (
-        ("    torch.autograd.set_grad_enabled(False)\n    return model(x).mean().item()",
-         "    with torch.no_grad():\n        return model(x).mean().item()"),
+        (
+            "    torch.autograd.set_grad_enabled(False)\n    return model(x).mean().item()",
+            "    with torch.no_grad():\n        return model(x).mean().item()",
+        ),
     ),
 )
 program(
@@ -205,8 +212,14 @@ program(
     loss = model(x).pow(2).sum()
     loss.backward()  # raises
     """,
-    (("            with torch.no_grad():\n                return nn".replace("            with", "        with").replace("                return", "            return"),
-      "        return nn"),),
+    (
+        (
+            "            with torch.no_grad():\n                return nn".replace(
+                "            with", "        with"
+            ).replace("                return", "            return"),
+            "        return nn",
+        ),
+    ),
 )
 
 # --- checkpoint ------------------------------------------------------------------------------
@@ -245,8 +258,14 @@ program(
     loss.backward()  # raises
     """,
     (
-        ("checkpoint(self.first, x, use_reentrant=True)", "checkpoint(self.first, x, use_reentrant=False)"),
-        ("checkpoint(self.second, h, use_reentrant=True)", "checkpoint(self.second, h, use_reentrant=False)"),
+        (
+            "checkpoint(self.first, x, use_reentrant=True)",
+            "checkpoint(self.first, x, use_reentrant=False)",
+        ),
+        (
+            "checkpoint(self.second, h, use_reentrant=True)",
+            "checkpoint(self.second, h, use_reentrant=False)",
+        ),
     ),
 )
 
@@ -312,7 +331,10 @@ program(
     loss = torch.tensor(1 - similarity(model(x), y))  # culprit
     loss.backward()  # raises
     """,
-    (("float(score)", "score"), ("torch.tensor(1 - similarity(model(x), y))", "1 - similarity(model(x), y)")),
+    (
+        ("float(score)", "score"),
+        ("torch.tensor(1 - similarity(model(x), y))", "1 - similarity(model(x), y)"),
+    ),
 )
 program(
     "quantiles by NumPy",

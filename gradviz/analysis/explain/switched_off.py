@@ -56,9 +56,17 @@ def switch_of(cut: Cut, context: ErrorContext) -> Switch | None:
         return None
     history = context.history
     mode: GradMode = "inference" if cut.reason == "inference mode" else "off"
+    if was_off_before(cut, history):
+        return None
     step = _changed(cut.step, mode, history)
     found = None if step is None else _at_change(step, history)
     return found or _around(cut, history)
+
+
+def was_off_before(cut: Cut, history: History) -> bool:
+    """Whether recording was switched off since before the recording began."""
+    changes = [event for _, event in history.events(GradModeChanged, cut.step)]
+    return bool(changes) and all("on" not in (one.before, one.after) for one in changes)
 
 
 def _changed(until: int, mode: GradMode, history: History) -> int | None:
