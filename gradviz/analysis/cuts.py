@@ -175,7 +175,7 @@ def tensors_of(cut: Cut, history: History, step: int) -> Sentence:
 
 
 def called(name: str) -> str:
-    """A function as it is called: ``detach()``, ``float()``, ``.data``, ``requires_grad = False``."""
+    """A function as it is called: ``detach()``, ``.data``, ``requires_grad = False``."""
     attributes = {"data": ".data", "requires_grad": "requires_grad = False"}
     return attributes.get(name, f"{name.strip('_') if name.startswith('__') else name}()")
 

@@ -37,6 +37,9 @@ class Python(Protocol):
     def steps_before(self, step: int) -> Iterator[int]:
         """Earlier steps whose lines changed what the line of a step reads, the last one first."""
 
+    def returned_to(self, step: int) -> Iterator[int]:
+        """Earlier steps at which functions returned a value to the line of a step."""
+
 
 @dataclass
 class Origins:
@@ -219,6 +222,15 @@ class Dataflow:
             return []
         if born and self._python.makes_tensor(born):
             return self._from_python(replace(need, place=(born, UNKNOWN)), found)
+        made = [
+            at for at in self._python.returned_to(born or step) if self._python.makes_tensor(at)
+        ]
+        if made:
+            return [
+                one
+                for at in made
+                for one in self._from_python(replace(need, place=(at, UNKNOWN)), found)
+            ]
         found.origins.setdefault(need.key, step)
         return []
 

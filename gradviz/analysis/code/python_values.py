@@ -73,6 +73,20 @@ class PythonValues:
                 waiting.add(earlier)
                 yield earlier
 
+    def returned_to(self, step: int) -> Iterator[int]:
+        """Earlier steps at which functions returned a value to the line of a step."""
+        records = self._history.recording.records
+        for earlier in range(step - 1, 0, -1):
+            if records[earlier].level == 0 and records[earlier].depth <= records[step].depth:
+                if self._frames(earlier)[-1][1] != step:
+                    return
+            elif records[earlier].kind == "line":
+                frame, end = self._frames(earlier)[-1]
+                found = statements_at(self._history, earlier)
+                is_returned = any(isinstance(one.node, ast.Return) for one in found)
+                if end == earlier and frame[0] == step and is_returned:
+                    yield earlier
+
     def _frames(self, step: int) -> list[tuple[_Frame, int]]:
         """The calls of functions that were running at a step, the outermost first, each with the
         step of its line."""

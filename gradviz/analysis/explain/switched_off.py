@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradviz.analysis.code.frames import frames_of
 from gradviz.analysis.code.sites import site_of
@@ -87,11 +87,12 @@ def _at_change(step: int, history: History) -> Switch | None:
         statement = statement_of(history, frames[place])
         if statement is None:
             return None
+        at = replace(statement.at, step=frames[place])
         found = _in_line(statement)
         if found is not None:
-            return found
+            return replace(found, at=at)
         if not _is_first(frames[place], history):
-            return Switch(statement, statement.at)
+            return Switch(statement, at)
         found = _decorated(statement)
         if found is not None:
             return found

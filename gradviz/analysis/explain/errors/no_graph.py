@@ -94,8 +94,9 @@ def _cut_names(way: Origins, context: ErrorContext) -> Iterator[str | None]:
     results = [cut.result.tensor for cut in cuts if cut.result is not None]
     yield from (context.name(key) for key in results if key is not None)
     yield from (context.name(_named_result(cut, context)) for cut in cuts)
-    for key in _nearest_first([key for cut in way.cuts for key in cut.tensors], context):
-        yield context.name(key)
+    frozen = [cut for cut in way.cuts if cut.reason == "requires_grad"]
+    yield from (context.name(key) for cut in way.cuts if cut not in frozen for key in cut.tensors)
+    yield from map(context.name, _nearest_first([k for c in frozen for k in c.tensors], context))
 
 
 def _named_result(cut: Cut, context: ErrorContext) -> str | None:
@@ -146,7 +147,9 @@ def _causes(
         name = context.term(asked.id)
         words = "{0} does not require grad; its gradient is asked for"
         yield Cause("other", say(words, name), made)
-    switches = [one for one in (switch_of(cut, context) for cut in way.cuts) if one is not None]
+    is_update = any(True for _ in _updated_leaves(way, context))  # no_grad is right there
+    cuts = () if is_update else way.cuts
+    switches = [one for one in (switch_of(cut, context) for cut in cuts) if one is not None]
     switched = {replace(one.at, step=None): Cause("cut", one.what, one.at) for one in switches}
     yield from islice(switched.values(), 2)
     told: dict[object, Cause] = {}
