@@ -9,6 +9,7 @@ from typing import TypeAlias
 from gradviz.analysis.code.frames import frames_of
 from gradviz.analysis.code.statements import (
     Statement,
+    calls_in,
     names_bound,
     names_read,
     statements_at,
@@ -72,6 +73,10 @@ class PythonValues:
             if is_changed:
                 waiting.add(earlier)
                 yield earlier
+
+    def wraps(self, step: int) -> bool:
+        """Whether the line of a step makes a ``Variable``, which is no call that is recorded."""
+        return any(calls_in(one, "Variable") for one in statements_at(self._history, step))
 
     def returned_to(self, step: int) -> Iterator[int]:
         """Earlier steps at which functions returned a value to the line of a step."""

@@ -16,7 +16,6 @@ WITHOUT_FIX: Final = frozenset(
     {
         "accuracy taken for the loss",
         "counts of a thresholded map",
-        "decorated function calls the forward of another file",
         "mean of weights shares the parameters",
         "quantiles by NumPy",
         "stack of contexts enters no_grad",

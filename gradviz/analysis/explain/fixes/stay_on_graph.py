@@ -239,7 +239,7 @@ def _wrapping_spans(
     statement: Statement, involved: Sequence[Statement], of_list: bool
 ) -> list[TextChange]:
     """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
-    calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
+    calls = [c for c in calls_in(statement, *FROM_VALUES, "Variable") if c.args]
     if len(calls) != 1:
         return []
     call = calls[0]
