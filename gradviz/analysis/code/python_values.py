@@ -30,6 +30,7 @@ class PythonValues:
 
     def __init__(self, history: History) -> None:
         self._history = history
+        self._known: dict[int, list[tuple[_Frame, int]]] = {}
 
     def is_known(self, step: int) -> bool:
         """Whether the text of a step's line is known."""
@@ -95,10 +96,14 @@ class PythonValues:
     def _frames(self, step: int) -> list[tuple[_Frame, int]]:
         """The calls of functions that were running at a step, the outermost first, each with the
         step of its line."""
-        steps = frames_of(step, self._history)
-        records = self._history.recording.records
-        callers = (None, *steps)
-        return [((caller, records[at].code), at) for caller, at in zip(callers, steps)]
+        if step not in self._known:
+            steps = frames_of(step, self._history)
+            records = self._history.recording.records
+            callers = (None, *steps)
+            self._known[step] = [
+                ((caller, records[at].code), at) for caller, at in zip(callers, steps)
+            ]
+        return self._known[step]
 
 
 def _names_read(statements: Iterable[Statement]) -> set[str]:

@@ -10,8 +10,14 @@ from itertools import islice
 from typing import Final
 
 from gradviz.analysis.code.python_values import PythonValues
-from gradviz.analysis.code.statements import Statement, loops_around, names_read, statements_of
-from gradviz.analysis.cuts import Cut, cut_words, tensors_of
+from gradviz.analysis.code.statements import (
+    Statement,
+    calls_in,
+    loops_around,
+    names_read,
+    statements_of,
+)
+from gradviz.analysis.cuts import FROM_VALUES, Cut, cut_words, tensors_of
 from gradviz.analysis.dataflow import Dataflow, Origins
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
@@ -91,12 +97,20 @@ def _cut_names(way: Origins, context: ErrorContext) -> Iterator[str | None]:
     cuts = [cut for cut in way.cuts if cut.reason != "requires_grad"]
     names = {cut: [name for key in cut.tensors if (name := context.name(key))] for cut in cuts}
     cuts = [cut for cut in cuts if not names[cut] or any("." in name for name in names[cut])]
+    yield from (name for cut in cuts for name in _wrapped(cut, context))
     results = [cut.result.tensor for cut in cuts if cut.result is not None]
     yield from (context.name(key) for key in results if key is not None)
     yield from (context.name(_named_result(cut, context)) for cut in cuts)
     frozen = [cut for cut in way.cuts if cut.reason == "requires_grad"]
     yield from (context.name(key) for cut in way.cuts if cut not in frozen for key in cut.tensors)
     yield from map(context.name, _nearest_first([k for c in frozen for k in c.tensors], context))
+
+
+def _wrapped(cut: Cut, context: ErrorContext) -> Iterator[str]:
+    """What held the values after they had left torch: ``torch.tensor(losses)``."""
+    statement = context.statement_at(cut.wrapped)
+    for call in [] if statement is None else calls_in(statement, *FROM_VALUES):
+        yield from (ast.unparse(one) for one in call.args[:1] if isinstance(one, ast.Name))
 
 
 def _named_result(cut: Cut, context: ErrorContext) -> str | None:
