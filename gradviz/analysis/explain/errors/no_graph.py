@@ -281,7 +281,8 @@ def words_of(cut: Cut, context: ErrorContext) -> Sentence:
 
 def _made(info: TensorInfo, context: ErrorContext) -> CodeLine | None:
     born = context.history.born(info.id)
-    return context.history.line(born) if born else None
+    is_made = bool(born) and context.history.is_made(info.id, range(born or 0, (born or 0) + 1))
+    return context.history.line(born) if is_made else None
 
 
 def _unknown(

@@ -273,7 +273,8 @@ def _record(cut: Cut, context: ErrorContext) -> Fix | None:
     if switch is None:
         return None
     if switch.is_decorator:
-        if _writes_inside(switch.statement.around[-1]):
+        decorated = [one for one in switch.statement.around if getattr(one, "decorator_list", ())]
+        if any(map(_writes_inside, decorated[-1:])):
             return None
         return Fix(say("lets autograd record this function"), "", "instead", switch.at)
     if switch.call is not None and is_reentrant(switch.call):
