@@ -176,7 +176,8 @@ def tensors_of(cut: Cut, history: History, step: int) -> Sentence:
 
 def called(name: str) -> str:
     """A function as it is called: ``detach()``, ``.data``, ``requires_grad = False``."""
-    return {"data": ".data", "requires_grad": "requires_grad = False"}.get(name, f"{name}()")
+    attributes = {"data": ".data", "requires_grad": "requires_grad = False"}
+    return attributes.get(name, f"{name.strip('_') if name.startswith('__') else name}()")
 
 
 def cut_words(cut: Cut, of: SentencePart | None = None, where: SentencePart = "") -> Sentence:

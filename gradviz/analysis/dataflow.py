@@ -37,6 +37,12 @@ class Python(Protocol):
     def steps_before(self, step: int) -> Iterator[int]:
         """Earlier steps whose lines changed what the line of a step reads, the last one first."""
 
+    def returned_to(self, step: int) -> Iterator[int]:
+        """Earlier steps at which functions returned a value to the line of a step."""
+
+    def wraps(self, step: int) -> bool:
+        """Whether the line of a step makes a ``Variable``, which is no call that is recorded."""
+
 
 @dataclass
 class Origins:
@@ -127,6 +133,9 @@ class Dataflow:
         self.calls = [
             call for call in history.calls if call.step <= self._until and not call.is_recomputed
         ]
+        wrapped = [*_wrapped(self.calls, python, history)]
+        if wrapped:
+            self.calls = sorted([*self.calls, *wrapped], key=lambda call: call.place)
         self._cuts = Cuts(history, self._until)
         self._makers: dict[str, list[RecordedCall]] = {}
         self._exits: dict[int, list[RecordedCall]] = {}
@@ -219,6 +228,15 @@ class Dataflow:
             return []
         if born and self._python.makes_tensor(born):
             return self._from_python(replace(need, place=(born, UNKNOWN)), found)
+        made = [
+            at for at in self._python.returned_to(born or step) if self._python.makes_tensor(at)
+        ]
+        if made:
+            return [
+                one
+                for at in made
+                for one in self._from_python(replace(need, place=(at, UNKNOWN)), found)
+            ]
         found.origins.setdefault(need.key, step)
         return []
 
@@ -376,6 +394,34 @@ class Dataflow:
         if several is None and len(call.made) > 1:
             several = call
         return _State(live, call, several if live else None, cuts)
+
+
+def _wrapped(
+    calls: Sequence[RecordedCall], python: Python, history: History
+) -> Iterator[RecordedCall]:
+    """The ``Variable(x.data)`` of lines: from the one result that no call reads to the one tensor
+    that no call has made, of the same line or the one to which it was returned."""
+    read = {key for call in calls for key in call.reads}
+    made = {key for call in calls for key in call.made}
+    unread: dict[int, list[str]] = {}
+    for call in calls:
+        for key in call.made:
+            if key not in read and key not in call.reads:
+                unread.setdefault(call.step, []).append(key)
+    wrapping = {
+        step: keys[0] for step, keys in unread.items() if len(keys) == 1 and python.wraps(step)
+    }
+    for step, key in wrapping.items():
+        born = [one for one in history.begun(step) if one.startswith("t") and one not in made]
+        if len(born) == 1:
+            yield RecordedCall("Variable", (step, UNKNOWN), (key,), tuple(born))
+    for line in {call.step for call in calls} if wrapping else ():
+        returned = [step for step in python.returned_to(line) if step in wrapping]
+        given = {key for call in calls if call.step == line for key in call.reads} - made
+        unnamed = [key for key in given if not key.startswith("t")]
+        if len(returned) == len(unnamed) == 1:
+            at = returned[0]
+            yield RecordedCall("Variable", (at, UNKNOWN), (wrapping[at],), tuple(unnamed))
 
 
 def _taken(call: RecordedCall, need: _Need) -> list[_Need]:

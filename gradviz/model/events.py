@@ -187,7 +187,10 @@ class FlagChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class GradModeChanged(Event):
-    """A line switched grad mode or inference mode, or left a block that had switched it."""
+    """A line switched grad mode or inference mode, or left a block that had switched it.
+
+    At the start, with the same mode before and after: it was switched off before the recording.
+    """
 
     kind: ClassVar[str] = "grad mode"
     before: GradMode

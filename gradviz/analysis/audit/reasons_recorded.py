@@ -212,7 +212,8 @@ class RecordedReasons:
         return Verdict("unknown", why, unknown=(more,))
 
     def _cut(self, uses: Uses) -> Verdict:
-        first, *others = uses.cuts
+        # A value that is chosen has no gradient anyway: what cuts another path is the reason.
+        first, *others = sorted(uses.cuts, key=lambda cut: cut.reason == "not differentiable")
         words = dict.fromkeys(self._name(cut) for cut in others)
         also = [f"and so did {one}" for one in words if one != self._name(first)]
         marks = [mark for cut in uses.cuts for mark in self._marks(cut)]

@@ -125,6 +125,7 @@ class Run:
         )
         self._tensor_names = TensorNames(namespaces, registry, graph_reading)
         self._problems = _Problems(writer)
+        self._grad_modes = GradModes(writer, functions)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;
         # of the observers that watch a function, only the first is called.
         observers.add(
@@ -140,7 +141,7 @@ class Run:
             functions,
             MadeTensors(operations.tensor_keys, writer),
             SwappedTensors(registry, operations, graph_reading, writer),
-            GradModes(writer, functions),
+            self._grad_modes,
             optimizers,
             HookEvents(known, live_graph, writer, backward_events, graph_reading),
             backward_events,
@@ -170,6 +171,7 @@ class Run:
         self._untracked_writes.compare()
         if self._tracer.note is not None:
             self._writer.add(self._tracer.note)
+        self._grad_modes.begin()
         self._writer.step("start", 0, None, 0)
         enter = self._exit.enter_context
         if self._options.anomaly:

@@ -40,7 +40,8 @@ def of_head(events: Sequence[Event], state: CaptionState) -> Iterator[Sentence]:
 def of_grad_mode(events: Sequence[Event]) -> Iterator[Sentence]:
     """Whether operations are recorded from here on, if that has changed."""
     found = [event for event in events if isinstance(event, GradModeChanged)]
-    if not found or found[0].before == found[-1].after:
+    is_from_before = len(found) == 1
+    if not found or (found[0].before == found[-1].after and not is_from_before):
         return
     mode = found[-1].after
     if mode == "on":

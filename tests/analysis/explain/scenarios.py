@@ -2228,8 +2228,8 @@ add(
     NO_GRAPH,
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-with torch.no_grad():
-    h = w.exp()  # culprit
+with torch.no_grad():  # culprit
+    h = w.exp()
 loss = h.sum()
 loss.backward()  # noticed
 """,
@@ -2287,9 +2287,9 @@ add(
     NO_GRAPH,
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-with torch.no_grad():
+with torch.no_grad():  # culprit
     w.mul_(2)
-    loss = w.exp().sum()  # culprit
+    loss = w.exp().sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),
@@ -2300,8 +2300,8 @@ add(
     NO_GRAPH,
     """
 w = torch.tensor([1.0, 2.0], requires_grad=True)
-with torch.inference_mode():
-    loss = w.exp().sum()  # culprit
+with torch.inference_mode():  # culprit
+    loss = w.exp().sum()
 loss.backward()  # noticed
 """,
     variables=("loss", "w"),

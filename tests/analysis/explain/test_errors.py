@@ -387,17 +387,14 @@ def test_without_a_recording_no_backward_is_changed() -> None:
     assert found.fixes == ()
 
 
-def test_a_line_that_sets_several_flags_is_told_for_each_tensor() -> None:
+def test_a_line_that_sets_several_flags_is_told_once_with_each_tensor() -> None:
     a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     with gradviz.expect_error() as found:
         b.requires_grad, a.requires_grad = False, False
         loss = (a * b).sum()
         loss.backward()
     assert sorted(found.variables) == ["a", "b", "loss"]
-    assert sorted(cause.what for cause in found.causes) == [
-        "a.requires_grad was set to False",
-        "b.requires_grad was set to False",
-    ]
+    assert [cause.what for cause in found.causes] == ["set requires_grad of b and a to False"]
 
 
 def test_without_the_text_of_the_code_the_call_that_cut_is_known_or_said_to_be_unknown() -> None:

@@ -16,6 +16,8 @@ _ON: Final = {
 """What switches recording on again, by what switches it off."""
 SWITCHES: Final = tuple(_ON)
 """Functions of torch that switch recording off, or may do so."""
+_OFF_IF: Final = {"set_grad_enabled": False, "inference_mode": True}
+"""The argument with which nothing is recorded."""
 
 
 def mode_around(statement: Statement) -> str:
@@ -29,6 +31,32 @@ def is_switched_off(outer: ast.stmt) -> bool:
     return any(name in _ON for name in _names(outer))
 
 
+def switch_in(outer: ast.stmt) -> ast.expr | None:
+    """What switches recording off in the head of a block."""
+    items = (item.context_expr for item in getattr(outer, "items", ()))
+    return next((one for one in items if last_name(_function(one)) in _ON), None)
+
+
+def condition_of(switch: ast.expr) -> tuple[str, bool] | None:
+    """The condition of a switch, and what it was if nothing was recorded; ``None`` without one."""
+    if not isinstance(switch, ast.Call):
+        return None
+    value = next(iter(switch.args), next((one.value for one in switch.keywords), None))
+    name = last_name(switch.func)
+    if value is None or isinstance(value, ast.Constant) or name not in _OFF_IF:
+        return None
+    return ast.unparse(value), _OFF_IF[name]
+
+
+def is_reentrant(call: ast.expr) -> bool:
+    """Whether a call of ``checkpoint`` may be a reentrant one, which records only for inputs that
+    require grad."""
+    if not isinstance(call, ast.Call) or last_name(call.func) != "checkpoint":
+        return False
+    given = next((one.value for one in call.keywords if one.arg == "use_reentrant"), None)
+    return not (isinstance(given, ast.Constant) and given.value is False)
+
+
 def without_record(text: str) -> str:
     """Code in a block in which nothing is recorded."""
     inside = "\n".join(f"    {line}" for line in text.split("\n"))
@@ -38,4 +66,8 @@ def without_record(text: str) -> str:
 def _names(outer: ast.stmt) -> Iterator[str]:
     calls = [item.context_expr for item in getattr(outer, "items", ())]
     calls += getattr(outer, "decorator_list", [])
-    return (last_name(c.func if isinstance(c, ast.Call) else c) for c in calls)
+    return (last_name(_function(c)) for c in calls)
+
+
+def _function(call: ast.expr) -> ast.expr:
+    return call.func if isinstance(call, ast.Call) else call

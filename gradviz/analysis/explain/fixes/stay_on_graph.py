@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeGuard
 
+from gradviz.analysis.code.frames import frames_of
 from gradviz.analysis.code.sites import site_of
 from gradviz.analysis.code.statements import (
     Span,
@@ -19,15 +20,21 @@ from gradviz.analysis.code.statements import (
     names_bound,
     names_read,
     start_of,
+    statement_of,
 )
 from gradviz.analysis.cuts import FROM_VALUES, Cut
 from gradviz.analysis.explain.error_context import ErrorContext
-from gradviz.analysis.explain.fixes.grad_modes import SWITCHES, is_switched_off
+from gradviz.analysis.explain.fixes.grad_modes import (
+    condition_of,
+    is_reentrant,
+    switch_in,
+)
 from gradviz.analysis.explain.fixes.rewriting import (
     Rewriting,
     together,
     with_keyword,
 )
+from gradviz.analysis.explain.switched_off import switch_of
 from gradviz.model.events import Write
 from gradviz.model.explanation import CodeLine, Fix
 from gradviz.model.sentence import Sentence, say
@@ -75,7 +82,7 @@ def _at_line(
         )
     if cut.reason == "requires_grad":
         return _switch_on(statement)
-    return _record(cut, statement, context)
+    return _record(cut, context)
 
 
 def require_grad(name: Sentence, made: CodeLine | None, context: ErrorContext) -> Fix | None:
@@ -97,6 +104,8 @@ def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> F
     involved = [statement, *(others[line] for line in sorted(others))]
     if any(_is_written_later(cut, context) for cut in cuts) or _is_carried(statement, context):
         return None
+    if any(one.code != statement.code for one in involved) and _has_callers(statement, context):
+        return None  # others may need the number that it returns
     is_mixed = any(cut.call == "tolist" for cut in cuts) and any(
         calls_in(one, "append", "extend") for one in involved
     )
@@ -118,6 +127,18 @@ def _stay(cuts: Sequence[Cut], statement: Statement, context: ErrorContext) -> F
         if spans:
             changes.append(Rewriting(one, tuple(spans)))
     return together(say("keeps the value in torch, and in the graph"), changes)
+
+
+def _has_callers(statement: Statement, context: ErrorContext) -> bool:
+    """Whether several lines called the function of a statement."""
+    history = context.history
+    frames = [
+        frames_of(step, history)
+        for step in range(1, context.step)
+        if statement_of(history, step) is statement
+    ]
+    lines = [history.line(steps[-2]) for steps in frames if len(steps) > 1]
+    return len({(line.code, line.line) for line in lines if line is not None}) > 1
 
 
 def _is_written_later(cut: Cut, context: ErrorContext) -> bool:
@@ -218,7 +239,7 @@ def _wrapping_spans(
     statement: Statement, involved: Sequence[Statement], of_list: bool
 ) -> list[TextChange]:
     """``torch.tensor(…)`` to be taken out; of a list of tensors ``torch.stack`` remains."""
-    calls = [c for c in calls_in(statement, *FROM_VALUES) if c.args]
+    calls = [c for c in calls_in(statement, *FROM_VALUES, "Variable") if c.args]
     if len(calls) != 1:
         return []
     call = calls[0]
@@ -246,40 +267,70 @@ def _uses_numpy(statement: Statement) -> bool:
     return any(isinstance(p, ast.Name) and p.id in ("np", "numpy") for p in statement.parts)
 
 
-def _record(cut: Cut, statement: Statement, context: ErrorContext) -> Fix | None:
-    """Switch recording on again around a statement."""
-    for outer in reversed(statement.around):
-        head = Statement(statement.code, outer, ())
-        calls = calls_in(head, *SWITCHES)
-        if isinstance(outer, ast.With) and len(calls) == 1:
-            if _writes_inside(outer):
-                return None
-            if len(outer.body) > 1:
-                return _recorded_line(statement)
-            code = head.edited([(calls[0], "torch.enable_grad()")])
-            return Fix(say("lets autograd record these lines"), code, "instead", head.at)
-        for decorator in getattr(outer, "decorator_list", ()):
-            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if last_name(inner) in SWITCHES:
-                if _writes_inside(outer):
-                    return None
-                line = decorator.lineno + statement.code.first_line - 1
-                at = CodeLine(line, statement.code.line(line), statement.code.name)
-                return Fix(say("lets autograd record this function"), "", "instead", at)
-    site = site_of(context.history, cut.step, cut.event)
-    around = [c for c in calls_in(statement, "checkpoint") if site is not None and site.is_in(c)]
-    if around:
-        found = with_keyword(statement, around[-1], "use_reentrant", "False")
-        does = say("records inside the checkpoint, whether or not its input requires grad")
-        fix = None if found is None else found.fix(does)
-        return None if fix is None or fix.code == statement.text else fix
-    return _mode_on(cut.step, context)
-
-
-def _recorded_line(statement: Statement) -> Fix | None:
-    """Record one line of a block; the author may mean the others not to be recorded."""
-    if statement.is_compound or not statement.is_alone:
+def _record(cut: Cut, context: ErrorContext) -> Fix | None:
+    """Switch recording on again where it was switched off."""
+    switch = switch_of(cut, context)
+    if switch is None:
         return None
+    if switch.is_decorator:
+        decorated = [one for one in switch.statement.around if getattr(one, "decorator_list", ())]
+        if any(map(_writes_inside, decorated[-1:])):
+            return None
+        return Fix(say("lets autograd record this function"), "", "instead", switch.at)
+    if switch.call is not None and is_reentrant(switch.call):
+        return _without_reentrance(context)
+    if isinstance(switch.statement.node, ast.With):
+        return _record_block(switch.statement, switch.statement.node, cut, context)
+    return _mode_on(switch.statement)
+
+
+def _record_block(head: Statement, block: ast.With, cut: Cut, context: ErrorContext) -> Fix | None:
+    """Record a block, or the one line of it that the author may mean to be recorded."""
+    call = switch_in(block)
+    if call is None or _writes_inside(block):
+        return None
+    condition = condition_of(call)
+    inside = [
+        one
+        for step in frames_of(cut.step, context.history)
+        if (one := statement_of(context.history, step)) is not None and block in one.around
+    ]
+    if condition is None and len(block.body) > 1:
+        return _recorded_line(inside[-1], block) if inside else None
+    does = say("lets autograd record these lines")
+    if condition is not None:
+        does = say("lets autograd record these lines, whatever {} is", condition[0])
+    on = "torch.enable_grad()"
+    if last_name(getattr(call, "func", call)) == "inference_mode":
+        on = "torch.inference_mode(False)"
+    return Fix(does, head.edited([(call, on)]), "instead", head.at)
+
+
+def _without_reentrance(context: ErrorContext) -> Fix | None:
+    """Record inside all checkpoints, of which each gives the next one its input."""
+    lines: dict[tuple[str, int | None], Statement] = {}
+    for step in range(1, context.step):
+        statement = statement_of(context.history, step)
+        if statement is not None and any(map(is_reentrant, calls_in(statement, "checkpoint"))):
+            lines.setdefault((statement.code.name, statement.line), statement)
+    changes = [
+        found
+        for statement in lines.values()
+        for call in calls_in(statement, "checkpoint")[:1]
+        if (found := with_keyword(statement, call, "use_reentrant", "False")) is not None
+    ]
+    does = say("records inside the checkpoint, whether or not its input requires grad")
+    return together(does, changes) if len(changes) == len(lines) else None
+
+
+def _recorded_line(statement: Statement, block: ast.With) -> Fix | None:
+    """Record one line of a block; the author may mean the others not to be recorded."""
+    if statement.is_compound or not statement.is_alone or statement.around[-1] is not block:
+        return None
+    made = set(names_bound(statement))
+    later = [one for one in block.body if one.lineno > statement.node.lineno]
+    if not made or any(made.intersection(names_read(one)) for one in later):
+        return None  # what is computed from it would not be recorded
     inside = "\n".join(f"    {line}" for line in statement.text.split("\n"))
     does = say("lets autograd record this line")
     return Fix(does, f"with torch.enable_grad():\n{inside}", "instead", statement.at)
@@ -291,49 +342,24 @@ def block_of(cuts: Sequence[Cut], context: ErrorContext) -> Statement | None:
     for cut in cuts:
         statement = context.statement_at(cut.at)
         for outer in () if statement is None else statement.around:
-            if isinstance(outer, ast.With) and is_switched_off(outer) and statement is not None:
+            call = switch_in(outer) if isinstance(outer, ast.With) else None
+            is_meant = call is not None and condition_of(call) is None
+            if is_meant and statement is not None:
                 heads.setdefault(outer, set()).add(statement.line)
                 code = statement.code
     found = [head for head, lines in heads.items() if len(lines) > 1]
     return Statement(code, found[0], ()) if found else None
 
 
-def _mode_on(until: int, context: ErrorContext) -> Fix | None:
-    """Leave grad mode on, where a line had switched it off."""
-    found = switching_line(until, context)
-    if found is None:
+def _mode_on(statement: Statement) -> Fix | None:
+    """Leave grad mode on, where a line has switched it off."""
+    calls = calls_in(statement, "set_grad_enabled")
+    value = calls[0].args[0] if len(calls) == 1 and calls[0].args else None
+    is_off = isinstance(value, ast.Constant) and value.value is False
+    if value is None or not is_off or not isinstance(statement.node, ast.Expr):
         return None
-    statement, _, value = found
     code = statement.edited([(value, "True")])
     return Fix(say("lets autograd record what follows"), code, "instead", statement.at)
-
-
-def switching_line(
-    until: int, context: ErrorContext
-) -> tuple[Statement, CodeLine, ast.expr] | None:
-    """The last line that set grad mode before a step, if it switched recording off."""
-    for step in range(until - 1, 0, -1):
-        line = context.history.line(step)
-        statement = context.statement_at(line)
-        calls = [] if statement is None else calls_in(statement, "set_grad_enabled")
-        if statement is None or line is None or len(calls) != 1:
-            continue
-        value = calls[0].args[0] if calls[0].args else None
-        is_off = isinstance(value, ast.Constant) and value.value is False
-        is_set = isinstance(statement.node, ast.Expr) and value is not None
-        return (statement, line, value) if is_off and is_set and value is not None else None
-    return None
-
-
-def decorator_of(statement: Statement) -> CodeLine | None:
-    """The decorator with which no line of the function around is recorded."""
-    for outer in reversed(statement.around):
-        for decorator in getattr(outer, "decorator_list", ()):
-            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if last_name(inner) in SWITCHES:
-                line = decorator.lineno + statement.code.first_line - 1
-                return CodeLine(line, statement.code.line(line), statement.code.name)
-    return None
 
 
 def _writes_inside(outer: ast.stmt) -> bool:

@@ -28,6 +28,12 @@ class GradModes(Observer):
         self._functions = functions
         self._before = _mode()
 
+    def begin(self) -> None:
+        """Write down that recording is switched off already, from before the first step."""
+        self._before = _mode()
+        if self._before != "on":
+            self._writer.add(GradModeChanged(self._before, self._before))
+
     def step_ends(self, unnamed: Any = None) -> None:
         """Write down a change since the last step."""
         if autograd.backward_is_running() or self._functions.hides_calls:

@@ -1,0 +1,83 @@
+"""Programs of several files without a graph: what is named, and that every fix is right."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import gradviz
+from tests.analysis.explain.cut_programs import PROGRAMS
+from tests.analysis.explain.write_programs import WriteProgram
+from tests.ledger.judging import judged
+from tests.ledger.running import are_equal, run, values_of
+
+every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
+WITHOUT_FIX: Final = frozenset(
+    {
+        "accuracy taken for the loss",
+        "counts of a thresholded map",
+        "mean of weights shares the parameters",
+        "quantiles by NumPy",
+        "stack of contexts enters no_grad",
+    }
+)
+"""Programs of which no change is known to be right."""
+
+
+@every_program
+def test_the_fault_is_there_and_the_fixed_versions_agree(program: WriteProgram) -> None:
+    ran = run(program.pieces)
+    assert program.message in str(ran.error)
+    results = []
+    for way in program.fixes:
+        fixed = run(program.fixed(way))
+        assert fixed.error is None
+        results.append(values_of(fixed.space, program.result))
+    assert all(are_equal(one, results[0]) for one in results)
+
+
+@every_program
+def test_the_line_and_the_variable_are_named(program: WriteProgram) -> None:
+    found = judged(program, "as it comes")
+    assert (found.raises, found.variable, found.first) == (True, True, True)
+
+
+@every_program
+def test_every_fix_is_right(program: WriteProgram) -> None:
+    offered = judged(program, "as it comes").offered
+    assert {one.code: one.verdict for one in offered if not one.is_right} == {}
+    assert bool(offered) == (program.name not in WITHOUT_FIX)
+
+
+def test_recording_that_was_off_before_is_said_with_what_to_type() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with torch.no_grad(), gradviz.expect_error() as found:
+        loss = w.exp().sum()
+        loss.backward()
+    assert [cause.kind for cause in found.causes] == ["cut"]
+    assert "exp() ran on w under no_grad" in found.causes[0].what
+    assert any("off before this recording" in one and "%gradviz on" in one for one in found.unknown)
+
+
+def test_data_is_not_among_what_should_require_grad_where_there_are_parameters() -> None:
+    model, x = nn.Linear(2, 1).requires_grad_(False), torch.ones(3, 2)
+    with gradviz.expect_error() as found:
+        loss = model(x).sum()
+        loss.backward()
+    assert found.variables == ("loss", "model.weight", "model.bias")
+    assert any("%gradviz on" in one for one in found.unknown)
+
+
+def test_a_checkpoint_that_reads_nothing_it_should_is_not_blamed_for_a_block_around_it() -> None:
+    model, x = nn.Linear(2, 1), torch.ones(3, 2, requires_grad=True)
+    with gradviz.expect_error() as found:
+        with torch.no_grad():
+            h = checkpoint(model, x, use_reentrant=True)
+        h.sum().backward()
+    assert found.cause is not None
+    assert found.cause.at is not None
+    assert found.cause.at.text == "with torch.no_grad():"
