@@ -207,7 +207,6 @@ def _cleared(tensor: TensorInfo, context: ErrorContext) -> CodeLine | None:
 def fixes(found: NoneGrad) -> Iterator[Fix]:
     """Write the leaf in place, keep the gradient of the result, or let the tensor require grad."""
     context, tensor, made = found.context, found.tensor, found.made
-    name = context.term(tensor.id)
     statement = context.statement_at(made)
     part = found.read.part
     if found.read.line == context.statement and skip_none.is_of_loop(part, context.statement):
@@ -227,7 +226,9 @@ def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
     """``retain_grad`` after the line that made the result or gave it the name that is read; of an
     argument, in the first line of the function."""
     line, read = found.read.line, found.read.typed
-    does = say("keeps the gradient of {}, though it is no leaf", found.context.term(found.tensor.id))
+    does = say(
+        "keeps the gradient of {}, though it is no leaf", found.context.term(found.tensor.id)
+    )
     name = _typed(found.tensor)
     if made is not None and not made.is_compound and not isinstance(made.node, ast.Return):
         target = made.node.targets[0] if isinstance(made.node, ast.Assign) else None
