@@ -505,3 +505,112 @@ program(
     ),
     result="[found]",
 )
+
+program(
+    "states of cells are passed along a list of links",
+    "saved tensor written",
+    "modified by an inplace operation",
+    ("h", "states"),
+    """
+    # %% links.py
+    import torch
+    from torch import nn
+
+    class Cells(nn.Module):
+        def __init__(self, links):
+            super().__init__()
+            self.links = links
+            self.enter, self.pass_on, self.last = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+
+        def forward(self, x):
+            h = self.enter(x)
+            for start, end in self.links:
+                h[end] = h[end] + torch.tanh(self.pass_on(h[start]))  # culprit
+            return self.last(h).mean()
+    # %%
+    from links import Cells
+    model, x = Cells([(0, 1), (1, 2), (2, 0)]), torch.randn(3, 3)
+    # %%
+    loss = model(x)
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "h[end] = h[end] + torch.tanh(self.pass_on(h[start]))",
+            "h = torch.stack([row + torch.tanh(self.pass_on(h[start])) if n == end else row "
+            "for n, row in enumerate(h)])",
+        ),
+    ),
+)
+program(
+    "levels of a pyramid are added from the last to the first",
+    "saved tensor written",
+    "modified by an inplace operation",
+    ("levels",),
+    """
+    # %%
+    model, x = nn.Linear(3, 3), torch.randn(4, 3)
+    # %%
+    levels = model(x).exp()
+    for n in range(3):
+        levels[n] += torch.sin(levels[n + 1])  # culprit
+    loss = levels.sum()
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "levels[n] += torch.sin(levels[n + 1])",
+            "levels = torch.cat([levels[:n], (levels[n] + torch.sin(levels[n + 1]))[None], "
+            "levels[n + 1:]])",
+        ),
+    ),
+)
+program(
+    "forward hook shrinks an activation in place",
+    "saved tensor written",
+    "modified by an inplace operation",
+    ("output", "result"),
+    """
+    # %% shrink.py
+    def shrink_by(factor):
+        def hook(module, inputs, result):
+            result.mul_(factor)  # culprit
+        return hook
+    # %%
+    from shrink import shrink_by
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 1)), torch.randn(5, 3)
+    handle = model[1].register_forward_hook(shrink_by(0.5))
+    # %%
+    loss = model(x).pow(2).mean()
+    loss.backward()  # raises
+    """,
+    (("result.mul_(factor)", "return result * factor"),),
+)
+program(
+    "forward hook sets some units to zero and counts",
+    "saved tensor written",
+    "modified by an inplace operation",
+    ("out",),
+    """
+    # %%
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), torch.randn(5, 3)
+    # %%
+    class Lesion:
+        def __init__(self, unit):
+            self.unit, self.count = unit, 0
+
+        def cut(self, module, given, out):
+            out[:, self.unit] = 0.0  # culprit
+            self.count += 1
+
+    model[1].register_forward_hook(Lesion(2).cut)
+    loss = model(x).pow(2).mean()
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "out[:, self.unit] = 0.0",
+            "return out.index_fill(1, torch.tensor(self.unit), 0.0)",
+        ),
+    ),
+)
