@@ -62,6 +62,7 @@ def write(context: ErrorContext) -> Iterator[UnderVmap]:
     made = _maker(typed, context)
     at = made.at if made is not None else line_of(found.key, context)
     by = "the line" if context.refused is None else context.refused.name
+    by = "the assignment" if by == "__setitem__" else by
     words = found.words if found.name is not None else Sentence(typed or "a tensor")
     causes = [Cause("write", say("{} would write {}", by, words), context.noticed)]
     if at is not None:

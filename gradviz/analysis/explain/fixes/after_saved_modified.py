@@ -59,11 +59,25 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
     if len(known) == len(suspects):
         rows = rows_in_a_list(known, context)
         yield from () if rows is None else (rows,)
-        at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
+        at_writes = _of_one_line([_at_write(*pair, context) for pair in zip(known, suspects)])
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
         fix = together(does, [pair and pair[0] for pair in at_writes])
         yield from () if fix is None else (fix,)
     yield from _at_saves(suspects, written, context)
+
+
+_AtWrite = tuple[Rewriting | Fix, Sentence] | None
+
+
+def _of_one_line(found: list[_AtWrite]) -> list[_AtWrite]:
+    """Where a whole line is written anew for one saved tensor, it is so for the others."""
+    whole = {one[0].at: one for one in found if one is not None and isinstance(one[0], Fix)}
+    return [
+        whole.get(one[0].statement.at, one)
+        if one is not None and isinstance(one[0], Rewriting) and one[0].copied
+        else one
+        for one in found
+    ]
 
 
 def _first_write(suspect: ModifiedSlot, context: ErrorContext) -> Written | None:
@@ -202,7 +216,7 @@ def _at_write(
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
         return _in_module(first, context.statement_at(first.at), context)
-    hook = returned_instead(site, first, context.history)
+    hook = returned_instead(site, first, suspect.node, context.history)
     if hook is not None and is_result(suspect.slot):
         return hook
     found = _new_tensor(site, first, suspect, context)

@@ -9,23 +9,30 @@ from gradviz.analysis.code.callers import caller_step
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import Statement, names_bound, statement_of, statements_of
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place
+from gradviz.model.events import Operation
 from gradviz.model.explanation import Fix
 from gradviz.model.history import History
+from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, say
 from gradviz.model.writes import Written
 
 
-def returned_instead(site: Site, written: Written, history: History) -> tuple[Fix, Sentence] | None:
+def returned_instead(
+    site: Site, written: Written, saved_by: Node, history: History
+) -> tuple[Fix, Sentence] | None:
     """The write makes a new tensor, which the hook returns: a module hands on what a forward hook
     returns.
 
     Args:
         site: The expression that writes.
         written: The write.
+        saved_by: The node that saved its result, which was written.
         history: The recording.
     """
     statement = site.statement
-    name = _output_of_hook(statement, written, history)
+    name = (
+        _output_of_hook(statement, written, history) if _is_of_module(saved_by, history) else None
+    )
     function = statement.around[-1] if statement.around else None
     if name is None or not isinstance(function, ast.FunctionDef) or statement.is_compound:
         return None
@@ -44,6 +51,14 @@ def returned_instead(site: Site, written: Written, history: History) -> tuple[Fi
     return replace(fix, also=(Fix(Sentence(), last, "after", lines[0].at),)), does
 
 
+def _is_of_module(node: Node, history: History) -> bool:
+    """Whether a module made a node."""
+    step, place = history.birth(node.id)[:2]
+    events = history.recording.records[step].events
+    made = events[place] if place < len(events) else None
+    return isinstance(made, Operation) and made.module is not None
+
+
 def _output_of_hook(statement: Statement, written: Written, history: History) -> str | None:
     """The argument for the output, if the line is in a forward hook that returns nothing: a
     function that a module called and no line of the program, whose last argument is written."""
@@ -52,7 +67,7 @@ def _output_of_hook(statement: Statement, written: Written, history: History) ->
         return None
     names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if names[:1] == ["self"] else names
-    if len(names) not in (3, 4) or written.module is None:
+    if len(names) not in (3, 4):
         return None
     lines = [one for one in statements_of(statement.code) if function in one.around]
     if any(isinstance(one.node, ast.Return) or names[-1] in names_bound(one) for one in lines):
