@@ -172,19 +172,21 @@ def _reason(
     """Which case it is, and the line that caused it."""
     name = context.term(tensor.id)
     if leaf is not None:
-        what = say("bound {} to another tensor; the leaf that was {} before is not it", name, name)
+        what = say(
+            "{} is bound to another tensor here; the leaf that was {} before is not it", name, name
+        )
         case = "result" if tensor.requires_grad else "constant"
         return case, [Cause("other", what, made)]
     if not tensor.requires_grad:
-        return "constant", [Cause("other", say("made {}", name), made)] if made else []
+        return "constant", [Cause("other", say("{} was made here", name), made)] if made else []
     if not tensor.is_leaf:
-        made_it = say("made {}, which is no leaf", name)
+        made_it = say("{} was made here and is not a leaf", name)
         return "result", [Cause("other", made_it, made)] if made else []
     if not context.is_recorded:
         return "not known", []
     cleared = _cleared(tensor, context)
     if cleared is not None:
-        return "cleared", [Cause("other", say("set {}.grad to None", name), cleared)]
+        return "cleared", [Cause("other", say("{}.grad was set to None here", name), cleared)]
     ran = any(not event.raised for _, event in context.history.events(BackwardEnded, context.step))
     return ("not reached" if ran else "no backward"), []
 
