@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gradviz.analysis.audit.grad_history import SUM, GradHistory
+from gradviz.analysis.audit.grad_history import CLOSURE, SUM, GradHistory
 from gradviz.analysis.audit.gradient_reach import Arrival, arrivals
-from gradviz.analysis.audit.optimizer_step import update_of
+from gradviz.analysis.audit.optimizer_step import NEEDS_CLOSURE, update_of
 from gradviz.analysis.audit.reasons_live import LiveReasons
 from gradviz.analysis.audit.reasons_recorded import RecordedReasons, Verdict
 from gradviz.analysis.audit.sentences import sentences_of, title_of
@@ -95,7 +95,9 @@ class _Auditor:
         row = self._gradient(place, row, info)
         row = replace(row, stale=self._stale(place, row))
         row = replace(row, also=(*row.also, *self._seen(place, row)))
-        updated, update = update_of(row, facts, self._facts.optimizer, self.state)
+        updated, update = update_of(
+            row, facts, self._facts.optimizer, self.state, self._histories[place].updated
+        )
         return replace(row, updated=updated, update=update)
 
     def _seen(self, place: int, row: ParameterAudit) -> Iterator[str]:
@@ -103,6 +105,8 @@ class _Auditor:
         history = self._histories[place]
         if history.is_sum:
             yield SUM
+        if history.is_stale and self._is_of_closure(row):
+            yield CLOSURE
         if row.gets_gradient and row.grad is None and "freed" in self.state and history.missing:
             yield f"no .grad now: {history.missing}"
 
@@ -192,10 +196,19 @@ class _Auditor:
         if row.grad is None:
             return None
         known = self._histories[place].is_stale
+        if known and self._is_of_closure(row):
+            return None
         if known is not None:
             return known
         is_outside = row.reached is False and row.gets_gradient is False
         return True if is_outside and self._has_all_graphs else None
+
+    def _is_of_closure(self, row: ParameterAudit) -> bool:
+        """Whether its ``.grad`` may be of another loss only because the optimizer calls a closure
+        several times."""
+        optimizer = self._facts.optimizer
+        is_closure = optimizer is not None and optimizer.name == NEEDS_CLOSURE
+        return is_closure and row.gets_gradient is not False
 
     def saw_all(self, rows: Sequence[ParameterAudit]) -> bool:
         """Whether a recording contains the backward that filled every reached parameter."""

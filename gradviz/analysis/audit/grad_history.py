@@ -10,6 +10,7 @@ from gradviz.model.events import (
     BackwardEnded,
     BackwardStarted,
     Event,
+    OptimizerStepped,
     ZeroedGrad,
 )
 from gradviz.model.history import History
@@ -19,6 +20,8 @@ from gradviz.model.records import ValueSummary
 _Output: TypeAlias = "tuple[str | None, int]"
 """An output of a node."""
 SUM: Final = ".grad is the sum of gradients of this loss and of other backwards"
+
+CLOSURE: Final = "step(closure) computed .grad from another loss of the closure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class GradHistory:
     """Whether it is known to be from the losses and from something else."""
     missing: str = ""
     """Why there is no ``.grad``, ``""`` if the recording does not show it."""
+    updated: str = ""
+    """The last step that updated it with a recorded gradient: ``"step() in line 7"``."""
 
 
 class LossBackwards:
@@ -85,6 +90,7 @@ class _GradReader:
     after: ValueSummary | None = None
     left_out: str = ""
     taken: str = ""
+    updated: str = ""
 
     def read(self, event: Event, step: int) -> None:
         if isinstance(event, BackwardStarted):
@@ -95,6 +101,8 @@ class _GradReader:
             self.asked = None
         elif isinstance(event, ZeroedGrad) and self._takes(event):
             self.taken = f"zero_grad(){_where(self.history, step)} cleared it"
+        elif isinstance(event, OptimizerStepped) and self.key in event.updated and self.sources:
+            self.updated = f"step(){_where(self.history, step)}"
 
     def _takes(self, event: ZeroedGrad) -> bool:
         """Whether it clears gradients of the losses."""
@@ -133,7 +141,7 @@ class _GradReader:
     def result(self, grad: ValueSummary | None) -> GradHistory:
         received = None if self.asked is None else self.brought
         if grad is None:
-            return GradHistory(received, missing=self.taken or self.left_out)
+            return GradHistory(received, missing=self.taken or self.left_out, updated=self.updated)
         # What has other numbers now was changed where the recording did not see it, or not how.
         if self.sources is None or grad.norm is None or grad != self.after:
             return GradHistory(received)
@@ -158,7 +166,9 @@ def grad_history(
         grad: What its ``.grad`` is now.
     """
     reader = _GradReader(history, key, backwards)
-    for step, event in history.in_order(BackwardStarted, Accumulated, BackwardEnded, ZeroedGrad):
+    for step, event in history.in_order(
+        BackwardStarted, Accumulated, BackwardEnded, ZeroedGrad, OptimizerStepped
+    ):
         reader.read(event, step)
     return reader.result(grad)
 

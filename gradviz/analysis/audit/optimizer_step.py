@@ -18,11 +18,23 @@ Update = tuple["bool | None", str]
 
 
 def update_of(
-    row: ParameterAudit, facts: ParameterFacts, optimizer: OptimizerFacts | None, state: GraphState
+    row: ParameterAudit,
+    facts: ParameterFacts,
+    optimizer: OptimizerFacts | None,
+    state: GraphState,
+    seen: str = "",
 ) -> Update:
     """Whether a step changes the parameter, and the words for it.
 
-    If backward has still to run, it is the step after it.
+    If backward has still to run, it is the step after it. If the step has already run and its
+    gradients were cleared, it is that step.
+
+    Args:
+        row: What was found about the parameter.
+        facts: What was read of it.
+        optimizer: The optimizer.
+        state: Whether backward can run.
+        seen: The recorded step that updated it, ``""`` if there was none.
     """
     if optimizer is None:
         return None, ""
@@ -42,6 +54,8 @@ def update_of(
     if row.grad is None:
         if can_run and row.gets_gradient is None:
             return None, "if backward() computes a gradient"
+        if seen and row.gets_gradient is not False:
+            return True, f"{seen}; its .grad was cleared afterwards"
         return False, ".grad is None"
     return _from_grad(row, row.grad, facts, optimizer.name, still)
 

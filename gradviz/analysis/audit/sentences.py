@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gradviz.analysis.audit.grad_history import SUM
+from gradviz.analysis.audit.grad_history import CLOSURE, SUM
 from gradviz.model.audit import GraphState, ParameterAudit
 from gradviz.model.audit_input import AuditInput
 from gradviz.model.explanation import CodeLine
@@ -101,7 +101,9 @@ def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState)
 
 def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
     reached = [row for row in rows if row.reached and row.grad is not None]
-    doubtful = [row.name for row in reached if row.stale is None and SUM not in row.also]
+    doubtful = [
+        row.name for row in reached if row.stale is None and not {SUM, CLOSURE} & set(row.also)
+    ]
     if not doubtful:
         yield "The graph is freed: a backward has run over it."
         return

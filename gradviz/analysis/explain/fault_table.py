@@ -17,13 +17,18 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors import (
     bad_call,
     custom_function,
+    differentiated_twice,
     freed_saved_read,
     graph_freed,
+    hook_size,
     inplace_refused,
     needs_leaf,
     no_graph,
     none_grad,
+    not_differentiable,
+    not_recomputed,
     saved_modified,
+    under_vmap,
 )
 from gradviz.analysis.explain.fault import Fault, Finding
 from gradviz.analysis.explain.silent import (
@@ -51,6 +56,10 @@ _LEAF_WRITTEN: Final[Fault[Any]] = Fault(
     fixes=(inplace_refused.of_leaf,),
 )
 _NOT_SCALAR: Final = r"grad can be (implicitly )?created only for (real )?scalar"
+_ONCE: Final = (
+    "with create_graph=True autograd records what backward computes; the decorator runs the "
+    "backward of a custom Function without recording it"
+)
 _ON_DEVICE: Final = ("TypeError", r"can't convert \S+ device type tensor to numpy")
 """On a GPU torch checks the device first, and whether the tensor requires grad afterwards."""
 
@@ -167,6 +176,16 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         fixes=(inplace_refused.ordinary_tensor,),
     ),
     Fault(
+        kind="inference tensor written",
+        says=(("RuntimeError", r"Inplace update to inference tensor outside InferenceMode"),),
+        find=inplace_refused.inference_written,
+        what="{by} would write {it}{which}",
+        why="a write outside inference mode has to increase the version counter, and an inference "
+        "tensor has none",
+        highlights={"it": ("refused", "{by} would write it")},
+        fixes=(inplace_refused.ordinary_written,),
+    ),
+    Fault(
         kind="not a scalar",
         says=(("RuntimeError", _NOT_SCALAR),),
         find=bad_call.not_a_scalar,
@@ -175,6 +194,17 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         "root, pass the gradient to start with",
         highlights={"it": ("refused", "it {what}")},
         fixes=(bad_call.summed,),
+    ),
+    Fault(
+        kind="differentiated twice",
+        says=(("RuntimeError", r"element \d+ of tensors does not require grad"),),
+        find=differentiated_twice.without_graph,
+        what="{root} does not require grad: backward of {function}, which computed it, is marked "
+        "with @once_differentiable",
+        why=_ONCE,
+        highlights={"node": ("refused", "its backward is not recorded")},
+        culprit="other",
+        fixes=(differentiated_twice.unmarked,),
     ),
     Fault(
         kind="no graph",
@@ -294,6 +324,15 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
         fixes=(custom_function.in_shape,),
     ),
     Fault(
+        kind="gradient of another shape",
+        says=(("RuntimeError", r"hook '.*' has changed the size of value"),),
+        find=hook_size.hook_size,
+        what="the hook {hook} returned a gradient of another shape than {it}",
+        why="what a hook returns takes the place of the gradient, and the gradient of a tensor "
+        "has one element for each element of the tensor",
+        highlights={"it": ("refused", "its hook returned a gradient of another shape")},
+    ),
+    Fault(
         kind="unused input",
         says=(
             ("RuntimeError", r"appears? to not have been used in the graph"),
@@ -325,6 +364,117 @@ LOUD: Final[tuple[Fault[Any], ...]] = (
             "node": ("refused", "{function}.backward returned {gave}, but forward has {owed}")
         },
         fixes=(custom_function.fixes,),
+    ),
+    Fault(
+        kind="gradient of no tensor",
+        says=(("RuntimeError", r"returned a gradient different than None at position \d+"),),
+        find=custom_function.for_no_tensor,
+        what="{function}.backward returned a gradient for {it}, which is no tensor",
+        why="backward must return one gradient per argument of forward, in order; None for "
+        "arguments that are no tensors",
+        highlights={"node": ("refused", "{function}.backward returned a gradient for {it}")},
+        fixes=(custom_function.none_there,),
+    ),
+    Fault(
+        kind="gradient of no tensor",
+        says=(("RuntimeError", r"expected Variable or None \(got"),),
+        find=custom_function.no_gradient,
+        what="{function}.backward returned a value that is neither a tensor nor None",
+        why="the gradient of a tensor is a tensor",
+        highlights={"node": ("refused", "{function}.backward returned no tensor")},
+    ),
+    Fault(
+        kind="differentiated twice",
+        says=(("RuntimeError", r"differentiate twice a function .*once_differentiable"),),
+        find=differentiated_twice.differentiated_twice,
+        what="backward needs the derivative of {function}.backward, which is marked with "
+        "@once_differentiable",
+        why=_ONCE,
+        highlights={"node": ("refused", "its backward is not recorded")},
+        culprit="other",
+        fixes=(differentiated_twice.unmarked,),
+    ),
+    Fault(
+        kind="recomputation differs",
+        says=(
+            ("CheckpointError", r"A different number of tensors was saved"),
+            ("CheckpointError", r"different metadata than during the forward pass"),
+            ("CheckpointError", r"trying to save more tensors during recomputation"),
+        ),
+        find=not_recomputed.not_recomputed,
+        what="the recomputation of the checkpointed function{where} differs from its forward",
+        why="checkpoint saves no tensors in forward; backward calls the function a second time, "
+        "which must save the same tensors again",
+        highlights={"node": ("refused", "it needs the recomputed tensors")},
+        culprit="other",
+    ),
+    Fault(
+        kind="no derivative",
+        says=(
+            ("NotImplementedError", r"the derivative for '.*' is not implemented"),
+            ("RuntimeError", r"the derivative for '.*' is not implemented"),
+        ),
+        find=not_differentiable.not_implemented,
+        what="{operator} has no derivative in torch, and {it} requires grad",
+        why="autograd records an operation only if torch has a formula for its gradient",
+        highlights={"it": ("refused", "{operator} has no derivative")},
+    ),
+    Fault(
+        kind="does not require grad",
+        says=(
+            ("RuntimeError", r"can't retain_grad on Tensor that has requires_grad=False"),
+            ("RuntimeError", r"cannot register a hook on a tensor that doesn't require grad"),
+        ),
+        find=not_differentiable.without_gradient,
+        what="{it} does not require grad, so it gets no gradient",
+        why="{why}",
+        highlights={"it": ("refused", "it does not require grad")},
+        culprit="other",
+        fixes=(not_differentiable.on_the_graph,),
+    ),
+    Fault(
+        kind="out= is not recorded",
+        says=(("RuntimeError", r"functions with out=\.\.\. arguments don't support"),),
+        find=not_differentiable.written_out,
+        what="{by} would write its result into out=, and {it} requires grad",
+        why="autograd does not record operations with out=, so the result would have no graph",
+        highlights={"it": ("refused", "it requires grad")},
+        fixes=(not_differentiable.without_out,),
+    ),
+    Fault(
+        kind="value read under vmap",
+        says=(
+            ("RuntimeError", r"vmap: It looks like you're calling \.item\(\)"),
+            ("RuntimeError", r"vmap: It looks like you're attempting to use a Tensor in some data"),
+        ),
+        find=under_vmap.value_read,
+        what="{by} would read {it} as one Python number, but under vmap it has one per sample",
+        why="vmap calls the function once for all samples; a Python number or a branch would be "
+        "the same for all of them",
+        highlights={"it": ("refused", "it has one value per sample")},
+        fixes=(under_vmap.as_tensor,),
+    ),
+    Fault(
+        kind="write under vmap",
+        says=(("RuntimeError", r"vmap: inplace arithmetic\(self"),),
+        find=under_vmap.write,
+        what="{by} would write values of all samples into {it}, which is one tensor for all of "
+        "them",
+        why="a tensor that the function makes itself has no dimension of samples, so it has no "
+        "room for them",
+        highlights={"it": ("refused", "{by} would write it")},
+        culprit="other",
+        fixes=(under_vmap.with_samples,),
+    ),
+    Fault(
+        kind="random numbers under vmap",
+        says=(("RuntimeError", r"vmap: called random operation while in randomness error mode"),),
+        find=under_vmap.random,
+        what="{by} makes random numbers under vmap, which does not know whether all samples "
+        "get the same",
+        why="a loop over the samples would make new ones for each; vmap(randomness=...) says "
+        'which is meant: "different" or "same"',
+        fixes=(under_vmap.different,),
     ),
 )
 """Faults for which torch raises an error. A pattern is the part of torch's message that all

@@ -66,3 +66,25 @@ def hook_in(message: str) -> str | None:
 def wants_a_real_number(message: str) -> bool:
     """Whether backward could not start because its root is complex."""
     return re.search(r"only for real scalar", message) is not None
+
+
+def position_in(message: str) -> int | None:
+    """The place, from 0, of a gradient that belongs to no tensor.
+
+    Examples:
+        >>> position_in("returned a gradient different than None at position 2, but the")
+        1
+    """
+    found = re.search(r"different than None at position (\d+)", message)
+    return None if found is None else int(found[1]) - 1
+
+
+def operator_in(message: str) -> str | None:
+    """The operator that has no derivative.
+
+    Examples:
+        >>> operator_in("the derivative for 'zeta' is not implemented.")
+        'zeta'
+    """
+    found = re.search(r"derivative for '([^']+)' is not implemented", message)
+    return None if found is None else found[1]

@@ -123,6 +123,12 @@ def code_of_backward(node: Any) -> CodeType | None:
     return None if is_own or code is _nothing.__code__ else code
 
 
+def is_differentiable_once(node: Any) -> bool:
+    """Whether a custom Function's backward is wrapped, as ``once_differentiable`` does (F1.16)."""
+    function = getattr(type(node), "_forward_cls", None)
+    return hasattr(getattr(function, "backward", None), "__wrapped__")
+
+
 def arguments_that_need(node: Any) -> tuple[bool, ...]:
     """Which arguments of a custom Function's forward need a gradient (F1.16); else empty."""
     is_custom = hasattr(type(node), "_forward_cls")

@@ -61,7 +61,7 @@ def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
     """The fields that come last: the facts, the other causes, what is not known."""
     for place, cause in enumerate(explanation.causes):
         if place:
-            yield _cause(cause, _label(cause, explanation.causes[0]), links)
+            yield _cause(cause, _label(cause, explanation), links)
         elif cause.at is not None and cause.what:
             yield Field("culprit", (cleaned(cause.what),))
     if explanation.causes and explanation.noticed is not None:
@@ -132,8 +132,14 @@ def _saved(explanation: Explanation, links: Links) -> Sentence:
     return Sentence(*words)
 
 
-def _label(cause: Cause, culprit: Cause) -> str:
-    """The label of a cause other than the culprit; a write is labelled by whether it came later."""
+def _label(cause: Cause, explanation: Explanation) -> str:
+    """The label of a cause other than the culprit; a write is labelled by whether it came later.
+
+    What the line that raised was about to do is no earlier backward, and no write.
+    """
+    culprit = explanation.causes[0]
+    if cause.at is not None and cause.at == explanation.noticed and not explanation.is_silent:
+        return CAUSES["save" if cause.kind == "save" else "other"]
     if cause.kind != "write":
         return CAUSES[cause.kind]
     steps = [one.at.step for one in (culprit, cause) if one.at and one.at.step is not None]

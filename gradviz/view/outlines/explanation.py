@@ -102,10 +102,16 @@ def _fixes(explanation: Explanation, links: Links, room: int) -> tuple[list[str]
         return [*does, *changes], further
     if 0 < len(changes) <= room:
         typed = [f"{name}: {changes[0].strip()}", *changes[1:]]
-        return typed, [*does, *further]
-    if len(does) <= room:
-        return does, [f"{name}:", *changes, *further]
-    return [], [*does, *changes, *further]
+        return typed, [*_field(f"about {_the(name)}", cleaned(first.does)), *further]
+    below = list(_field(name, f"{cleaned(first.does)} (code below)".strip()))
+    told = below if len(below) <= room else [f"{name}: see below"][: max(room, 0)]
+    said = [] if told == below else _field(f"about {_the(name)}", cleaned(first.does))
+    return told, [*said, f"code of {_the(name)}:", *changes, *further]
+
+
+def _the(name: str) -> str:
+    """``the fix``, or ``fix 1`` of several."""
+    return name if " " in name else f"the {name}"
 
 
 def _fact(field: Field) -> Iterator[str]:

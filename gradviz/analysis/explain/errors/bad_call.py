@@ -75,8 +75,8 @@ def not_a_scalar(context: ErrorContext) -> Iterator[RootRefused]:
     causes = [Cause("backward", say("backward would start at {}", found.words), context.noticed)]
     made = line_of(found.keys[0], context) if found.keys else None
     if _is_trained(found, context) and not _is_per_example(found, context):
-        what = say("makes {}, which has {}", found.words, count)
-        causes = [Cause("other", what, made), *causes] if made is not None else []
+        made_it = say("{} is made here and has {}", found.words, count)
+        causes = [Cause("other", made_it, made), *causes] if made is not None else []
     yield RootRefused(
         history=context.history,
         step=context.step,

@@ -1,5 +1,5 @@
-"""A custom Function whose backward returned too few or too many gradients, or one of another
-shape."""
+"""A custom Function whose backward returned too few or too many gradients, or one that does not
+fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from gradviz.analysis.code.statements import Statement, names_bound, names_read,
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import returned_gradients
-from gradviz.analysis.explain.torch_messages import gradients_in, index_in, shapes_in
+from gradviz.analysis.explain.torch_messages import (
+    gradients_in,
+    index_in,
+    position_in,
+    shapes_in,
+)
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.formatting import plural, shape
 from gradviz.model.recording import Code
@@ -96,6 +101,77 @@ def other_shape(context: ErrorContext) -> Iterator[OtherShape]:
         computed=computed,
         value=value,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotATensor(Finding):
+    """A gradient for an argument that is no tensor, and the line that returns it."""
+
+    place: int
+    returned: Statement | None
+
+
+def for_no_tensor(context: ErrorContext) -> Iterator[NotATensor]:
+    """backward returned a gradient for an argument of forward that is no tensor."""
+    place, function = position_in(context.raised.message), _function(context)
+    if place is None:
+        return
+    returned = _return_of(context, None)
+    entries = [] if returned is None else returned_gradients.entries_of(returned)
+    entry = entries[place] if place < len(entries) else None
+    argument = _argument_name(place, context)
+    yield NotATensor(
+        history=context.history,
+        step=context.step,
+        words={
+            "function": function,
+            "it": argument or f"argument {place + 1} of forward",
+        },
+        variables=(argument, *_tensors_read(entry, returned)),
+        node=context.node,
+        causes=tuple(_causes(returned, say("{}.backward returns it", function), context)),
+        targets={"node": [None if context.node is None else context.node.id]},
+        unknown=_unknown(returned, context),
+        place=place,
+        returned=returned,
+    )
+
+
+def no_gradient(context: ErrorContext) -> Iterator[Finding]:
+    """backward returned something that is no tensor."""
+    function, returned = _function(context), _return_of(context, None)
+    yield Finding(
+        history=context.history,
+        step=context.step,
+        words={"function": function},
+        variables=tuple(_tensors_read(_value_of(returned), returned)),
+        node=context.node,
+        causes=tuple(_causes(returned, say("{}.backward returns it", function), context)),
+        targets={"node": [None if context.node is None else context.node.id]},
+        unknown=_unknown(returned, context),
+    )
+
+
+def none_there(found: NotATensor) -> Iterator[Fix]:
+    """``None`` in that place."""
+    if found.returned is not None:
+        yield from returned_gradients.without(found.returned, found.place)
+
+
+def _argument_name(place: int, context: ErrorContext) -> str | None:
+    """Name of an argument of the forward of the class, after ``ctx``."""
+    name = _class_of(context.node, context.raised.message)
+    for code in context.recording.codes:
+        for one in statements_of(code):
+            node = one.node
+            if not isinstance(node, ast.FunctionDef) or node.name != "forward":
+                continue
+            outer = one.around[-1] if one.around else None
+            is_whole = isinstance(outer, ast.ClassDef) and outer.name == name
+            if is_whole or code.name.rpartition(": ")[2] in (f"{name}.forward", "forward"):
+                names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+                return names[place + 1] if place + 1 < len(names) else None
+    return None
 
 
 def _causes(line: Statement | None, what: Sentence, context: ErrorContext) -> Iterator[Cause]:

@@ -132,7 +132,7 @@ def behind_hook(context: ErrorContext) -> Iterator[WriteRefused]:
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceSaved(Finding):
-    """The inference tensor that would be saved, if it is known."""
+    """The inference tensor that would be saved or written, if it is known."""
 
     context: ErrorContext
     saved_tensor: GivenOperand | None
@@ -143,7 +143,19 @@ class InferenceSaved(Finding):
 def inference(context: ErrorContext) -> Iterator[InferenceSaved]:
     """A recorded operation would save an inference tensor."""
     tensors = given(context) or [named(name, context) for name in _read_by(context)]
-    tensors = [one for one in tensors if one.info is not None and one.info.is_inference]
+    return _inference([one for one in tensors if _is_inference(one)], context)
+
+
+def inference_written(context: ErrorContext) -> Iterator[InferenceSaved]:
+    """An inference tensor would be written in place."""
+    return _inference([one for one in [_written(context)] if one.key is not None], context)
+
+
+def _is_inference(one: GivenOperand) -> bool:
+    return one.info is not None and one.info.is_inference
+
+
+def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[InferenceSaved]:
     found = tensors[0] if tensors else None
     words = say("a tensor that was made in inference mode") if found is None else found.words
     made = None if found is None else line_of(found.key, context)
@@ -306,6 +318,13 @@ def one_by_one(found: WriteRefused) -> Iterator[Fix]:
             yield from _copy(found.written, statement, _OWN_STORAGE)
     elif source is not None and not any(isinstance(s, ast.For) for s in statement.around):
         yield from () if is_read_later(source, statement) else out_of_place(found)
+
+
+def ordinary_written(finding: InferenceSaved) -> Iterator[Fix]:
+    """The same, if nothing that requires grad is written: the tensor would get a graph."""
+    others = given(finding.context)
+    if not any(one.info is not None and one.info.requires_grad for one in others):
+        yield from ordinary_tensor(finding)
 
 
 def ordinary_tensor(finding: InferenceSaved) -> Iterator[Fix]:

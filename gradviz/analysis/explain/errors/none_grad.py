@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gradviz.analysis.code.statements import expression_of
+from gradviz.analysis.code.callers import depth_of
+from gradviz.analysis.code.statements import (
+    Statement,
+    calls_in,
+    expression_of,
+    names_bound,
+    names_read,
+    statements_of,
+)
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import keep_leaf, skip_none, stay_on_graph
@@ -14,6 +22,30 @@ from gradviz.model.events import BackwardEnded, LoopVariable, ZeroedGrad
 from gradviz.model.explanation import Cause, CodeLine, Fix
 from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, say
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line that reads ``.grad``, or got what another one returned."""
+
+    statement: Statement
+    step: int
+    given: dict[str, str] = field(default_factory=dict)
+    """Of a line in a function: what was passed for each argument."""
+    caller: Statement | None = None
+    """And the line that called it."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A ``.grad`` that is None."""
+
+    tensor: TensorInfo
+    part: ast.Attribute
+    typed: str
+    """How the tensor is typed in ``line``."""
+    line: Statement
+    """The line that reads it, or passes the tensor to a function that does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +57,15 @@ class NoneGrad(Finding):
     leaf: TensorInfo | None
     made: CodeLine | None
     """Line that made the tensor."""
-    read: ast.Attribute
-    """The ``.grad`` in the line."""
+    read: _Read
 
 
 def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
     """The first ``.grad`` in the line that is None, and why it is."""
-    tensor, read = next(_read_as_none(context), (None, None))
-    if tensor is None or read is None:
+    found = next(_read_as_none(context), None)
+    if found is None:
         return
+    tensor = found.tensor
     history = context.history
     born = history.born(tensor.id)
     made = history.line(born) if born else None
@@ -44,7 +76,7 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         step=context.step,
         case=case,
         words={"it": context.term(tensor.id)},
-        variables=(context.name(tensor.id), _loop_variable(read, context)),
+        variables=(context.name(tensor.id), _loop_variable(found.part, context)),
         node=context.node_of(tensor),
         causes=tuple(causes),
         targets={"it": [tensor.id]},
@@ -52,7 +84,7 @@ def none_grad(context: ErrorContext) -> Iterator[NoneGrad]:
         tensor=tensor,
         leaf=leaf,
         made=made,
-        read=read,
+        read=found,
     )
 
 
@@ -60,26 +92,78 @@ def _loop_variable(read: ast.Attribute, context: ErrorContext) -> str | None:
     return ast.unparse(read.value) if skip_none.is_of_loop(read, context.statement) else None
 
 
-def _read_as_none(context: ErrorContext) -> Iterator[tuple[TensorInfo, ast.Attribute]]:
-    """Known tensors of which the line reads ``.grad``, which is None."""
-    history, at = context.history, context.step
-    known = {expression_of(t.name): t for t in history.tensors_at(at) if t.name}
+def _read_as_none(context: ErrorContext) -> Iterator[_Read]:
+    """Known tensors of which a line reads ``.grad``, which is None: the line that raised, or the
+    one from which a variable of it has the None."""
+    for line in _lines_that_read(context):
+        known = _known(line.step, context)
+        for part in line.statement.parts:
+            if isinstance(part, ast.Attribute) and part.attr == "grad":
+                text = ast.unparse(part.value)
+                given = line.given.get(text)
+                info = known.get(given or text)
+                if info is not None and info.grad is None:
+                    where = line.statement if given is None else line.caller
+                    yield _Read(info, part, given or text, where or line.statement)
+        for part, group in skip_none.over_parameters(line.statement):
+            for info in context.history.tensors_at(context.step):
+                is_one = (info.name or "").startswith(f"{group}.") or info.name == group
+                if is_one and info.is_leaf and info.requires_grad and info.grad is None:
+                    yield _Read(info, part, ast.unparse(part.value), line.statement)
+
+
+def _lines_that_read(context: ErrorContext) -> Iterator[_Line]:
+    """The line that raised, then those that bound what it reads, and what they called returned."""
+    statement, history = context.statement, context.history
+    if statement is None:
+        return
+    yield _Line(statement, context.step)
+    for name in dict.fromkeys(names_read(statement.node)):
+        for step in range(context.step - 1, 0, -1):
+            if context.recording.records[step].kind != "line":
+                continue
+            other = context.statement_at(history.line(step))
+            if other is None or other.code != statement.code or name not in names_bound(other):
+                continue
+            yield _Line(other, step)
+            is_called = context.recording.records[step - 1].depth > depth_of(history, step)
+            last = context.statement_at(history.line(step - 1)) if is_called else None
+            if last is not None and isinstance(last.node, ast.Return):
+                yield _Line(last, step - 1, _given(other, last), other)
+            break
+
+
+def _given(caller: Statement, line: Statement) -> dict[str, str]:
+    """What a line passes for each argument of the function that another line is in."""
+    functions = [one for one in line.around if isinstance(one, ast.FunctionDef)]
+    calls = calls_in(caller, functions[-1].name) if functions else []
+    if len(calls) != 1:
+        return {}
+    names = _arguments(functions[-1])
+    is_method = isinstance(calls[0].func, ast.Attribute) and names[:1] == ["self"]
+    found = dict(zip(names[is_method:], map(ast.unparse, calls[0].args), strict=False))
+    return found | {k.arg: ast.unparse(k.value) for k in calls[0].keywords if k.arg is not None}
+
+
+def _known(at: int, context: ErrorContext) -> dict[str, TensorInfo]:
+    """Tensors by the names that they have at a step; where an error left the function, by those
+    that they had before."""
+    history = context.history
+    now = list(history.tensors_at(at))
+    before = {info.id: info for info in history.tensors_at(at - 1)}
+    known: dict[str, TensorInfo] = {}
+    for info in now:
+        row = info if info.name else before.get(info.id, info)
+        for name in (*row.aliases, row.name):
+            if name:
+                known[expression_of(name)] = row
     for step, event in history.events(LoopVariable, at):
-        info = history.tensor_at(event.value.tensor, at)
-        if info is not None and step < at:
-            known.setdefault(event.name, info)
-            if info.name != event.name:
-                known[event.name] = info
-    for part in () if context.statement is None else context.statement.parts:
-        if isinstance(part, ast.Attribute) and part.attr == "grad":
-            info = known.get(ast.unparse(part.value))
-            if info is not None and info.grad is None:
-                yield info, part
-    for part, group in skip_none.over_parameters(context.statement):
-        for info in history.tensors_at(at):
-            is_one = (info.name or "").startswith(f"{group}.") or info.name == group
-            if is_one and info.is_leaf and info.requires_grad and info.grad is None:
-                yield info, part
+        found = history.tensor_at(event.value.tensor, at)
+        if found is not None and step < at:
+            known.setdefault(event.name, found)
+            if found.name != event.name:
+                known[event.name] = found
+    return known
 
 
 def _reason(
@@ -88,19 +172,21 @@ def _reason(
     """Which case it is, and the line that caused it."""
     name = context.term(tensor.id)
     if leaf is not None:
-        what = say("bound {} to another tensor; the leaf that was {} before is not it", name, name)
+        what = say(
+            "{} is bound to another tensor here; the leaf that was {} before is not it", name, name
+        )
         case = "result" if tensor.requires_grad else "constant"
         return case, [Cause("other", what, made)]
     if not tensor.requires_grad:
-        return "constant", [Cause("other", say("made {}", name), made)] if made else []
+        return "constant", [Cause("other", say("{} was made here", name), made)] if made else []
     if not tensor.is_leaf:
-        made_it = say("made {}, which is no leaf", name)
+        made_it = say("{} was made here and is not a leaf", name)
         return "result", [Cause("other", made_it, made)] if made else []
     if not context.is_recorded:
         return "not known", []
     cleared = _cleared(tensor, context)
     if cleared is not None:
-        return "cleared", [Cause("other", say("set {}.grad to None", name), cleared)]
+        return "cleared", [Cause("other", say("{}.grad was set to None here", name), cleared)]
     ran = any(not event.raised for _, event in context.history.events(BackwardEnded, context.step))
     return ("not reached" if ran else "no backward"), []
 
@@ -123,20 +209,56 @@ def _cleared(tensor: TensorInfo, context: ErrorContext) -> CodeLine | None:
 def fixes(found: NoneGrad) -> Iterator[Fix]:
     """Write the leaf in place, keep the gradient of the result, or let the tensor require grad."""
     context, tensor, made = found.context, found.tensor, found.made
-    name = context.term(tensor.id)
     statement = context.statement_at(made)
-    if skip_none.is_of_loop(found.read, context.statement):
-        yield from skip_none.where_none(found.read, context)
+    part = found.read.part
+    if found.read.line == context.statement and skip_none.is_of_loop(part, context.statement):
+        yield from skip_none.where_none(part, context)
         return
     if found.leaf is not None:
         yield from keep_leaf.written_in_place(found.leaf, tensor, statement)
-    elif found.case == "result" and statement is not None and not statement.is_compound:
-        does = say("keeps the gradient of {}, though it is no leaf", name)
-        yield Fix(does, f"{_typed(tensor)}.retain_grad()", "after", statement.at)
+    elif found.case == "result":
+        yield from _kept(found, statement)
     elif found.case == "constant" and tensor.dtype.startswith(("float", "bfloat", "complex")):
         fix = stay_on_graph.require_grad(Sentence(_typed(tensor)), made, context)
         if fix is not None and tensor.is_leaf and tensor.node is None:
             yield fix
+
+
+def _kept(found: NoneGrad, made: Statement | None) -> Iterator[Fix]:
+    """``retain_grad`` after the line that made the result or gave it the name that is read; of an
+    argument, in the first line of the function."""
+    line, read = found.read.line, found.read.typed
+    does = say(
+        "keeps the gradient of {}, though it is no leaf", found.context.term(found.tensor.id)
+    )
+    name = _typed(found.tensor)
+    if made is not None and not made.is_compound and not isinstance(made.node, ast.Return):
+        target = made.node.targets[0] if isinstance(made.node, ast.Assign) else None
+        is_path = isinstance(target, ast.Attribute) and name.endswith(f".{target.attr}")
+        typed = made.segment(target) if target is not None and is_path else name
+        if is_path or made.code == line.code or name in names_bound(made):
+            yield Fix(does, f"{typed}.retain_grad()", "after", made.at)
+            return
+    lines = statements_of(line.code)
+    bound = [one for one in lines if one.line < line.line and read in names_bound(one)]
+    bound = [one for one in bound if one.around == line.around[: len(one.around)]]
+    functions = [one for one in line.around if isinstance(one, ast.FunctionDef)]
+    if bound and not bound[-1].is_compound:
+        yield Fix(does, f"{read}.retain_grad()", "after", bound[-1].at)
+    elif functions and not bound and read in _arguments(functions[-1]):
+        first = next(one for one in lines if one.node is _first_of(functions[-1]))
+        yield Fix(does, f"{read}.retain_grad()", "before", first.at)
+
+
+def _arguments(function: ast.FunctionDef) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _first_of(function: ast.FunctionDef) -> ast.stmt:
+    """The first line of a function that is not its docstring."""
+    body = function.body
+    is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1] if is_text and body[1:] else body[0]
 
 
 def _typed(tensor: TensorInfo) -> str:

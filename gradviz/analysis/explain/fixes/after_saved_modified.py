@@ -24,6 +24,7 @@ from gradviz.analysis.explain.errors.operands import named
 from gradviz.analysis.explain.fixes import around_backward, copies
 from gradviz.analysis.explain.fixes.detach_state import cut_state
 from gradviz.analysis.explain.fixes.grad_modes import mode_around
+from gradviz.analysis.explain.fixes.hook_output import returned_instead
 from gradviz.analysis.explain.fixes.inplace_modules import is_activation, not_in_place, switched_off
 from gradviz.analysis.explain.fixes.move_line import moved
 from gradviz.analysis.explain.fixes.out_of_place import (
@@ -35,6 +36,7 @@ from gradviz.analysis.explain.fixes.out_of_place import (
 from gradviz.analysis.explain.fixes.rebinding import may_take_place
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before, together
 from gradviz.analysis.explain.fixes.rows_in_a_list import rows_in_a_list
+from gradviz.analysis.explain.fixes.value_first import value_first
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.model.events import BackwardStarted, Operation, OptimizerStepped
 from gradviz.model.explanation import Fix
@@ -57,11 +59,25 @@ def fixes_of(found: ModifiedSlot, context: ErrorContext) -> Iterator[Fix]:
     if len(known) == len(suspects):
         rows = rows_in_a_list(known, context)
         yield from () if rows is None else (rows,)
-        at_writes = [_at_write(*pair, context) for pair in zip(known, suspects)]
+        at_writes = _of_one_line([_at_write(*pair, context) for pair in zip(known, suspects)])
         does = at_writes[0][1] if at_writes[0] is not None else Sentence()
         fix = together(does, [pair and pair[0] for pair in at_writes])
         yield from () if fix is None else (fix,)
     yield from _at_saves(suspects, written, context)
+
+
+_AtWrite = tuple[Rewriting | Fix, Sentence] | None
+
+
+def _of_one_line(found: list[_AtWrite]) -> list[_AtWrite]:
+    """Where a whole line is written anew for one saved tensor, it is so for the others."""
+    whole = {one[0].at: one for one in found if one is not None and isinstance(one[0], Fix)}
+    return [
+        whole.get(one[0].statement.at, one)
+        if one is not None and isinstance(one[0], Rewriting) and one[0].copied
+        else one
+        for one in found
+    ]
 
 
 def _first_write(suspect: ModifiedSlot, context: ErrorContext) -> Written | None:
@@ -200,9 +216,14 @@ def _at_write(
     site = None if first.event is None else site_of(context.history, *first.event)
     if site is None:
         return _in_module(first, context.statement_at(first.at), context)
+    hook = returned_instead(site, first, suspect.node, context.history)
+    if hook is not None and is_result(suspect.slot):
+        return hook
     found = _new_tensor(site, first, suspect, context)
     if found is None:
         return _in_module(first, site.statement, context)
+    if isinstance(found, Fix):
+        return found, found.does
     if not found.copied:
         return found, say("makes a new tensor; the saved tensor is not modified")
     name = _term(found.copied, suspect)
@@ -236,7 +257,7 @@ def _of_library(module: str, step: int, context: ErrorContext) -> Fix | None:
 
 def _new_tensor(
     site: Site, first: Written, suspect: ModifiedSlot, context: ErrorContext
-) -> Rewriting | None:
+) -> Rewriting | Fix | None:
     """A new tensor is made, or a copy is written, where all that follows sees it."""
     name, statement = suspect.name or first.name, site.statement
     target = target_of(site, first.by)
@@ -258,7 +279,10 @@ def _new_tensor(
         if found is None or not found.copied or saving is None:
             return found
         is_left = not is_read and _reads_only_in(saving, site, target, typed)
-        return out_of_place(site, first.by, None, is_read=False) if is_left else None
+        if is_left:
+            return out_of_place(site, first.by, None, is_read=False)
+        does = say("writes to a copy of {}; the saved tensor is not modified", name or typed)
+        return value_first(site, typed, does)
     is_known = first.module is None and first.name is not None
     return copied_before(site, typed) if is_known else None
 

@@ -58,6 +58,15 @@ def of_number(
     yield Fix(does, code, "instead", returned.at)
 
 
+def without(returned: Statement, place: int) -> Iterator[Fix]:
+    """``None`` in place of one gradient."""
+    entries = entries_of(returned)
+    if len(entries) > 1 and place < len(entries):
+        does = say("returns None for an argument of forward that is no tensor")
+        code = returned.edited([(entries[place], "None")])
+        yield Fix(does, code, "instead", returned.at)
+
+
 def _all(entries: list[ast.expr], new: str) -> TextChange:
     return Span(start_of(entries[0]), end_of(entries[-1])), new
 

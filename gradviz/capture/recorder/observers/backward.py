@@ -328,6 +328,10 @@ class BackwardEvents(Observer):
             node = backward.nodes.get(running or "")
             self.failure = (running, backward.number, autograd.arguments_that_need(node))
             self._lines.show(autograd.code_of_backward(node))
+        else:
+            for node in backward.nodes.values():  # a second derivative may need it
+                if autograd.is_differentiable_once(node):
+                    self._lines.show(autograd.code_of_backward(node))
         self._write_order(backward)
         self._writer.add(BackwardEnded(backward.number, backward.ran, raised))
         self._live_graph.have_run(backward.nodes if raised else backward.unread)
