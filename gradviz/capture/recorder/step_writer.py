@@ -21,9 +21,10 @@ from gradviz.model.events import Event, LoopVariable
 from gradviz.model.recording import StepKind, StepRecord
 from gradviz.model.step_numbers import depth_of
 
-
 _MANY: Final = 100
 """Lines that wait, above which they are many."""
+_MOST: Final = 40_000
+"""Lines that wait at most; then all of them are steps, whatever comes."""
 
 
 class MemoryInUse(NamedTuple):
@@ -143,7 +144,7 @@ class StepWriter:
         step = WrittenStep(record, allocated)
         self.count += 1
         self._waiting.append(step)
-        if kind != "line" or not depth or _has_effect(record) or len(self._waiting) > self.budget:
+        if kind != "line" or not depth or _has_effect(record) or len(self._waiting) > _MOST:
             self._keep_waiting()
         self.events.clear()
 

@@ -614,12 +614,12 @@ def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() ->
         return x
 
     w, v = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
-    with gradviz.record() as recording:
+    with gradviz.record(only=()) as recording:
         loss = (deep(w).detach() * v).sum()
     row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
     assert row.reason == "unknown"
     assert "gradviz.record(into=model)" in row.unknown[0]
-    with gradviz.record(into=deep) as recording:
+    with gradviz.record() as recording:
         loss = (deep(w).detach() * v).sum()
     row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
     assert (row.reason, row.unknown) == ("detached", ())

@@ -72,7 +72,11 @@ def made(recording: Recording) -> dict[str, int]:
 
 
 def said(recording: Recording) -> list[str]:
-    return [str(c) for c, s in zip(captions(recording), recording.records) if not s.level and not s.depth][1:]
+    return [
+        str(c)
+        for c, s in zip(captions(recording), recording.records)
+        if not s.level and not s.depth
+    ][1:]
 
 
 def test_parameters_from_before_are_read_at_their_first_use_and_are_not_new() -> None:
