@@ -220,7 +220,7 @@ def test_text_without_lines_is_not_followed() -> None:
     made = dataclasses.make_dataclass("made", ["x"])
     traced = fx.symbolic_trace(torch.nn.ReLU())
     names = {
-        made.__init__.__code__.co_filename,
+        vars(made)["__init__"].__code__.co_filename,
         type(traced).forward.__code__.co_filename,
         "<string>",
         "<stdin>",
