@@ -155,6 +155,14 @@ class LineEvents:
         ordinal = level.calls[position]
         return replace(position, ordinal=ordinal) if ordinal else position
 
+    def shows(self, code: CodeType) -> bool:
+        """Whether a lambda or comprehension is in the same text as the line that runs."""
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.frame is None:
+            return False
+        is_same = code.co_filename == level.frame.f_code.co_filename
+        return is_same and self.sources[level.place].covers(code.co_firstlineno)
+
     def has_called(self, position: Position | None) -> None:
         """A call of the line that runs has been written down."""
         if self._levels and position is not None:

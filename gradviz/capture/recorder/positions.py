@@ -35,9 +35,8 @@ class Positions:
             name: Name of the function.
 
         Returns:
-            The innermost expression of the line that runs: that of its call if a lambda of
-            another line has called torch. ``None`` if it is not known, as of what runs inside a
-            backward.
+            The innermost expression of the line that runs, or ``None`` if it is not known. It is
+            not of a lambda of another line of the same text, nor of what runs inside a backward.
         """
         lines = self._lines
         if lines.line is None or name in _TRUTH_TESTS or autograd.backward_is_running():
@@ -49,7 +48,7 @@ class Positions:
                 if position is None:
                     return None
                 found = lines.next_call(inner.f_code.co_filename, position)
-                if found is not None or inner is lines.frame:
+                if found is not None or inner is lines.frame or lines.shows(inner.f_code):
                     return found
             inner = inner.f_back
         return None

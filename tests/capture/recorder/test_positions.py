@@ -148,8 +148,8 @@ PROGRAMS: dict[str, list[Call]] = {
     ],
     "y = (lambda x: x.exp() * 2)(h)": [("exp", "x.exp()", 0), ("mul", "x.exp() * 2", 0)],
     # code from another line
-    "f = lambda x: x.exp()\ny = f(h)": [("exp", "f(h)", 0)],
-    "made = (x.exp() for x in [h])\ny = next(made)": [("exp", "next(made)", 0)],
+    "f = lambda x: x.exp()\ny = f(h)": [("exp", None, 0)],
+    "made = (x.exp() for x in [h])\ny = next(made)": [("exp", None, 0)],
     # functions whose lines are steps
     "def f(x):\n  y = x.exp()\n  return y.sum() + y.sum()\nz = f(h.sin()) + f(g)": [
         ("sin", "h.sin()", 0),
