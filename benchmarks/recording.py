@@ -1,4 +1,5 @@
-"""Time of recorded training steps beside the same steps plain, and of a cell in a long file."""
+"""Time of recorded training steps beside the same steps plain, of a cell in a long file, and of a
+call in which nothing happens."""
 
 from __future__ import annotations
 
@@ -23,9 +24,11 @@ CASES: Sequence[Case] = (
     *(("mlp", (iterations,), 3 if iterations < 1000 else 1) for iterations in (1, 10, 100, 1000)),
     *(("rnn", (steps,), 1) for steps in (500, 5000)),
     *(("cell", (lines,), 9) for lines in (20, 10_000)),
+    *(("silent", (lines,), 3) for lines in (100, 10_000)),
 )
-QUICK: Sequence[Case] = (("mlp", (1,), 1), ("cell", (20,), 1))
-WAYS = ("without values", "with values", "into, without values", "into, with values")
+QUICK: Sequence[Case] = (("mlp", (1,), 1), ("cell", (20,), 1), ("silent", (100,), 1))
+WAYS = ("only, without values", "only, with values", "without values", "with values")
+"""``only``: no lines but those of the training loop; else those of all of the user's functions."""
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -41,8 +44,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
 def measure(name: str, arguments: Sequence[int], rounds: int) -> dict[str, Any]:
     """Plain, and recorded in every way, in turns, with the budget that recordings have."""
     torch.set_num_threads(1)
-    if name == "cell":
-        return _measured(_cell(*arguments), rounds)
+    if name in ("cell", "silent"):
+        return _measured({"cell": _cell, "silent": _silent}[name](*arguments), rounds)
     return _measured(_steps(getattr(training, name)(*arguments)), rounds)
 
 
@@ -69,21 +72,20 @@ def _nodes(recording: gradviz.Recording) -> int:
 
 
 def _steps(program: Program) -> dict[str, Step]:
-    def recorded(into: Sequence[Any], values: bool) -> Callable[[], gradviz.Recording]:
+    def recorded(only: Sequence[Any] | None, values: bool) -> Callable[[], gradviz.Recording]:
         def step() -> gradviz.Recording:
-            with gradviz.record(into=into, values=values) as recording:
+            with gradviz.record(only=only, values=values) as recording:
                 program.step()
             return recording
 
         return step
 
-    followed = (*program.lines, *program.classes)
     return {
         "plain": program.step,
-        "without values": recorded(program.lines, False),
-        "with values": recorded(program.lines, True),
-        "into, without values": recorded(followed, False),
-        "into, with values": recorded(followed, True),
+        "only, without values": recorded(program.lines, False),
+        "only, with values": recorded(program.lines, True),
+        "without values": recorded(None, False),
+        "with values": recorded(None, True),
     }
 
 
@@ -94,6 +96,32 @@ def _cell(lines: int) -> dict[str, Step]:
         "without values": lambda: cell(lambda: gradviz.record(values=False)),
         "with values": lambda: cell(gradviz.record),
     }
+
+
+def _silent(lines: int) -> dict[str, Step]:
+    w = torch.ones(3, requires_grad=True)
+
+    def recorded(block: Callable[[], Any]) -> Any:
+        with block() as recording:
+            count = len(_tokens(lines // 4))
+            (w * count).sum().backward()
+        return recording
+
+    return {
+        "plain": lambda: recorded(nullcontext),
+        "only, with values": lambda: recorded(lambda: gradviz.record(only=())),
+        "with values": lambda: recorded(gradviz.record),
+    }
+
+
+def _tokens(count: int) -> list[str]:
+    """Four lines per token, and torch in none of them."""
+    found = []
+    for number in range(count):
+        token = chr(97 + number % 26)
+        if token != " ":
+            found.append(token)
+    return found
 
 
 def tables(results: list[dict[str, Any]]) -> list[Table]:

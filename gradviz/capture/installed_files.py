@@ -59,7 +59,7 @@ def is_users(file: str) -> bool:
         (False, False)
     """
     if file.startswith("<"):
-        return file.startswith(_TYPED) and file in linecache.cache
+        return file.startswith(_TYPED) and bool(linecache.getlines(file))
     path = os.path.abspath(file)
     if path.startswith(_ALWAYS):
         return False
@@ -83,15 +83,23 @@ def _imported_from(path: str) -> Iterator[tuple[str, str]]:
 @cache
 def _is_listed(folder: str, top: str) -> bool:
     """Whether a package that is installed in a folder has a file or folder of this name."""
-    return any(_lists(one, top) for one in metadata.distributions(path=[folder]))
+    return any(_lists(one, top) for one in metadata.distributions(path=[os.path.dirname(folder)]))
 
 
 def _lists(package: metadata.Distribution, top: str) -> bool:
-    record = package.read_text("RECORD")
+    record = _text(package, "RECORD")
     if record is not None:
         return f"\n{top}/" in f"\n{record}" or f"\n{top}," in f"\n{record}"
-    # Debian's packages come without the list; sources that are used in place have such a folder
-    # too, but beside them, not in a folder for installed packages.
-    names = (package.read_text("top_level.txt") or "").split()
-    is_site = os.path.basename(os.path.dirname(str(package.locate_file("x")))) in _SITE
-    return is_site and top.removesuffix(".py") in (*names, package.name.replace("-", "_"))
+    # Sources that are used in place have such a folder too, but beside them. Among the packages
+    # of a Linux distribution some say nothing of their files: the rest of the folder is theirs.
+    if _IN_SITE.search(os.path.join(str(package.locate_file("")), "")) is None:
+        return False
+    names = _text(package, "top_level.txt")
+    return names is None or top.removesuffix(".py") in names.split()
+
+
+def _text(package: metadata.Distribution, name: str) -> str | None:
+    try:
+        return package.read_text(name)
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -42,7 +42,7 @@ def test_any_program_runs_the_same_with_and_without_a_recording(count: int) -> N
     @given(random_programs.programs)
     def check(instructions: list[tuple[str, int, int]]) -> None:
         story = random_story(instructions)
-        expected, block = rec.observe(story, rec.plain()), gradviz.record(into=[Machine])
+        expected, block = rec.observe(story, rec.plain()), gradviz.record()
         assert not rec.differences(expected, rec.observe(story, block))
         rec.assert_recorder_is_well(block)
 

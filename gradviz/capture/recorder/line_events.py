@@ -155,6 +155,14 @@ class LineEvents:
         ordinal = level.calls[position]
         return replace(position, ordinal=ordinal) if ordinal else position
 
+    def shows(self, code: CodeType) -> bool:
+        """Whether a lambda or comprehension is in the same text as the line that runs."""
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.frame is None:
+            return False
+        is_same = code.co_filename == level.frame.f_code.co_filename
+        return is_same and self.sources[level.place].covers(code.co_firstlineno)
+
     def has_called(self, position: Position | None) -> None:
         """A call of the line that runs has been written down."""
         if self._levels and position is not None:
@@ -242,7 +250,7 @@ class LineEvents:
             self._failed = self._failed or (self.line, self.code)
         else:
             self._end(self._levels[-1], value)
-        self._levels.pop().frame = None
+        self._pop(failed)
         self._mark()
 
     def stop(self, error: BaseException | None) -> tuple[int | None, int]:
@@ -251,7 +259,7 @@ class LineEvents:
         while self._levels:
             if error is None:
                 self._end(self._levels[-1])
-            self._levels.pop().frame = None
+            self._pop(error is not None)
         return last
 
     def _level(self, frame: FrameType) -> _Level:
@@ -259,7 +267,7 @@ class LineEvents:
         for depth in range(len(self._levels) - 1, -1, -1):
             if self._levels[depth].frame is frame:
                 while len(self._levels) > depth + 1:
-                    self._levels.pop().frame = None
+                    self._pop(True)
                 return self._levels[depth]
         if self._file and not self._levels and frame.f_code.co_name == "<module>":
             place = 0
@@ -268,7 +276,12 @@ class LineEvents:
         if self.line is not None:
             self._observer.function_begins(frame)
         self._levels.append(_Level(frame, place))
+        self._observer.call_begins()
         return self._levels[-1]
+
+    def _pop(self, failed: bool) -> None:
+        self._levels.pop().frame = None
+        self._observer.call_ended(failed)
 
     def _place_of(self, code: CodeType) -> int:
         if not self._levels and not self._file:

@@ -35,20 +35,23 @@ class Positions:
             name: Name of the function.
 
         Returns:
-            The expression of the innermost frame of the recorded code, or ``None`` if it is not
-            known, or does not belong to the line that runs: a lambda from another line does not,
-            nor does what runs inside a backward.
+            The innermost expression of the line that runs, or ``None`` if it is not known. It is
+            not of a lambda of another line of the same text, nor of what runs inside a backward.
         """
         lines = self._lines
         if lines.line is None or name in _TRUTH_TESTS or autograd.backward_is_running():
             return None
         inner: FrameType | None = frame
-        while inner is not None and inner is not lines.frame and not self._has(inner.f_code):
+        while inner is not None:
+            if inner is lines.frame or self._has(inner.f_code):
+                position = self._expressions.at(inner.f_code, inner.f_lasti)
+                if position is None:
+                    return None
+                found = lines.next_call(inner.f_code.co_filename, position)
+                if found is not None or inner is lines.frame or lines.shows(inner.f_code):
+                    return found
             inner = inner.f_back
-        if inner is None:
-            return None
-        position = self._expressions.at(inner.f_code, inner.f_lasti)
-        return None if position is None else lines.next_call(inner.f_code.co_filename, position)
+        return None
 
     def _has(self, code: CodeType) -> bool:
         known = self._recorded.get(id(code))

@@ -123,7 +123,7 @@ class Run:
         self._untracked_writes = UntrackedWrites(
             registry, options.values, writer, graph_reading, modules, lines, threads
         )
-        self._tensor_names = TensorNames(namespaces, registry, graph_reading)
+        self._tensor_names = TensorNames(namespaces, registry, graph_reading, writer)
         self._problems = _Problems(writer)
         self._grad_modes = GradModes(writer, functions)
         # The order matters: a step gets names, calls, writes that torch does not see, the graph;

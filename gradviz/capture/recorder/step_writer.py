@@ -1,17 +1,30 @@
-"""Steps and events as they are written down."""
+"""Steps and events as they are written down.
+
+NOTE [Calls in which nothing happens]
+Most of the user's functions that are no part of the model, as a tokenizer or a reader of options,
+call nothing of torch. A debugger would be told to step over them. Whether something happens in a
+call is known only later, so its lines wait: they are written when the first thing happens, and
+taken back if the call has returned before. Where many wait, the variables are not searched for
+names after each of them, but when something has happened, or in the line that made the call.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gradviz.capture.cuda_memory import allocated_bytes
 from gradviz.capture.recorder.counted_steps import Rows, WrittenStep
 from gradviz.capture.recorder.kept_steps import KeptSteps
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.tensor_keys import TensorKeys
-from gradviz.model.events import Event
+from gradviz.model.events import Event, LoopVariable
 from gradviz.model.recording import StepKind, StepRecord
 from gradviz.model.step_numbers import depth_of
+
+_MANY: Final = 100
+"""Lines that wait, above which they are many."""
+_MOST: Final = 40_000
+"""Lines that wait at most; then all of them are steps, whatever comes."""
 
 
 class MemoryInUse(NamedTuple):
@@ -39,11 +52,12 @@ class StepWriter:
         self._kept = KeptSteps(budget, Rows((live_graph.first_nodes, live_graph.first_tensors)))
         self._memory: MemoryInUse | None = None
         self._steps = 0
-
-    @property
-    def count(self) -> int:
-        """How many steps and sub-steps were written."""
-        return self._kept.count
+        self._waiting: list[WrittenStep] = []
+        """Lines of calls in which nothing has happened yet."""
+        self._calls: list[tuple[int, int]] = []
+        """Of each call that runs: how many steps were kept when it began, and how many waited."""
+        self.count = 0
+        """How many lines and parts of lines have run."""
 
     @property
     def steps(self) -> int:
@@ -53,6 +67,28 @@ class StepWriter:
     def add(self, event: Event) -> None:
         """Note that something happened; it belongs to the next step."""
         self.events.append(event)
+
+    def call_begins(self) -> None:
+        """A function whose lines are followed begins: NOTE [Calls in which nothing happens]."""
+        self._calls.append((self._kept.count, len(self._waiting)))
+
+    def call_ended(self, failed: bool) -> None:
+        """The last one has ended, or is left by an exception."""
+        kept, waiting = self._calls.pop()
+        if failed or kept != self._kept.count:
+            self._keep_waiting()
+        else:
+            del self._waiting[waiting:]
+
+    def _keep_waiting(self) -> None:
+        for step in self._waiting:
+            self._kept.add(step)
+        self._waiting.clear()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has happened in the line that runs, nor in many before it."""
+        return len(self._waiting) > _MANY and not self.events
 
     def measure(self) -> None:
         """Look how much memory is in use; it belongs to the next steps."""
@@ -69,6 +105,7 @@ class StepWriter:
 
     def made(self, tensor_keys: TensorKeys) -> list[WrittenStep]:
         """The steps that are kept, and those that stand for others, with final keys of tensors."""
+        self._keep_waiting()
         return [
             WrittenStep(tensor_keys.settled(step.record), step.allocated)
             for step in self._kept.steps()
@@ -104,5 +141,16 @@ class StepWriter:
         )
         self._steps += depth_of(record) == 0
         allocated = None if self._memory is None else self._memory.allocated
-        self._kept.add(WrittenStep(record, allocated))
+        step = WrittenStep(record, allocated)
+        self.count += 1
+        self._waiting.append(step)
+        if kind != "line" or not depth or _has_effect(record) or len(self._waiting) > _MOST:
+            self._keep_waiting()
         self.events.clear()
+
+
+def _has_effect(record: StepRecord) -> bool:
+    """Whether more has happened in a line than that a loop has gone on."""
+    changes = record.changes
+    is_only_loop = all(isinstance(event, LoopVariable) for event in record.events)
+    return not is_only_loop or bool(changes.nodes or changes.tensors)

@@ -244,7 +244,7 @@ def test_the_line_is_that_of_the_call_if_the_function_was_not_followed(cut: Cut)
     model, keep = net(), {"X": X}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with gradviz.record() as recording:
+        with gradviz.record(only=()) as recording:
             loss = cut.run(model, keep)
     for row in rows_of(gradviz.audit(loss, model, recording=recording)):
         assert row.reason == cut.reason
@@ -568,11 +568,17 @@ def test_of_the_values_that_left_torch_the_one_that_came_into_the_loss_is_named(
 
 def test_a_parameter_that_was_frozen_unseen_is_named_with_the_call_that_took_it() -> None:
     model = net()
-    with gradviz.record() as recording:
+    with gradviz.record(only=()) as recording:
         loss = frozen_when_used(model, {})
     row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
     assert row.reason == "frozen"
     words = r"it did not require grad when linear\(\) of \S+ in line \d+ used it"
+    assert re.fullmatch(words, row.why)
+    with gradviz.record() as recording:
+        loss = frozen_when_used(model, {})
+    row = gradviz.audit(loss, model, recording=recording)["fc.weight"]
+    assert row.reason == "frozen"
+    words = r"requires_grad was set to False in line \d+ \(test_reasons.py: frozen_when_used\)"
     assert re.fullmatch(words, row.why)
 
 
@@ -608,12 +614,12 @@ def test_too_many_calls_in_one_line_leave_the_reason_open_and_into_tells_it() ->
         return x
 
     w, v = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
-    with gradviz.record() as recording:
+    with gradviz.record(only=()) as recording:
         loss = (deep(w).detach() * v).sum()
     row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
     assert row.reason == "unknown"
     assert "gradviz.record(into=model)" in row.unknown[0]
-    with gradviz.record(into=deep) as recording:
+    with gradviz.record() as recording:
         loss = (deep(w).detach() * v).sum()
     row = gradviz.audit(loss, {"w": w, "v": v}, recording=recording)["w"]
     assert (row.reason, row.unknown) == ("detached", ())

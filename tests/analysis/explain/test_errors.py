@@ -225,11 +225,11 @@ def fails() -> None:
 
 
 def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_fix() -> None:
-    with gradviz.expect_error() as found:
+    with gradviz.expect_error(only=()) as found:
         fails()
     assert found.unknown == ("which line inside fails; gradviz.record(into=fails) shows it",)
     assert found.fixes == ()
-    with gradviz.expect_error(into=fails) as found:
+    with gradviz.expect_error() as found:
         fails()
     assert found.unknown == ()
     assert found.cause is not None
@@ -253,12 +253,12 @@ class Inner(torch.nn.Module):
 
 def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
     net = Gate()
-    with gradviz.expect_error() as found:
+    with gradviz.expect_error(only=()) as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
     assert found.unknown == ("which line inside net; gradviz.record(into=net) shows it",)
     assert found.fixes == ()
-    with gradviz.expect_error(into=net) as found:
+    with gradviz.expect_error() as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
     assert found.unknown == ()
@@ -271,7 +271,7 @@ def test_inplace_is_switched_off_only_where_the_code_shows_that_it_is_on() -> No
     made = torch.nn.Sequential(torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
     mine = torch.nn.Sequential(torch.nn.Sigmoid(), Inner())
     for both in ([made], [mine]):
-        with gradviz.expect_error() as found:
+        with gradviz.expect_error(only=()) as found:
             net = both.pop()
             net(torch.ones(2, requires_grad=True)).sum().backward()
         assert found.cause is not None

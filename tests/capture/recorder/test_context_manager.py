@@ -82,14 +82,18 @@ def helper(x: Tensor) -> Tensor:
     return inside.exp()
 
 
-def test_lines_of_other_functions_are_steps_only_when_asked_for() -> None:
+def test_lines_of_the_users_functions_are_steps_unless_others_are_asked_for() -> None:
     a = scalar(0.5)
     with gradviz.record() as plain:
         helper(a)
-    with gradviz.record(into=[helper]) as stepped:
+    with gradviz.record(only=[]) as alone:
         helper(a)
-    assert lines(plain) == ["helper(a)"]
-    assert lines(stepped) == ["inside = x * 2", "return inside.exp()", "helper(a)"]
+    with gradviz.record(only=helper) as stepped:
+        helper(a)
+    assert lines(alone) == ["helper(a)"]
+    expected = ["inside = x * 2", "return inside.exp()", "helper(a)"]
+    assert lines(plain) == lines(stepped) == expected
+    assert [s.depth for s in plain.records if s.kind == "line"] == [1, 1, 0]
 
 
 def test_into_something_without_lines_is_refused() -> None:

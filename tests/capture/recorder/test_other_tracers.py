@@ -196,7 +196,10 @@ def test_a_variable_that_a_trace_function_changes_is_changed() -> None:
     assert found == [8, 8]
 
 
-def test_a_trace_function_set_inside_the_block_sees_what_it_sees_without_a_recording() -> None:
+@pytest.mark.parametrize("only", [None, ()])
+def test_a_trace_function_set_inside_the_block_sees_what_it_sees_without_a_recording(
+    only: Any,
+) -> None:
     def quietly(events: Events) -> Tensor:
         sys.settrace(events)
         frame: FrameType | None = sys._getframe()
@@ -216,13 +219,17 @@ def test_a_trace_function_set_inside_the_block_sees_what_it_sees_without_a_recor
             helper(y * a)
 
     seen: list[Seen] = []
-    block = gradviz.record()
+    block = gradviz.record(only=only)
     for one in (nullcontext(), block):
         events = Events()
         run(None, one, program)
         seen.append(events.seen)
     assert len(seen[0]) > 10
     assert seen[1] == seen[0]
+    if only is None:
+        calls = [step.code.name.partition(": ")[2] for step in made(block).all_steps if step.code]
+        assert {"quietly", "helper"} <= set(calls)
+        return
     lines = recorded_lines(made(block))
     assert len(lines) == 7
     assert [line for line in lines if line is not None] == sorted(filter(None, lines))

@@ -61,12 +61,13 @@ def calls(recording: Recording, *kinds: type[Event]) -> list[Call]:
 
 
 def recorded(text: str, into: Sequence[Any] = (), **variables: Any) -> Recording:
-    """The recording of a cell that has ``h`` and ``g``, and a leaf ``w``."""
+    """The recording of a cell that has ``h`` and ``g``, and a leaf ``w``; of the user's functions
+    outside of it none is followed."""
     file = "<a cell>"
     run = f"begin()\n{text}"
     linecache.cache[file] = (len(run), None, run.splitlines(keepends=True), file)
     w = torch.tensor([1.0, 2.0], requires_grad=True)
-    recorder = Recorder(into)
+    recorder = Recorder(into, only=())
     variables |= {"torch": torch, "w": w, "h": w * 1, "g": torch.tensor([3.0, 4.0])}
     variables["begin"] = lambda: recorder.start(file=file, text=f"%%gradviz\n{text}")
     error = None

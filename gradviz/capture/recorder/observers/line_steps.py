@@ -61,6 +61,14 @@ class LineSteps(Observer):
         self._writer.add(Note("calls a function", f"it calls {frame.f_code.co_name}"))
         self._step()
 
+    def call_begins(self) -> None:
+        """Lines of a call are steps of their own if something happens in it."""
+        self._writer.call_begins()
+
+    def call_ended(self, failed: bool) -> None:
+        """The call has ended."""
+        self._writer.call_ended(failed)
+
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run; an exception that it raised has been caught by the recorded code."""
         self._observers.step_ends(value)

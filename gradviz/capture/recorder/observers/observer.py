@@ -48,6 +48,12 @@ class Observer:
     def function_begins(self, frame: FrameType) -> None:
         """A function whose lines are followed begins to run in the middle of a line."""
 
+    def call_begins(self) -> None:
+        """A function whose lines are followed begins, or a generator goes on."""
+
+    def call_ended(self, failed: bool) -> None:
+        """The last one that began has ended, or is left by an exception."""
+
     def line_ended(self, error: Any, value: Any) -> None:
         """A line has run.
 
@@ -125,6 +131,16 @@ class Observers(Observer):
         """Call all."""
         for one in self._all:
             one.function_begins(frame)
+
+    def call_begins(self) -> None:
+        """Call all."""
+        for one in self._all:
+            one.call_begins()
+
+    def call_ended(self, failed: bool) -> None:
+        """Call all."""
+        for one in self._all:
+            one.call_ended(failed)
 
     def line_ended(self, error: Any, value: Any) -> None:
         """Call all; the first writes the step."""

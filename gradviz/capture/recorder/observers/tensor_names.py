@@ -11,6 +11,7 @@ from gradviz.capture.recorder.namespaces import Namespaces
 from gradviz.capture.recorder.observers.graph_reading import GraphReading
 from gradviz.capture.recorder.observers.observer import Observer
 from gradviz.capture.recorder.registry import Registry
+from gradviz.capture.recorder.step_writer import StepWriter
 
 
 class TensorNames(Observer):
@@ -20,15 +21,21 @@ class TensorNames(Observer):
         namespaces: Those in sight.
         registry: The known tensors.
         graph_reading: Notified when a name has changed.
+        writer: Knows whether anything has happened.
     """
 
     def __init__(
-        self, namespaces: Namespaces, registry: Registry, graph_reading: GraphReading
+        self,
+        namespaces: Namespaces,
+        registry: Registry,
+        graph_reading: GraphReading,
+        writer: StepWriter,
     ) -> None:
         self._namespaces = namespaces
         self._names = NamesInSight(registry)
         self._codes = autograd.codes_of_module_changes()
         self._graph_reading = graph_reading
+        self._writer = writer
 
     def watches(self, code: CodeType) -> bool:
         """Whether a function changes what a module has."""
@@ -43,7 +50,9 @@ class TensorNames(Observer):
         self._names.modules_changed()
 
     def step_ends(self, unnamed: Any = None) -> None:
-        """Look at the variables."""
+        """Look at the variables, except in NOTE [Calls in which nothing happens]."""
+        if self._writer.is_idle:
+            return
         with autograd.unseen():
             is_exact = not self._namespaces.is_inside
             mentioned = self._namespaces.mentioned()
