@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from gradviz.analysis.code.callers import start_of_line
@@ -38,11 +38,22 @@ def was_written(since: int, context: ErrorContext) -> bool:
     )
 
 
-def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorContext) -> bool:
+def can_repeat(
+    nodes: Iterable[str],
+    lines: Sequence[Statement],
+    context: ErrorContext,
+    renewed: Collection[str] = (),
+) -> bool:
     """Whether lines that made nodes would make the same nodes again.
 
     They would not if a line has run several times for them, if it reads what has another value by
     now, or if it draws random numbers.
+
+    Args:
+        nodes: The nodes.
+        lines: The lines.
+        context: The error.
+        renewed: Variables whose other values are meant, such as the data of each turn of a loop.
     """
     history = context.history
     ran: dict[int, set[int]] = {}
@@ -57,7 +68,7 @@ def can_repeat(nodes: Iterable[str], lines: Sequence[Statement], context: ErrorC
         steps = ran.get(statement.line, set())
         if len(steps) != 1 or draws(statement) or _has_effects(min(steps), context):
             return False
-        needed = set(names_read(statement.node)) - bound
+        needed = set(names_read(statement.node)) - bound - set(renewed)
         if needed & _bound_since(min(steps), context):
             return False
         bound |= set(names_bound(statement))

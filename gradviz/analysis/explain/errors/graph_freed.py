@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +10,13 @@ from types import MappingProxyType
 from typing import Final
 
 from gradviz.analysis.code.frames import parting
-from gradviz.analysis.code.statements import Statement
+from gradviz.analysis.code.scopes import stored
+from gradviz.analysis.code.statements import (
+    Statement,
+    loops_around,
+    names_bound,
+    statements_of,
+)
 from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.freed_sentences import (
@@ -281,19 +288,21 @@ def _possible(found: GraphFreed) -> Iterator[Fix | None]:
             yield cut_state(carried, context)
         return
     keep = around_backward.keep_graph(call_of(earlier, context), earlier.step, context)
+    is_same_line = _is_same_line(first, context.statement)
     if found.is_same:
-        yield keep
         yield _again(first, earlier, context)
+        # In a loop each turn needs a forward of its own.
+        yield None if is_same_line else keep
         return
-    if _is_same_line(first, context.statement):
+    if is_same_line:
         carried = carried_by(node.id, context)
         cut = None if carried is None else cut_state(carried, context)
         yield cut
-        yield keep if carried is None or carried.is_complete else None
         yield _again(first, earlier, context) if carried is None else None
+        yield keep if carried is None or carried.is_complete else None
         return
-    yield keep
     yield around_backward.add_up(first, earlier.step, context)
+    yield keep
 
 
 def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorContext) -> Fix | None:
@@ -303,7 +312,21 @@ def _again(first: Statement | None, earlier: EarlierBackward, context: ErrorCont
     # Of nodes that are counted it is not listed what each has freed.
     counted = {key for key, row in rows.items() if row is not None and row.state == "freed"}
     stale = [*freed, *by_number(counted.difference(freed))]
-    return around_backward.compute_again(stale, first, context, ", with a new graph")
+    renewed = _renewed(context.statement) if _is_same_line(first, context.statement) else set()
+    return around_backward.compute_again(stale, first, context, ", with a new graph", renewed)
+
+
+def _renewed(statement: Statement | None) -> set[str]:
+    """Variables that the loops around a line bind before it: a forward there takes them anew."""
+    if statement is None:
+        return set()
+    loops = [*loops_around(statement)]
+    found = {n for loop in loops if isinstance(loop, ast.For) for n in stored(loop.target)}
+    for one in statements_of(statement.code):
+        is_inside = any(outer is loop for loop in loops for outer in one.around)
+        if is_inside and one.line < statement.line:
+            found |= set(names_bound(one))
+    return found
 
 
 def _is_same_line(one: Statement | None, other: Statement | None) -> bool:

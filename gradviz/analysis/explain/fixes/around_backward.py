@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gradviz.analysis.code.sites import Site
 from gradviz.analysis.code.statements import (
@@ -68,7 +68,11 @@ def _later_backwards(noticed: Statement) -> list[Statement]:
 
 
 def compute_again(
-    stale: Sequence[str], after: Statement | None, context: ErrorContext, why: str
+    stale: Sequence[str],
+    after: Statement | None,
+    context: ErrorContext,
+    why: str,
+    renewed: Collection[str] = (),
 ) -> Fix | None:
     """Run the lines of the forward again whose nodes cannot be used any more.
 
@@ -77,13 +81,18 @@ def compute_again(
         after: Statement that made them so, if it is known.
         context: The error.
         why: The end of the sentence.
+        renewed: Variables whose other values are meant; see :func:`can_repeat`.
     """
     noticed = context.statement
     if noticed is None:
         return None
     nodes = reachable(root_nodes(context), context)
     made = lines_that_made(leading_to(stale, nodes), noticed, context)
-    if made is None or not made[0] or not can_repeat(leading_to(stale, nodes), made[0], context):
+    if (
+        made is None
+        or not made[0]
+        or not can_repeat(leading_to(stale, nodes), made[0], context, renewed)
+    ):
         return None
     lines, fits = made
     place = noticed
