@@ -24,7 +24,7 @@ fix 2: goes through a fresh graph
     without line 6
 why: A backward frees what nodes saved as soon as it has used it, unless it is told to
     keep the graph. A second backward through the same nodes finds nothing.
-culprit: backward 1 ran through MulBackward0 and freed it
+cause: backward 1 ran through MulBackward0 and freed it
 saved in: line 4: out1 = a * b
     MulBackward0 saved a and b
 noticed: line 7: out2.backward()
@@ -49,7 +49,7 @@ def test_a_silent_fault_raised_nothing_and_takes_effect() -> None:
         "what: b was written through .data, and MulBackward0 does not know",
         "culprit: line 5: out2 = out1 + c",
         "more",
-        "culprit: mul_ wrote b",
+        "cause: mul_ wrote b",
         "takes effect: line 6: out2.backward()",
         "variables: b",
         "node: MulBackward0",
@@ -127,10 +127,10 @@ LINES = [f"x = {n}" for n in range(9)]
     ("what", "does", "typed", "before", "after"),
     [
         (SHORT, SHORT, 1, ["fix: does it", "    after line 3: x = 0"], []),
-        (LONG, LONG, 1, ["fix: after line 3: x = 0"], ["fix: word "]),
-        (SHORT, SHORT, 9, ["fix: does it"], ["fix:", "    after line 3:", "        x = 0"]),
-        (SHORT, LONG, 9, ["fix: word "], ["fix:", "    after line 3:", "        x = 0"]),
-        (LONG, LONG * 9, 9, [], ["fix: word "]),
+        (LONG, LONG, 1, ["fix: after line 3: x = 0"], ["about the fix: word "]),
+        (SHORT, SHORT, 9, ["fix: does it (code below)"], ["code of the fix:", "    after line 3:"]),
+        (SHORT, LONG, 9, ["fix: word "], ["code of the fix:", "    after line 3:"]),
+        (LONG, LONG * 9, 9, ["fix: see below"], ["about the fix: word "]),
     ],
 )
 def test_five_lines_come_first_and_all_of_the_first_fix_is_told(
@@ -171,8 +171,7 @@ def test_hostile_text_stays_in_its_line(text: str) -> None:
         [line.split(":")[0] for line in one.split("\n") if line[0] != " "] for one in (calm, told)
     ]
     # Where the first fix is told depends on how long its words are.
-    assert [name for name in names[1] if name != "fix 1"] == [
-        name for name in names[0] if name != "fix 1"
-    ]
-    assert names[1].count("fix 1") in (1, 2)
+    moved = {"fix 1", "about fix 1", "code of fix 1"}
+    assert [n for n in names[1] if n not in moved] == [n for n in names[0] if n not in moved]
+    assert names[1].count("fix 1") == 1
     assert told.encode().decode() == told

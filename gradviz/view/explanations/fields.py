@@ -55,6 +55,17 @@ def first_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
         yield Field("culprit", (what,)) if at is None else _line_of("culprit", at, links)
     elif explanation.noticed is not None:
         yield _noticed(explanation.noticed, explanation, links)
+    if _has_only_a_way_on(explanation):
+        yield _unknown(explanation)
+
+
+def _has_only_a_way_on(explanation: Explanation) -> bool:
+    """Whether no line and no fix is known, so that how to find them comes first."""
+    return bool(explanation.unknown) and not (explanation.causes or explanation.fixes)
+
+
+def _unknown(explanation: Explanation) -> Field:
+    return Field("not known", tuple(map(cleaned, explanation.unknown)))
 
 
 def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
@@ -63,7 +74,7 @@ def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
         if place:
             yield _cause(cause, _label(cause, explanation), links)
         elif cause.at is not None and cause.what:
-            yield Field("culprit", (cleaned(cause.what),))
+            yield Field("cause", (cleaned(cause.what),))
     if explanation.causes and explanation.noticed is not None:
         yield _noticed(explanation.noticed, explanation, links)
     if explanation.variables:
@@ -74,8 +85,8 @@ def more_fields(explanation: Explanation, links: Links) -> Iterator[Field]:
         yield Field("node", (links.node,))
     if explanation.already:
         yield Field("already changed", tuple(map(cleaned, explanation.already)))
-    if explanation.unknown:
-        yield Field("not known", tuple(map(cleaned, explanation.unknown)))
+    if explanation.unknown and not _has_only_a_way_on(explanation):
+        yield _unknown(explanation)
 
 
 @dataclass(frozen=True, slots=True)
