@@ -48,7 +48,7 @@ def test_facts_are_a_list_of_names_and_values() -> None:
     assert found is not None
     names, values = ([words(e) for e in found if e.tag == tag] for tag in ("dt", "dd"))
     assert dict(zip(names, values, strict=True)) == {
-        "culprit": "backward 1 ran through MulBackward0 and freed it",
+        "cause": "backward 1 ran through MulBackward0 and freed it",
         "saved in": "line 4: out1 = a * bMulBackward0 saved a and b",
         "noticed": "line 7: out2.backward()",
         "variables": "out2, out1",

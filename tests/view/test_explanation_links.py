@@ -84,7 +84,7 @@ def test_a_term_leads_to_what_it_was_made_of() -> None:
     card = card_of(told)
     assert (card["what"], card["why"]) == ([*found, "."], found)
     fields = {field["name"]: field["values"] for field in card["fields"]}
-    assert fields["culprit"][0] == fields["not known"][0] == fields["already changed"][0] == found
+    assert fields["cause"][0] == fields["not known"][0] == fields["already changed"][0] == found
     recording._made["explanations"] = (told,)
     assert caption(recording, 4).parts[-5:] == sentence.parts
 

@@ -68,7 +68,7 @@ def test_a_card_says_all_of_it_in_words_that_lead_somewhere() -> None:
     ]
     line = {"id": "line:0:6", "text": "line 6", "step": 21}
     assert card["first"] == [{"name": "culprit", "values": [[line]], "code": "out2.backward()"}]
-    assert fields["culprit"]["values"] == [
+    assert fields["cause"]["values"] == [
         ["backward 1 ran through ", {"id": "n0", "text": "MulBackward0"}, " and freed it"]
     ]
     assert (card["culprit_line"], card["culprit_step"]) == ({"code": 0, "line": 6}, 21)
