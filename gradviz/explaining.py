@@ -145,4 +145,5 @@ def _reports(recording: Recording) -> Iterator[Report]:
     audit = audit_in(recording)
     if audit is not None:
         yield audit
-    yield memory_over(recording)
+    if recording.history.node_ids:  # without a graph there is none that keeps anything
+        yield memory_over(recording)

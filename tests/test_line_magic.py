@@ -103,6 +103,54 @@ def test_after_on_the_line_that_wrote_is_known_from_another_cell(shell: Shell, c
 
 
 @pytest.mark.parametrize("how", ["%gradviz on", "1"])
+def test_an_error_in_the_text_of_a_cell_is_noticed_in_its_line(shell: Shell, how: str) -> None:
+    shell.run(how, "y = 1\nx = (2 +)\n")
+    found = shell.explained()
+    assert (found.kind, found.what) == ("other", "SyntaxError was raised")
+    assert (found.noticed.line, found.noticed.text, found.noticed.code) == (2, "x = (2 +)", "cell")
+
+
+@pytest.mark.parametrize("cell", ["x = 1", "1 / 0"])
+def test_of_a_cell_without_a_graph_no_memory_is_told(shell: Shell, cell: str) -> None:
+    shell.run("%gradviz on", cell)
+    found = shell.explained()
+    assert (found.reports, "memory" in str(found)) == ((), False)
+
+
+WRITES_THAT_SPEAK_OF_LESS = {
+    "a result": ("a = w * w", "b = a * a", "a.add_(1)", "a"),
+    "data": ("a = torch.ones(2)", "b = (w * a).exp()", "a.mul_(3)", "a"),
+    "a view": ("a = w * w", "b = a * a", "a[0] = 1.0", "a"),
+    "an optimizer": (
+        "optimizer = torch.optim.SGD([w], lr=0.1)\na = w * 2",
+        "b = a * w",
+        "w.grad = torch.ones(2)\noptimizer.step()",
+        "w",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITES_THAT_SPEAK_OF_LESS)
+def test_the_line_that_wrote_is_known_though_its_cell_does_not_speak_of_the_graph(
+    shell: Shell, name: str
+) -> None:
+    *cells, variable = WRITES_THAT_SPEAK_OF_LESS[name]
+    shell.run("%gradviz on", "w = torch.ones(2, requires_grad=True)", *cells, "c = 1")
+    shell.run("b.sum().backward()")
+    found = shell.explained()
+    assert (found.kind, found.variables) == ("saved tensor written", (variable,))
+    assert found.cause.at.text == cells[-1].splitlines()[-1]
+    assert found.cause.at.code == "earlier cell"
+
+
+def test_a_write_after_one_that_was_not_recorded_is_not_accused(shell: Shell) -> None:
+    shell.run("%gradviz on", "w = torch.ones(2, requires_grad=True)\na = w * w", "b = a * a")
+    shell.run("%gradviz off", "a.add_(1)", "%gradviz on", "a.add_(2)", "b.sum().backward()")
+    found = shell.explained()
+    assert (found.kind, found.line, found.variables) == ("saved tensor written", None, ("a",))
+
+
+@pytest.mark.parametrize("how", ["%gradviz on", "1"])
 def test_the_failed_cell_again_does_not_explain_the_second_fault_in_place_of_the_first(
     shell: Shell, how: str
 ) -> None:

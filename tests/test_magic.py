@@ -555,7 +555,7 @@ def test_a_long_recording_says_how_far_it_has_come_and_leaves_its_length(
 
     monkeypatch.setattr(cell_magic, "display", display)
     progress = cell_magic.ProgressLine()
-    for steps in (100, 200, 300, 400):
+    for steps in (100, 200, 300, 300, 400, 400):
         progress(steps)
     progress.end(1234)
     assert shown == ["recording … 300 steps", "recording … 400 steps", "recorded 1,234 steps"]

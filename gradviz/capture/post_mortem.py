@@ -6,6 +6,7 @@ graphs behind them as they stand now. What happened before is not known.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Iterator
 from types import FrameType, TracebackType
@@ -54,6 +55,9 @@ def post_mortem_of(error: BaseException) -> Recording:
         raised, and the error, with a note ``"not recorded"``.
     """
     entries = list(_entries(error.__traceback__))
+    unread = _unread_text(error, entries)
+    if unread is not None:  # none of the user's code has run: the entries are the parser's callers
+        entries.clear()
     place = _place(entries)
     entry = entries[place] if entries else None
     named = list(_named([one.tb_frame for one in entries[: place + 1]]))
@@ -62,6 +66,8 @@ def post_mortem_of(error: BaseException) -> Recording:
     del entries
     piece = None if entry is None else source_text.of_code(entry.tb_frame.f_code)
     line = None if entry is None or piece is None else piece.statement(entry.tb_lineno)
+    if unread is not None:
+        (piece, line), in_cell = unread, True
     words = None if piece is None else piece.words
     registry = Registry(_chosen(named, words))
     live_graph = LiveGraph(registry, True, _origin)
@@ -79,6 +85,7 @@ def post_mortem_of(error: BaseException) -> Recording:
         writer.add(Raised(type(error).__name__, _ADDRESS.sub("0x…", str(error))))
         writer.add(Note("not recorded", "not recorded", (CELL,) if in_cell else ()))
         writer.step("error", 0, line, 0)
+        storages = registry.storage_keys()
     finally:
         live_graph.unmark()
         registry.forget()
@@ -86,7 +93,7 @@ def post_mortem_of(error: BaseException) -> Recording:
     codes = [] if piece is None else [piece.code]
     made = writer.made(operations.tensor_keys)
     recording = build_recording(made, live_graph, codes, LABEL, "post-mortem")
-    return EARLIER.join(recording, live_graph)
+    return EARLIER.join(recording, live_graph, storages)
 
 
 def _origin(node: Any) -> tuple[None, None, bool, int]:
@@ -111,6 +118,19 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
+
+
+def _unread_text(
+    error: BaseException, entries: list[TracebackType]
+) -> tuple[Source, int | None] | None:
+    """The cell that Python could not read, and the line; ``None`` if the user's code raised."""
+    if not isinstance(error, SyntaxError) or type(error.filename) is not str:
+        return None
+    has_run = any(is_users(one.tb_frame.f_code.co_filename) for one in entries)
+    if has_run or not source_text.is_cell_file(error.filename):
+        return None
+    text = "".join(linecache.getlines(error.filename))
+    return source_text.of_cell(text, CELL), error.lineno
 
 
 def _position(

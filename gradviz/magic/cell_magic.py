@@ -38,11 +38,13 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._handle: Any = None
+        self._shown = 0
 
     def __call__(self, steps: int) -> None:
-        """Show that this many steps have been recorded."""
-        if steps < LONG:
+        """Show that this many steps have been recorded; lines that are none show nothing new."""
+        if steps < LONG or steps == self._shown:
             return
+        self._shown = steps
         text = _plain(f"recording … {steps:,} steps")
         if self._handle is None:
             in_output: Any = display

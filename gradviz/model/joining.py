@@ -4,14 +4,16 @@ NOTE [Recordings of one session]
 Forward runs in one cell and backward in the next: what the second recording sees was made before
 it. Nodes that are still there have the sequence number that torch gave them, so that a later
 recording finds them in an earlier one; what they saved, and what wrote that or freed it, follows
-from the node. What is found becomes part of the later recording, with the source text of the
+from the node. A recording between the two need not have seen the node: what a node holds keeps its
+memory, so that no other has had the same address since, and writes to it are found by that.
+What is found becomes part of the later recording, with the source text of the
 earlier lines, so that it is complete in itself and the next one needs to look no further.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from gradviz.model.events import (
@@ -27,7 +29,7 @@ from gradviz.model.history import History
 from gradviz.model.recording import Code, Recording, RowChanges, StepRecord
 from gradviz.model.records import Node, SavedTensor
 from gradviz.model.source_line import SourceLine
-from gradviz.model.writes import writes_since_save
+from gradviz.model.writes import Written, writes_since_save
 
 CELL: Final = "cell"
 """What source text of a notebook is called."""
@@ -44,20 +46,26 @@ class Remembered:
     recording: Recording
     nodes: Mapping[int, str]
     """Their ids by sequence number."""
+    storages: Mapping[int, str] = field(default_factory=dict[int, str])
+    """Ids of the storages that existed then, by their keys."""
 
 
 def joined(
-    recording: Recording, numbers: Mapping[str, int], earlier: Sequence[Remembered]
+    recording: Recording,
+    numbers: Mapping[str, int],
+    storages: Mapping[str, int],
+    earlier: Sequence[Remembered],
 ) -> Recording:
     """A recording with what earlier ones know of its nodes.
 
     Args:
         recording: The later recording.
         numbers: Sequence numbers of its nodes, by id.
+        storages: Keys of its storages, by id.
         earlier: The earlier recordings, the last one first.
     """
     found = sorted(_found(recording.history, numbers, earlier), key=lambda one: one.age)
-    return _Joining(recording).with_facts(found) if found else recording
+    return _Joining(recording, storages, earlier).with_facts(found) if found else recording
 
 
 class Found(NamedTuple):
@@ -108,8 +116,12 @@ def _is_same_slot(now: SavedTensor, before: SavedTensor) -> bool:
 class _Joining:
     """Makes facts of earlier recordings part of a later one."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(
+        self, recording: Recording, storages: Mapping[str, int], earlier: Sequence[Remembered]
+    ) -> None:
         self._recording = recording
+        self._storages = storages
+        self._earlier = earlier
         self._codes = list(recording.codes)
         self._places: dict[tuple[int, int], int] = {}
         """Places of source texts, by that of the earlier recording and theirs in it."""
@@ -120,9 +132,8 @@ class _Joining:
     def with_facts(self, found: Sequence[Found]) -> Recording:
         """The recording with what is known of these nodes."""
         self._facts(found)  # which source texts are needed
-        pasts = {one.age: one.past.recording for one in found}
         for age, place in sorted(self._needed):  # the last recording first
-            code = self._renamed(pasts[age].codes[place], age)
+            code = self._renamed(self._earlier[age].recording.codes[place], age)
             if code not in self._codes:
                 self._codes.append(code)
             self._places[age, place] = self._codes.index(code)
@@ -157,7 +168,8 @@ class _Joining:
             if name is not None and slot.tensor is None and slot.view_of is None:
                 yield SavedEarlier(now.id, slot.name, name)
             known = replace(rows[slot.name], saved_version=slot.saved_version)
-            for write in writes_since_save(known, before, past, end):
+            writes = [(one, write) for write in writes_since_save(known, before, past, end)]
+            for seen, write in (*writes, *self._written_since(one, slot, writes)):
                 yield WrittenEarlier(
                     now.id,
                     slot.name,
@@ -167,9 +179,36 @@ class _Joining:
                     write.name,
                     write.through,
                     write.module,
-                    self._place_of(write.at, one),
+                    self._place_of(write.at, seen),
                     _number(write.at),
                 )
+
+    def _written_since(
+        self, one: Found, slot: SavedTensor, writes: Sequence[tuple[Found, Written]]
+    ) -> Iterator[tuple[Found, Written]]:
+        """Writes that recordings saw after the one that saw the node last."""
+        key = self._storages.get(slot.storage or "")
+        version = writes[-1][1].after if writes else slot.saved_version
+        for age in range(one.age - 1, -1, -1):
+            other = self._earlier[age]
+            storage = None if key is None else other.storages.get(key)
+            if storage is None:
+                continue
+            past = other.recording.history
+            seen = one._replace(age=age, past=past)
+            stranger = replace(one.before, id="")  # its id there may be that of another node
+            end = len(other.recording.records) - 1
+            on_it = [info.id for info in past.tensors(end) if info.storage == storage]
+            there = replace(
+                slot,
+                saved_version=version,
+                storage=storage,
+                tensor=on_it[0] if len(on_it) == 1 else None,
+                view_of=None,
+            )
+            for write in writes_since_save(there, stranger, past, end):
+                yield seen, write
+                version = write.after
 
     def _freed(self, one: Found) -> Iterator[Event]:
         now, before, past = one.now, one.before, one.past

@@ -6,7 +6,7 @@ Kept are recordings, which are data: no tensor and no node is kept alive by them
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,7 +59,8 @@ class EarlierRecordings:
         """
         numbers = live_graph.numbers
         nodes = {numbers[key]: key for key in live_graph.nodes if key in numbers}
-        remembered = Remembered(recording, nodes)
+        storages = {key: name for name, key in live_graph.registry.storage_keys().items()}
+        remembered = Remembered(recording, nodes, storages)
         raised = None if error is None else _facts_of(error)
         ended = _Ended(remembered, threading.get_ident(), _size(recording), raised)
         kept, size = [ended], ended.size
@@ -70,16 +71,18 @@ class EarlierRecordings:
             kept.append(one)
         self._ended = tuple(kept)
 
-    def join(self, recording: Recording, live_graph: LiveGraph) -> Recording:
-        """A recording with what earlier ones know of its nodes."""
-        return (
-            joined(recording, live_graph.numbers, self._of_thread()) if self._ended else recording
-        )
+    def join(
+        self, recording: Recording, live_graph: LiveGraph, storages: Mapping[str, int]
+    ) -> Recording:
+        """A recording with what earlier ones know of its nodes, and of these storages."""
+        if not self._ended:
+            return recording
+        return joined(recording, live_graph.numbers, storages, self._of_thread())
 
     def _of_thread(self) -> Sequence[Remembered]:
         thread = threading.get_ident()
         found = (one.remembered for one in self._ended if one.thread == thread)
-        return [one for one in found if one.nodes]
+        return [one for one in found if one.nodes or one.storages]
 
     def that_raised(self, error: BaseException) -> Recording | None:
         """The recording that an exception has left, if it is kept.

@@ -413,6 +413,11 @@ class Registry:
         known = self._storages.get(key)
         return None if known is None or known[1].is_gone else known[0]
 
+    def storage_keys(self) -> dict[str, int]:
+        """Keys of the storages that are known and exist, by their ids."""
+        kept = self._storages.items()
+        return {f"s{number}": key for key, (number, ref) in kept if not ref.is_gone}
+
     def live_bytes(self, perhaps_gone: Iterable[int] | None = None) -> int:
         """Bytes of all known storages that have not been given back.
 

@@ -213,7 +213,8 @@ class Run:
         made = self._writer.made(self._operations.tensor_keys)
         codes = [piece.code for piece in self._lines.sources]
         recording = build_recording(made, self._live_graph, codes, self._options.label)
-        return EARLIER.join(recording, self._live_graph)
+        storages = self._live_graph.registry.storage_keys()
+        return EARLIER.join(recording, self._live_graph, storages)
 
 
 def _source(

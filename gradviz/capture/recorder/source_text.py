@@ -159,7 +159,12 @@ def of_method(code: CodeType) -> Source:
 
 def is_cell(code: CodeType) -> bool:
     """Whether code is part of a cell of IPython."""
-    return _OF_IPYTHON.search(code.co_filename) is not None
+    return is_cell_file(code.co_filename)
+
+
+def is_cell_file(file: str) -> bool:
+    """Whether a file name is that of a cell of IPython."""
+    return _OF_IPYTHON.search(file) is not None
 
 
 def name_of(code: CodeType) -> str:
