@@ -609,7 +609,8 @@ def _raised(context: ErrorContext) -> Iterator[Finding]:
         words={"type": context.raised.type, "by": by},
         unknown=(
             say(
-                "why: gradviz has no explanation for this error; recording.show() shows the steps before"
+                "why: gradviz has no explanation for this error; "
+                "gradviz.show(recording) shows the steps before"
             ),
         ),
     )

@@ -468,6 +468,8 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
             )
             told[options] = run.stdout.strip()
     assert told[()] != "0"
-    unknown = "0 which expression of line 4 did it: Python gives no position for it. "
+    unknown = (
+        "0 which expression of line 4 did it: Python gives no position for it. "
         "Write one call per line"
+    )
     assert told["-X", "no_debug_ranges"] == unknown

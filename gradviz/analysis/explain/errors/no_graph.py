@@ -305,8 +305,8 @@ def _unknown(
     elif len(origins) > 1:
         names = listed([context.term(info.id) for info in origins], _MOST_NAMES)
         yield say(
-            "which of {} should require grad: none of them does. x.requires_grad_() before the forward "
-            "makes x one that does",
+            "which of {} should require grad: none of them does. "
+            "x.requires_grad_() before the forward makes x one that does",
             names,
         )
         if any("." in (context.name(info.id) or "") for info in origins):
