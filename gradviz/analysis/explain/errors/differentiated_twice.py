@@ -40,7 +40,7 @@ class _Marked:
         return CodeLine(number, code.line(number), code.name)
 
 
-_MARK: Final = "It is one with @once_differentiable: backward without create_graph=True passes"
+_WITHOUT: Final = "It is one with @once_differentiable: backward without create_graph=True passes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def differentiated_twice(context: ErrorContext) -> Iterator[Twice]:
         node=None if node is None else context.history.node(node, context.step),
         causes=tuple(causes),
         targets={"node": [node]},
-        unknown=() if found is not None else (say("which custom Function it is. {}", _MARK),),
+        unknown=() if found is not None else (say("which custom Function it is. {}", _WITHOUT),),
         marked=found,
     )
 
