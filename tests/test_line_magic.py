@@ -160,7 +160,9 @@ def test_the_failed_cell_again_does_not_explain_the_second_fault_in_place_of_the
     assert found.what.endswith("but an earlier backward has freed it before this recording")
     if how == "1":
         assert found.unknown == (
-            "which backward freed it: it ran before this recording",
+            "which backward freed it: it ran before this recording. "
+            "Begin gradviz.record() before it; in a notebook, type %gradviz on and run the earlier "
+            "cells again",
             "which line made loss: run it again together with this backward, both recorded",
         )
         return

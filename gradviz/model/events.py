@@ -36,6 +36,7 @@ NoteKind: TypeAlias = Literal[
     "hook stays",
     "tensors swapped",
     "lines from calls",
+    "only",
 ]
 """What a :class:`Note` is about."""
 WriteAgent: TypeAlias = Literal["call", "assignment", "optimizer", "module", "unseen"]

@@ -607,7 +607,12 @@ def _raised(context: ErrorContext) -> Iterator[Finding]:
         history=context.history,
         step=context.step,
         words={"type": context.raised.type, "by": by},
-        unknown=(say("why: gradviz has no explanation for this error"),),
+        unknown=(
+            say(
+                "why: gradviz has no explanation for this error; "
+                "gradviz.show(recording) shows the steps before"
+            ),
+        ),
     )
 
 

@@ -92,7 +92,7 @@ def _unknown(
         yield from place_not_known(found, explanation)
     function = _not_followed(fault, found, explanation, context)
     if function is not None:
-        yield not_followed_words(function)
+        yield not_followed_words([function], context.recording)
 
 
 def _not_followed(
@@ -112,4 +112,4 @@ def _not_followed(
         return None
     if (at.line, at.code) != (statement.line, statement.code.name):
         return None
-    return function_name(around)
+    return function_name(around, statement.code, context.history)

@@ -48,11 +48,14 @@ def _explained(fault: Fault[Any], found: Finding) -> Explanation:
         return one
     if (culprit.code, culprit.line) != (noticed.code, noticed.line):
         return one
-    around = None if found.site is None else found.site.function_around(found.by)
-    function = function_name(around)
+    site, history = found.site, found.history
+    if site is None:
+        return one
+    function = function_name(site.function_around(found.by), site.statement.code, history)
     if function is None:
         return one
-    return replace(one, fixes=(), unknown=(*one.unknown, not_followed_words(function)))
+    words = not_followed_words([function], history.recording)
+    return replace(one, fixes=(), unknown=(*one.unknown, words))
 
 
 def _merged(found: list[Explanation]) -> list[Explanation]:

@@ -34,6 +34,11 @@ class FollowedCode:
             for one in _listed(given):
                 self._add(one, option)
 
+    @property
+    def has_users(self) -> bool:
+        """Whether the user's own code is followed, which it is without ``only``."""
+        return self._has_users
+
     def has(self, code: CodeType) -> bool:
         """Whether the lines of a function are steps."""
         file = code.co_filename

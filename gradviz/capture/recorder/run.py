@@ -171,6 +171,8 @@ class Run:
         self._untracked_writes.compare()
         if self._tracer.note is not None:
             self._writer.add(self._tracer.note)
+        if not self._options.followed.has_users:
+            self._writer.add(Note("only", "only= restricts whose lines are steps"))
         self._grad_modes.begin()
         self._writer.step("start", 0, None, 0)
         enter = self._exit.enter_context

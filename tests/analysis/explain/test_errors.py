@@ -227,7 +227,7 @@ def fails() -> None:
 def test_of_a_function_that_is_not_followed_no_line_is_known_and_no_fix() -> None:
     with gradviz.expect_error(only=()) as found:
         fails()
-    assert found.unknown == ("which line inside fails; gradviz.record(into=fails) shows it",)
+    assert found.unknown == ("which line inside fails; gradviz.record() without only= shows it",)
     assert found.fixes == ()
     with gradviz.expect_error() as found:
         fails()
@@ -256,7 +256,7 @@ def test_of_a_module_that_is_not_followed_no_inplace_is_switched_off() -> None:
     with gradviz.expect_error(only=()) as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
         loss.backward()
-    assert found.unknown == ("which line inside net; gradviz.record(into=net) shows it",)
+    assert found.unknown == ("which line inside net; gradviz.record() without only= shows it",)
     assert found.fixes == ()
     with gradviz.expect_error() as found:
         loss = net(torch.ones(2, requires_grad=True)).sum()
@@ -322,7 +322,9 @@ def test_what_was_written_before_the_recording_is_not_blamed_on_a_line_of_it() -
     assert (found.node_name, found.saved_version, found.current_version) == ("ExpBackward0", 0, 1)
     assert found.line is None
     assert found.unknown == (
-        "which line wrote it first: the recording does not contain that write",
+        "which line wrote it first: the recording does not contain that write. "
+        "Begin gradviz.record() before it; in a notebook, type %gradviz on and run the earlier "
+        "cells again",
     )
 
 
@@ -333,7 +335,8 @@ def test_a_cut_that_a_line_of_very_many_calls_hides_is_not_blamed_on_another() -
         loss.backward()
     assert (found.kind, found.line) == ("no graph", None)
     assert found.unknown == (
-        "where the graph was cut: the computation of the value could not be followed",
+        "where the graph was cut: the computation of the value could not be followed. "
+        "Print the requires_grad of what each line computes: the first False is the cut",
     )
 
 
@@ -352,7 +355,9 @@ def test_what_was_freed_before_the_recording_is_not_blamed_on_a_backward_of_it()
         "this recording"
     )
     assert found.unknown == (
-        "which backward freed it: it ran before this recording",
+        "which backward freed it: it ran before this recording. "
+        "Begin gradviz.record() before it; in a notebook, type %gradviz on and run the earlier "
+        "cells again",
         "which line made h: run it again together with this backward, both recorded",
     )
     assert found.fixes == ()
@@ -463,5 +468,8 @@ def test_what_has_no_position_is_said_to_be_unknown() -> None:
             )
             told[options] = run.stdout.strip()
     assert told[()] != "0"
-    unknown = "0 which expression of line 4 did it: Python gives no position for it"
+    unknown = (
+        "0 which expression of line 4 did it: Python gives no position for it. "
+        "Write one call per line"
+    )
     assert told["-X", "no_debug_ranges"] == unknown

@@ -105,7 +105,9 @@ def test_a_write_that_nobody_recorded_is_not_blamed_on_another() -> None:
     assert found.line is None
     assert [cause.kind for cause in found.causes] == ["write", "save"]
     assert found.unknown == (
-        "which line wrote it first: the recording does not contain that write",
+        "which line wrote it first: the recording does not contain that write. "
+        "Begin gradviz.record() before it; in a notebook, type %gradviz on and run the earlier "
+        "cells again",
     )
 
 
@@ -118,7 +120,11 @@ def test_what_was_freed_between_two_recordings_is_said_to_be_unknown() -> None:
     assert found is not None
     assert found.cause is not None
     assert found.cause.at is None
-    assert found.unknown == ("which backward freed it: it ran before this recording",)
+    assert found.unknown == (
+        "which backward freed it: it ran before this recording. "
+        "Begin gradviz.record() before it; in a notebook, type %gradviz on and run the earlier "
+        "cells again",
+    )
     assert found.fixes[0].code == "loss = w.exp().sum()"
 
 

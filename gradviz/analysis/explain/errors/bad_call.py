@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Final
 
 from gradviz.analysis.code.statements import statements_of
 from gradviz.analysis.cuts import Cut
@@ -30,6 +31,9 @@ from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, say
 
 _NOTHING = GivenOperand(None, None, None)
+
+
+_ONE_INPUT: Final = "which of the inputs it is. Pass one input per call to see which raises"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +314,7 @@ def unused(context: ErrorContext) -> Iterator[Unused]:
         variables=(found.name if found else None, root.name),
         causes=tuple(causes),
         targets=_target(None if found is None else found.info),
-        unknown=() if found is not None else (say("which of the inputs it is"),),
+        unknown=() if found is not None else (say(_ONE_INPUT),),
         context=context,
         operand=found,
         cuts=cuts,

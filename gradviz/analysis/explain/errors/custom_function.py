@@ -183,7 +183,10 @@ def _causes(line: Statement | None, what: Sentence, context: ErrorContext) -> It
 
 
 def _unknown(returned: Statement | None, context: ErrorContext) -> tuple[Sentence, ...]:
-    which = say("which line of {}.backward returns them", _function(context))
+    which = say(
+        "which line of {}.backward returns them; write one return in it, in a file or cell",
+        _function(context),
+    )
     return () if returned is not None or not context.is_recorded else (which,)
 
 

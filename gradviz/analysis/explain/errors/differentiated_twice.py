@@ -40,6 +40,9 @@ class _Marked:
         return CodeLine(number, code.line(number), code.name)
 
 
+_WITHOUT: Final = "It is one with @once_differentiable: backward without create_graph=True passes"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Twice(Finding):
     """The Function, if it is known."""
@@ -72,7 +75,7 @@ def differentiated_twice(context: ErrorContext) -> Iterator[Twice]:
         node=None if node is None else context.history.node(node, context.step),
         causes=tuple(causes),
         targets={"node": [node]},
-        unknown=() if found is not None else (say("which custom Function it is"),),
+        unknown=() if found is not None else (say("which custom Function it is. {}", _WITHOUT),),
         marked=found,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradviz.analysis.code.sites import Site, site_of
 from gradviz.analysis.explain.error_context import ErrorContext
+from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.model import freed
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.freed import EarlierBackward
@@ -86,14 +87,17 @@ def unknown_of(
         return
     if was_freed(node, context):
         if context.history.freed_earlier(node.id) is None:
-            yield say("which backward freed it: it ran before this recording")
+            yield say("which backward freed it: it ran before this recording. {}", RECORD_EARLIER)
         if context.history.made_at(node) is None:
             words = "which line made {}: run it again together with this backward, both recorded"
             yield say(words, _result(node, context))
     elif not context.is_recorded:
         yield say("which backward freed it{}", context.how_to_know)
     else:
-        yield say("which backward freed it: it ran before the recording, or was not recorded")
+        yield say(
+            "which backward freed it: it ran before the recording, or was not recorded. {}",
+            RECORD_EARLIER,
+        )
 
 
 def targets_of(node: Node) -> dict[str, list[str | None]]:

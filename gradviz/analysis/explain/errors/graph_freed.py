@@ -234,7 +234,7 @@ def _unnamed(
     if carried is not None and not carried.is_complete:
         yield say(
             "which variable keeps the graph from one iteration to the next: it has no name in the "
-            "recording"
+            "recording. Assign to a variable what the loop carries over"
         )
 
 
@@ -254,7 +254,10 @@ def _unknown_node(context: ErrorContext) -> GraphFreed:
         node_name=found[0].name if len(count) == 1 else None,
         targets={"candidate": [n.id for n in found]},
         unknown=(
-            say("which node raised it{}", one),
+            say(
+                "which node raised it{}; torch.autograd.set_detect_anomaly(True) shows its line",
+                one,
+            ),
             say("which backward freed it{}", context.how_to_know),
         ),
         context=context,

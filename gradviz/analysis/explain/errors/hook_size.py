@@ -43,7 +43,9 @@ def hook_size(context: ErrorContext) -> Iterator[Finding]:
         node=context.node,
         causes=tuple(causes),
         targets={"it": [key]},
-        unknown=() if causes else (say("which line returns it"),),
+        unknown=()
+        if causes
+        else (say("which line returns it; register it in the recorded code, as a def of its own"),),
     )
 
 

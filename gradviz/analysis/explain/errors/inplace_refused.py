@@ -25,6 +25,7 @@ from gradviz.analysis.explain.fixes.leaf_writes import fixes_of_leaf
 from gradviz.analysis.explain.fixes.out_of_place import out_of_place as new_tensor
 from gradviz.analysis.explain.fixes.out_of_place import spelled, target_of
 from gradviz.analysis.explain.fixes.rewriting import Rewriting, before
+from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.analysis.explain.written_as import through_other_name
 from gradviz.model.explanation import Cause, Fix
 from gradviz.model.records import TensorInfo
@@ -163,7 +164,11 @@ def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[I
     switch = inference_mode.switch_around(context.statement_at(made))
     if switch is not None:
         causes.insert(0, Cause("other", say("inference mode is on from here"), switch.at))
-    unknown = () if made or not context.is_recorded else (say("which line made {}", words),)
+    unknown = (
+        ()
+        if made or not context.is_recorded
+        else (say("which line made {}. {}", words, RECORD_EARLIER),)
+    )
     yield InferenceSaved(
         history=context.history,
         step=context.step,
@@ -175,7 +180,9 @@ def _inference(tensors: list[GivenOperand], context: ErrorContext) -> Iterator[I
         variables=tuple(one.name for one in tensors),
         causes=tuple(causes),
         targets={} if found is None else _target(found),
-        unknown=unknown if found is not None else (say("which tensor it is"),),
+        unknown=unknown
+        if found is not None
+        else (say("which tensor it is. Print is_inference() of what the line reads"),),
         context=context,
         saved_tensor=found,
         switch=switch,

@@ -23,6 +23,7 @@ from gradviz.analysis.explain.error_context import ErrorContext
 from gradviz.analysis.explain.errors.backward_root import BackwardRoot, root_at
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes import keep_leaf, stay_on_graph
+from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.analysis.explain.switched_off import switch_of, was_off_before
 from gradviz.analysis.explain.torch_messages import index_in
 from gradviz.model.cut_reasons import REASONS
@@ -32,7 +33,6 @@ from gradviz.model.records import TensorInfo
 from gradviz.model.sentence import Sentence, listed, say
 
 _MOST_NAMES: Final = 3
-_EARLIER: Final = "%gradviz on records the cells that follow: run those before again after it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,20 +292,27 @@ def _unknown(
         yield say("where the graph was cut{}", context.how_to_know)
     elif any(was_off_before(cut, context.history) for cut in way.cuts):
         yield say(
-            "which line switched recording off: it was off before this recording. {}", _EARLIER
+            "which line switched recording off: it was off before this recording. {}",
+            RECORD_EARLIER,
         )
     elif way.cuts:
         return
     elif way.is_lost or not root.keys:
         yield Sentence(
-            "where the graph was cut: the computation of the value could not be followed"
+            "where the graph was cut: the computation of the value could not be followed. "
+            "Print the requires_grad of what each line computes: the first False is the cut"
         )
     elif len(origins) > 1:
         names = listed([context.term(info.id) for info in origins], _MOST_NAMES)
-        yield say("which of {} should require grad: none of them does", names)
+        yield say(
+            "which of {} should require grad: none of them does. "
+            "x.requires_grad_() before the forward makes x one that does",
+            names,
+        )
         if any("." in (context.name(info.id) or "") for info in origins):
             yield say(
-                "which line set their requires_grad to False, before this recording. {}", _EARLIER
+                "which line set their requires_grad to False, before this recording. {}",
+                RECORD_EARLIER,
             )
 
 

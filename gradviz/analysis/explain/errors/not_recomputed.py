@@ -57,7 +57,11 @@ def not_recomputed(context: ErrorContext) -> Iterator[Finding]:
         node=context.node,
         causes=tuple(causes),
         targets={"node": [None if context.node is None else context.node.id]},
-        unknown=() if len(causes) > 1 or not context.is_recorded else (say("what differs"),),
+        unknown=()
+        if len(causes) > 1 or not context.is_recorded
+        else (
+            say("what differs. torch.utils.checkpoint.checkpoint(…, debug=True) lists both runs"),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from gradviz.analysis.explain.errors.backward_path import made_in_frame
 from gradviz.analysis.explain.errors.modified_slots import ModifiedSlot, modified_slots_of
 from gradviz.analysis.explain.fault import Finding
 from gradviz.analysis.explain.fixes.after_saved_modified import fixes_of
+from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.analysis.explain.torch_messages import versions_in
 from gradviz.analysis.explain.torch_names import is_result, operation_of
 from gradviz.analysis.explain.written_as import through_other_name
@@ -197,7 +198,8 @@ def _wrote(written: Written, suspect: ModifiedSlot, history: History) -> Sentenc
 
 def _unknown(context: ErrorContext) -> Sentence:
     if context.is_recorded:
-        return Sentence("which line wrote it first: the recording does not contain that write")
+        words = "which line wrote it first: the recording does not contain that write. {}"
+        return say(words, RECORD_EARLIER)
     return say("which line wrote it{}", context.how_to_know)
 
 

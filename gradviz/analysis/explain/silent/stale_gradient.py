@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradviz.analysis.code.statements import expression_of, is_expression
 from gradviz.analysis.explain.fault import Finding
+from gradviz.analysis.explain.not_followed import RECORD_EARLIER
 from gradviz.analysis.explain.silent.sentences import few_of
 from gradviz.analysis.explain.silent.training_steps import TrainingStep, is_empty, training_steps
 from gradviz.analysis.explain.torch_names import gradient_words
@@ -91,7 +92,12 @@ def _stale(
     if came:
         words = say("the old gradient is from this backward")
         causes.append(Cause("backward", words, history.line(came[-1])))
-    unknown = say("where {} requires_grad {} set to False: before the recording began", its, was)
+    unknown = say(
+        "where {} requires_grad {} set to False: before the recording began. {}",
+        its,
+        was,
+        RECORD_EARLIER,
+    )
     return StaleGradient(
         history=history,
         step=step,

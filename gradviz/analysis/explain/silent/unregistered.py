@@ -91,7 +91,9 @@ def _finding(event: Unregistered, left: list[str], one: TrainingStep) -> NotRegi
         variables=(attribute if event.is_tensor else history.name(left[0], step), attribute),
         causes=(Cause("other", what, at),),
         targets={"left": left},
-        unknown=() if at is not None else (say("which line sets {}", attribute),),
+        unknown=()
+        if at is not None
+        else (say("which line sets {}: search the class {} for it", attribute, event.type),),
         statement=statement,
     )
 
