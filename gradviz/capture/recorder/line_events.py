@@ -200,7 +200,7 @@ class LineEvents:
 
     def line_event(self, frame: FrameType, line: int) -> None:
         """A line of a followed frame is about to run."""
-        if self._pauses:
+        if self._pauses or self._is_around(frame):
             return
         level = self._level(frame)
         piece = self.sources[level.place]
@@ -215,6 +215,10 @@ class LineEvents:
         self._end(level)
         level.line = statement
         self._mark()
+
+    def _is_around(self, frame: FrameType) -> bool:
+        """Whether a frame is not called by the cell: its function has the cell run."""
+        return bool(self._file) and not self._levels and frame.f_code.co_filename != self._file
 
     def raised(self, frame: FrameType, error: Any, line: int | None = None) -> None:
         """A line of a followed frame has raised: the one that runs, or ``line``.
