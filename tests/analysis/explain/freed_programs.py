@@ -605,3 +605,52 @@ program(
         ),
     ),
 )
+
+# --- averages through which gradients may be meant -------------------------------------------
+
+for _name, _average, _loss in (
+    ("average of losses is a term of the loss", "term = F.mse_loss(model(x), y)", "term + average"),
+    ("mixture of hidden states", "term = model(x)", "F.mse_loss(term.tanh() + average, y)"),
+):
+    program(
+        _name,
+        ("average",),
+        f"""
+        # %%
+        model, x, y = nn.Linear(3, 1), torch.randn(4, 3), torch.randn(4, 1)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        # %%
+        average = torch.zeros(())
+        for step in range(3):
+            optimizer.zero_grad()
+            {_average}
+            average = 0.9 * average + 0.1 * term.square()  # culprit
+            loss = {_loss}
+            loss.backward()  # raises
+            optimizer.step()
+        """,
+        (("0.9 * average", "0.9 * average.detach()"),),
+    )
+program(
+    "number of a total is kept",
+    ("total",),
+    """
+    # %%
+    model, x, y = nn.Linear(3, 1), torch.randn(4, 3), torch.randn(4, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    # %%
+    total, seen = 0.0, []
+    for step in range(3):
+        optimizer.zero_grad()
+        total += F.mse_loss(model(x), y)  # culprit
+        total.backward()  # raises
+        optimizer.step()
+        seen.append(float(total.detach()))
+    """,
+    (
+        (
+            "total += F.mse_loss(model(x), y)\n    total.backward()",
+            "loss = F.mse_loss(model(x), y)\n    total += loss.detach()\n    loss.backward()",
+        ),
+    ),
+)

@@ -53,6 +53,20 @@ add(
     """,
 )
 add(
+    "a batch is skipped by clearing its gradients",
+    """
+    model = nn.Linear(3, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(4):
+        optimizer.zero_grad()
+        loss = (model(torch.randn(5, 3)) ** 2).mean()
+        loss.backward()
+        if turn == 2:
+            optimizer.zero_grad()
+        optimizer.step()
+    """,
+)
+add(
     "gradients accumulated, recorded from the middle",
     """
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)

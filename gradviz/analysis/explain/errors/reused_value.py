@@ -28,6 +28,8 @@ that runs each backward; in the first turn only; a state that each turn computes
 turn before; stored for a later turn; a total of losses that goes backward; an average or another
 sum that is no function of parameters but of its terms; an element of a list that grows; computed
 once and used again."""
+_NUMBERS: Final = frozenset({"bool", "float", "int", "len", "print", "repr", "round", "str"})
+"""Functions that give no tensor."""
 _SUMMING: Final = frozenset({"AddBackward0", "SubBackward0", "DivBackward0", "MulBackward0"})
 
 
@@ -244,13 +246,13 @@ def _made_again(node: Node, context: ErrorContext) -> Iterator[Node]:
 
 def _recurrent(node: Node, later: Node, own: dict[str, Node], context: ErrorContext) -> Kept:
     """Whether a value that is computed from the one before it is a sum of terms, or a state."""
-    if later.id not in own or not _is_sum(later.id, node.id, own):
+    if later.id not in own or not is_sum(later.id, node.id, own):
         return "state"
     roots = root_nodes(context)
-    return "total" if len(roots) == 1 and _is_sum(roots[0], later.id, own, True) else "statistic"
+    return "total" if len(roots) == 1 and is_sum(roots[0], later.id, own, True) else "statistic"
 
 
-def _is_sum(key: str, of: str, own: dict[str, Node], is_only: bool = False) -> bool:
+def is_sum(key: str, of: str, own: dict[str, Node], is_only: bool = False) -> bool:
     """Whether one value is another one, scaled, plus others.
 
     Args:
@@ -328,7 +330,7 @@ def _handed_on(statement: Statement, since: int, until: int, context: ErrorConte
             continue
         value = getattr(other.node, "value", None)
         if _outlives(other) and value is not None and names & set(names_read(value)):
-            return step if _is_plain(value) else None
+            return step if _is_plain(value) and names & _kept_by(value) else None
         if names & {t.id for t in targets_of(other) if isinstance(t, ast.Name)}:
             return None
     return None
@@ -341,6 +343,19 @@ def _is_plain(value: ast.AST) -> bool:
     if isinstance(value, (ast.Tuple, ast.List)):
         return all(_is_plain(one) for one in value.elts)
     return isinstance(value, ast.Name)
+
+
+def _kept_by(value: ast.AST) -> set[str]:
+    """Variables that an expression keeps: ``seen.append(total.item())`` and ``float(total)`` take
+    the number only."""
+    if isinstance(value, ast.Name):
+        return {value.id}
+    if isinstance(value, ast.Call):
+        is_number = isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
+        return set() if is_number else {n for arg in value.args for n in _kept_by(arg)}
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return {name for one in value.elts for name in _kept_by(one)}
+    return set()
 
 
 def _outlives(statement: Statement) -> bool:

@@ -22,6 +22,7 @@ from gradviz.analysis.explain.errors.backward_path import reachable, root_nodes
 from gradviz.analysis.explain.errors.reused_value import (
     Reused,
     added_to,
+    is_sum,
     targets_of,
     use_in_closure,
 )
@@ -36,8 +37,17 @@ from gradviz.model.events import OptimizerStepped
 from gradviz.model.explanation import Fix
 from gradviz.model.freed import EarlierBackward
 from gradviz.model.history import History
+from gradviz.model.records import Node
 from gradviz.model.sentence import Sentence, say
 
+_REDUCING: Final = frozenset(
+    {
+        "AmaxBackward0", "AminBackward0", "LinalgVectorNormBackward0", "MaxBackward1",
+        "MeanBackward0", "MeanBackward1", "MedianBackward0", "MinBackward1", "NormBackward1",
+        "StdBackward0", "SumBackward0", "SumBackward1", "VarBackward0",
+    }
+)  # fmt: skip
+"""Nodes that make a statistic of values."""
 _OUT: Final = "out"
 """Name for what a function returns, if it has none."""
 
@@ -350,9 +360,12 @@ def _only_this_loss(one: Reused, context: ErrorContext) -> Fix | None:
 
 
 def _constant_average(one: Reused, context: ErrorContext) -> Fix | None:
-    """The average is detached where it is kept, if the loss has another path."""
+    """The average is detached where it is kept, if the loss has another path, and the average is
+    of a statistic, which is no term of the loss: other gradients through it may be meant."""
     line = context.statement_at(context.history.line(one.keeper))
     if line is None or len(targets_of(line)) != 1 or not _has_other_path(one, context):
+        return None
+    if not _is_statistic(one, context):
         return None
     typed = ast.unparse(targets_of(line)[0])
     does = say("{} is a number for the losses: no gradient goes through it", typed)
@@ -363,16 +376,32 @@ def _constant_average(one: Reused, context: ErrorContext) -> Fix | None:
 
 def _has_other_path(one: Reused, context: ErrorContext) -> bool:
     """Whether the loss reaches leaves by a path without the line that kept a value."""
-    history = context.history
-    nodes = reachable(root_nodes(context), context)
-    kept = history.line(one.keeper)
-    made = {
-        k for k, n in nodes.items()
+    made = _made_by_keeper(one, reachable(root_nodes(context), context), context)
+    return _reaches_leaf(root_nodes(context), {one.node.id, *made}, context)
+
+
+def _made_by_keeper(one: Reused, own: dict[str, Node], context: ErrorContext) -> set[str]:
+    """Nodes of the loss that the line that kept a value made, in any turn."""
+    history, kept = context.history, context.history.line(one.keeper)
+    return {
+        k for k, n in own.items()
         if n.variable is None and kept is not None
         and (at := history.made_at(n)) is not None
         and (at.line, at.code) == (kept.line, kept.code)
     }  # fmt: skip
-    return _reaches_leaf(root_nodes(context), {one.node.id, *made}, context)
+
+
+def _is_statistic(one: Reused, context: ErrorContext) -> bool:
+    """Whether the line that kept a value takes the statistic of something in this turn, and the
+    loss is no sum of which the value is a term."""
+    own = reachable(root_nodes(context), context)
+    made = _made_by_keeper(one, own, context) - {one.node.id, *one.nodes}
+    into = {k for key in made for k in reachability.entries(own[key])}
+    given = into - {*made, one.node.id, *one.nodes}
+    reduced = any(own[key].name in _REDUCING for key in made) or (
+        bool(given) and all(own[key].name in _REDUCING for key in given if key in own)
+    )
+    return reduced and not any(is_sum(root, one.node.id, own) for root in root_nodes(context))
 
 
 def _reaches_leaf(roots: Sequence[str], without: set[str], context: ErrorContext) -> bool:

@@ -26,9 +26,10 @@ class LostGradient(Finding):
 
 def thrown_away(history: History) -> Iterator[LostGradient]:
     """Optimizer steps before which ``zero_grad()`` cleared all new gradients."""
-    for one in training_steps(history):
+    steps = [*training_steps(history)]
+    for one in steps:
         gone = _thrown_away(one)
-        if gone:
+        if gone and not _is_exception(one, steps):
             yield _thrown(one, gone, history)
 
 
@@ -73,6 +74,12 @@ def _thrown_away(one: TrainingStep) -> dict[str, EventPlace]:
                 return {}
             gone[key] = taken
     return {} if any(_had_gradient(key, gone.get(key), one) for key in came) else gone
+
+
+def _is_exception(one: TrainingStep, steps: list[TrainingStep]) -> bool:
+    """Whether most steps of the same parameters used their gradients: some batches are skipped."""
+    same = [other for other in steps if other.stepped.parameters == one.stepped.parameters]
+    return sum(1 for other in same if _thrown_away(other)) * 2 < len(same)
 
 
 def _had_gradient(key: str, gone: EventPlace | None, one: TrainingStep) -> bool:
