@@ -327,7 +327,7 @@ def other_threads_write(values: bool) -> Recording:
         y.grad = torch.ones(2)
 
     def finish() -> None:
-        _ = begun.set(), thread.join()  # in one line, else it may write in either
+        for act in (begun.set, thread.join): act()  # fmt: skip  # noqa: E701  one line: it writes in it
 
     with gradviz.record(values=values) as recording:
         z = y * x

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gradviz.analysis.code.statements import (
-    Statement,
     is_expression,
     is_named,
     names_bound,
@@ -63,13 +62,6 @@ def function_name(function: ast.expr | None, code: Code, history: History) -> st
     return root if root != path and root in _modules(code) else path
 
 
-def functions_in(statement: Statement, history: History) -> tuple[str, ...]:
-    """Every function that a line calls, as ``into=`` takes them, each once."""
-    calls = [part for part in statement.parts if isinstance(part, ast.Call)]
-    names = (function_name(call.func, statement.code, history) for call in calls)
-    return tuple(dict.fromkeys(name for name in names if name is not None))
-
-
 def not_followed_words(functions: Iterable[str], recording: Recording) -> Sentence:
     """What is not known, and how to find it out.
 
@@ -86,7 +78,11 @@ def into_words(functions: tuple[str, ...], recording: Recording) -> str:
     """What to type so that functions are followed."""
     is_cell = recording.label == "cell"
     if any(note.about == "only" for _, note in recording.history.placed(Note)):
-        return "%%gradviz without --only" if is_cell else "gradviz.record() without only="
+        return (
+            "%%gradviz without --only and --only-cell"
+            if is_cell
+            else "gradviz.record() without only="
+        )
     if is_cell:
         # The magic splits names at their dots: model.layers.0 is what it finds.
         dotted = (re.sub(r"\[(\d+)\]", r".\1", one) for one in functions)

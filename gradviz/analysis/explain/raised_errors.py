@@ -107,7 +107,8 @@ def _not_followed(
         is_it = around is not None and ast.unparse(around) == path and is_expression(path)
         # The lines of torch's own activations do not help.
         return path if is_it and not explanation.fixes and not is_activation(by) else None
-    at, statement = None if explanation.cause is None else explanation.cause.at, context.statement
+    at = None if explanation.cause is None else explanation.cause.at
+    statement = context.statement if found.site is None else found.site.statement
     if fault.culprit is None or at is None or statement is None or not context.is_recorded:
         return None
     if (at.line, at.code) != (statement.line, statement.code.name):

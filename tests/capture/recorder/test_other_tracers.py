@@ -279,6 +279,9 @@ def test_what_a_trace_function_raises_ends_the_program_where_it_does_without_a_r
         if counts[0] == at:
             raise kind(f"at {event}")
 
+    counts = [0]
+    at = 0
+
     def compare() -> None:
         nonlocal counts, at
         effects(Events(end), nullcontext())
@@ -292,8 +295,6 @@ def test_what_a_trace_function_raises_ends_the_program_where_it_does_without_a_r
                 found.append((done, str(error)))
             assert found[1] == found[0], at
 
-    counts = [0]
-    at = 0
     # An exception that is raised while another is handled stays the one that this thread handles.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(compare).result()
