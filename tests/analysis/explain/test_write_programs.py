@@ -11,7 +11,7 @@ from tests.ledger.judging import judged
 from tests.ledger.running import are_equal, run, values_of
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
-WITHOUT_FIX: Final[frozenset[str]] = frozenset()
+WITHOUT_FIX: Final = frozenset({"shadow weights are the weights themselves"})
 """Programs of which no change is known to be right."""
 
 

@@ -1228,3 +1228,38 @@ program(
     """,
     (("tokens += features", "tokens = tokens + features"),),
 )
+
+program(
+    "shadow weights are the weights themselves",
+    SAVED,
+    ("model.0.weight", "model.2.weight", "model.2.bias", "shadow", "weight"),
+    """
+    # %% shadow.py
+    import torch
+
+    class Shadow:
+        def __init__(self, model, rate):
+            self.rate = rate
+            self.kept = list(model.parameters())
+
+        @torch.no_grad()
+        def follow(self, model):
+            for shadow, weight in zip(self.kept, model.parameters()):
+                shadow.mul_(1 - self.rate).add_(weight, alpha=self.rate)  # culprit
+    # %%
+    from shadow import Shadow
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    shadow = Shadow(model, 0.25)
+    x = torch.randn(4, 2)
+    # %%
+    loss = model(x).pow(2).mean()
+    shadow.follow(model)
+    loss.backward()  # raises
+    """,
+    (
+        (
+            "self.kept = list(model.parameters())",
+            "self.kept = [p.clone() for p in model.parameters()]",
+        ),
+    ),
+)

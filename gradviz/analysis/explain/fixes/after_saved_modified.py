@@ -178,11 +178,22 @@ def _around_step(
             return  # a later update would use the sum of both gradients
     if is_after_backward or _reads_between(first, updated, context):
         return
+    if _is_mixed_with_itself(first, context):
+        return
     does = say("updates the weights after the backward that needs their old values")
     behind = around_backward.move_behind(statement, context, does)
     if not first.is_optimizer and statement is not None and isinstance(statement.node, ast.Expr):
         behind = moved(statement, context.statement, "after", does)
     yield from () if behind is None else (behind,)
+
+
+def _is_mixed_with_itself(written: Written, context: ErrorContext) -> bool:
+    """Whether an update reads twice what it writes: where an average is the model itself, say.
+
+    Another place does not make such an update what was meant.
+    """
+    calls = [e for e in context.recording.records[written.step].events if isinstance(e, Operation)]
+    return any(one.name.endswith("_") and one.reads[:1] == one.reads[1:2] for one in calls)
 
 
 def _in_frame(written: Written, context: ErrorContext) -> Statement | None:
