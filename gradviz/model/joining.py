@@ -195,7 +195,7 @@ class _Joining:
             if storage is None:
                 continue
             past = other.recording.history
-            seen = one._replace(age=age, past=past)
+            seen = Found(age, one.now, one.before, past)
             stranger = replace(one.before, id="")  # its id there may be that of another node
             end = len(other.recording.records) - 1
             on_it = [info.id for info in past.tensors(end) if info.storage == storage]
