@@ -40,7 +40,7 @@ from gradviz.capture.autograd.engine_patch import (
 from gradviz.capture.autograd.engine_threads import engine_threads, start_engine_threads
 from gradviz.capture.autograd.function_modes import mode_on, put_mode_on, take_mode_off
 from gradviz.capture.autograd.grads import grad_of, grads_of
-from gradviz.capture.autograd.guards import arithmetic, is_traced, unseen
+from gradviz.capture.autograd.guards import arithmetic, is_exporting, is_traced, unseen
 from gradviz.capture.autograd.nodes import (
     Plan,
     Slot,
@@ -153,6 +153,7 @@ __all__ = [
     "is_dead",
     "is_differentiable_once",
     "is_engine_thread",
+    "is_exporting",
     "is_leaf_unasked",
     "is_parameter",
     "is_plain",

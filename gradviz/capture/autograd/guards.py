@@ -39,6 +39,11 @@ def unseen() -> Iterator[None]:
             _resume(traced, profiled)
 
 
+def is_exporting() -> bool:
+    """Whether ``torch.export`` runs code with tensors whose sizes are symbols."""
+    return torch.compiler.is_exporting()
+
+
 def is_traced() -> bool:
     """Whether ``torch.jit.trace`` writes down what this thread runs (F6.15)."""
     return _C._get_tracing_state() is not None

@@ -200,7 +200,7 @@ class LineEvents:
 
     def line_event(self, frame: FrameType, line: int) -> None:
         """A line of a followed frame is about to run."""
-        if self._pauses or self._is_around(frame):
+        if self._pauses or self._is_around(frame) or autograd.is_exporting():
             return
         level = self._level(frame)
         piece = self.sources[level.place]

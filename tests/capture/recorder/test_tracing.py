@@ -31,6 +31,7 @@ stand_in(
     never_compiled=lambda function: function,
     sequence_number=lambda: 0,
     in_recording=lambda: False,
+    is_exporting=lambda: False,
 )
 stand_in("torch", __file__="/torch/__init__.py", __path__=[], Tensor=object, Size=tuple)
 stand_in("torch.nn", Module=type("Module", (), {}), Parameter=object)
