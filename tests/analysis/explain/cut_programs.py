@@ -5,11 +5,11 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Final
 
-from tests.analysis.explain.write_programs import WriteProgram
+from tests.analysis.explain.file_programs import FileProgram
 from tests.ledger.bug import Edit
 
 NO_GRAPH: Final = "does not require grad"
-PROGRAMS: Final[list[WriteProgram]] = []
+PROGRAMS: Final[list[FileProgram]] = []
 
 
 def program(
@@ -22,7 +22,7 @@ def program(
 ) -> None:
     """Put a program in the list."""
     PROGRAMS.append(
-        WriteProgram(
+        FileProgram(
             name,
             "cuts",
             dedent(text).strip("\n"),

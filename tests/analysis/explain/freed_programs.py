@@ -5,20 +5,11 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Final
 
-from tests.ledger.bug import Bug, Edit, Piece
-
-
-class FreedProgram(Bug):
-    """A program; what its canonical fix computes is right."""
-
-    @property
-    def right(self) -> tuple[Piece, ...]:
-        """The program with the canonical fix."""
-        return self.fixed(self.fixes[0])
-
+from tests.analysis.explain.file_programs import FileProgram
+from tests.ledger.bug import Edit
 
 MESSAGE: Final = "backward through the graph a second time"
-PROGRAMS: Final[list[FreedProgram]] = []
+PROGRAMS: Final[list[FileProgram]] = []
 
 
 def program(
@@ -31,7 +22,7 @@ def program(
 ) -> None:
     """Put a program in the list."""
     PROGRAMS.append(
-        FreedProgram(
+        FileProgram(
             name,
             "graph freed",
             dedent(text).strip("\n"),

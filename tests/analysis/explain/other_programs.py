@@ -5,10 +5,10 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Final
 
-from tests.analysis.explain.write_programs import WriteProgram
+from tests.analysis.explain.file_programs import FileProgram
 from tests.ledger.bug import Edit
 
-PROGRAMS: Final[list[WriteProgram]] = []
+PROGRAMS: Final[list[FileProgram]] = []
 KINDS: Final[dict[str, str]] = {}
 """The kind of each, by its name."""
 
@@ -26,7 +26,7 @@ def program(
     """Put a program in the list."""
     KINDS[name] = kind
     PROGRAMS.append(
-        WriteProgram(
+        FileProgram(
             name,
             "others",
             dedent(text).strip("\n"),

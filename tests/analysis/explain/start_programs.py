@@ -5,21 +5,12 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Final
 
-from tests.ledger.bug import Bug, Edit, Piece
-
-
-class StartProgram(Bug):
-    """A program; what its canonical fix computes is right."""
-
-    @property
-    def right(self) -> tuple[Piece, ...]:
-        """The program with the canonical fix."""
-        return self.fixed(self.fixes[0])
-
+from tests.analysis.explain.file_programs import FileProgram
+from tests.ledger.bug import Edit
 
 NOT_SCALAR: Final = "grad can be implicitly created only for scalar outputs"
 LEAF: Final = "is being used in an in-place operation"
-PROGRAMS: Final[list[StartProgram]] = []
+PROGRAMS: Final[list[FileProgram]] = []
 
 
 def program(
@@ -33,7 +24,7 @@ def program(
 ) -> None:
     """Put a program in the list."""
     PROGRAMS.append(
-        StartProgram(
+        FileProgram(
             name,
             "starts",
             dedent(text).strip("\n"),

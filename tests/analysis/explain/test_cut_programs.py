@@ -11,9 +11,12 @@ from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from tests.analysis.explain.cut_programs import PROGRAMS
-from tests.analysis.explain.write_programs import WriteProgram
-from tests.ledger.judging import judged
-from tests.ledger.running import are_equal, run, values_of
+from tests.analysis.explain.file_programs import (
+    FileProgram,
+    assert_fault_and_fixed_versions,
+    assert_fixes_are_right,
+    assert_line_and_variable,
+)
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
 WITHOUT_FIX: Final = frozenset(
@@ -29,28 +32,18 @@ WITHOUT_FIX: Final = frozenset(
 
 
 @every_program
-def test_the_fault_is_there_and_the_fixed_versions_agree(program: WriteProgram) -> None:
-    ran = run(program.pieces)
-    assert program.message in str(ran.error)
-    results = []
-    for way in program.fixes:
-        fixed = run(program.fixed(way))
-        assert fixed.error is None
-        results.append(values_of(fixed.space, program.result))
-    assert all(are_equal(one, results[0]) for one in results)
+def test_the_fault_is_there_and_the_fixed_versions_agree(program: FileProgram) -> None:
+    assert_fault_and_fixed_versions(program)
 
 
 @every_program
-def test_the_line_and_the_variable_are_named(program: WriteProgram) -> None:
-    found = judged(program, "as it comes")
-    assert (found.raises, found.variable, found.first) == (True, True, True)
+def test_the_line_and_the_variable_are_named(program: FileProgram) -> None:
+    assert_line_and_variable(program)
 
 
 @every_program
-def test_every_fix_is_right(program: WriteProgram) -> None:
-    offered = judged(program, "as it comes").offered
-    assert {one.code: one.verdict for one in offered if not one.is_right} == {}
-    assert bool(offered) == (program.name not in WITHOUT_FIX)
+def test_every_fix_is_right(program: FileProgram) -> None:
+    assert_fixes_are_right(program, program.name not in WITHOUT_FIX)
 
 
 def test_recording_that_was_off_before_is_said_with_what_to_type() -> None:

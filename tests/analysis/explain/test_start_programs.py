@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.explain.start_programs import PROGRAMS, StartProgram
-from tests.ledger.judging import judged
-from tests.ledger.running import are_equal, run, values_of
+from tests.analysis.explain.file_programs import (
+    FileProgram,
+    assert_fault_and_fixed_versions,
+    assert_fixes_are_right,
+    assert_line_and_variable,
+)
+from tests.analysis.explain.start_programs import PROGRAMS
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=str)
 
 
 @every_program
-def test_the_fault_is_there_and_the_fixed_versions_agree(program: StartProgram) -> None:
-    ran = run(program.pieces)
-    assert ran.raised == program.raised
-    assert program.message in str(ran.error)
-    results = []
-    for way in program.fixes:
-        fixed = run(program.fixed(way))
-        assert fixed.error is None
-        results.append(values_of(fixed.space, program.result))
-    assert all(are_equal(one, results[0]) for one in results)
+def test_the_fault_is_there_and_the_fixed_versions_agree(program: FileProgram) -> None:
+    assert_fault_and_fixed_versions(program)
 
 
 @every_program
-def test_the_line_and_the_variable_are_named(program: StartProgram) -> None:
-    found = judged(program, "into")
-    assert (found.raises, found.variable, found.first) == (True, True, True)
+def test_the_line_and_the_variable_are_named(program: FileProgram) -> None:
+    assert_line_and_variable(program)
 
 
 @every_program
-def test_every_fix_is_right(program: StartProgram) -> None:
-    offered = judged(program, "into").offered
-    assert {one.code: one.verdict for one in offered if not one.is_right} == {}
-    assert offered
+def test_every_fix_is_right(program: FileProgram) -> None:
+    assert_fixes_are_right(program, is_fixed=True)

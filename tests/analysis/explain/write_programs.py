@@ -5,22 +5,13 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Final
 
-from tests.ledger.bug import Bug, Edit, Piece
-
-
-class WriteProgram(Bug):
-    """A program; what its canonical fix computes is right."""
-
-    @property
-    def right(self) -> tuple[Piece, ...]:
-        """The program with the canonical fix."""
-        return self.fixed(self.fixes[0])
-
+from tests.analysis.explain.file_programs import FileProgram
+from tests.ledger.bug import Edit
 
 SAVED: Final = "modified by an inplace operation"
 LEAF: Final = "is being used in an in-place operation"
 VIEWS: Final = "is the output of a function that returns multiple views"
-PROGRAMS: Final[list[WriteProgram]] = []
+PROGRAMS: Final[list[FileProgram]] = []
 
 
 def program(
@@ -35,7 +26,7 @@ def program(
 ) -> None:
     """Put a program in the list."""
     PROGRAMS.append(
-        WriteProgram(
+        FileProgram(
             name,
             "writes",
             dedent(text).strip("\n"),
