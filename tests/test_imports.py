@@ -26,7 +26,7 @@ FOLDERS = {
         *("", "graph", "figures", "explanations", "captions", "outlines", "animation"),
         *("documents", "html", "export", "widgets"),
     ),
-    "analysis": ("", "code", "explain", "audit", "memory", "diff"),
+    "analysis": ("", "code", "fold", "explain", "audit", "memory", "diff"),
 }
 """The folders of a room in order: each may import those before it; ``""`` is the room itself."""
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from gradviz.capture import autograd, contents, naming
+from gradviz.capture import autograd, naming
 from gradviz.capture.cuda_memory import allocated_bytes
+from gradviz.capture.modules import modules_among
 from gradviz.capture.tensors import Storages
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph
@@ -42,19 +43,11 @@ def read_owned(
     with autograd.unseen():
         variables = [] if frame is None else naming.namespace(frame)
         if model is None:
-            modules = list(_modules_among(variables))
+            modules = list(modules_among(variables))
         else:
             modules = [(naming.name_of(model, variables), model)]
         belongs = _belongs(modules, storages)
     return graph, belongs, _allocated(graph)
-
-
-def _modules_among(variables: list[tuple[str, Any]]) -> Iterator[tuple[str, torch.nn.Module]]:
-    seen: set[int] = set()
-    for name, module in naming.named_modules(variables):
-        if id(module) not in seen:  # one that was found is not looked for by longer names
-            seen.update(id(part.module) for part in contents.parts_of(module))
-            yield name, module
 
 
 def _belongs(modules: list[tuple[str, torch.nn.Module]], storages: Storages) -> dict[str, Belongs]:

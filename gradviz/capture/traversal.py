@@ -7,7 +7,7 @@ another thread runs backward over the graph).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,12 +17,14 @@ from gradviz.capture import autograd, naming, threads
 from gradviz.capture.anomaly_source import sources
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.derivatives import Derivative, lookup
+from gradviz.capture.modules import NamedModule, module_infos, modules_among
 from gradviz.capture.node_reader import FactColumns, NodeReader
 from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
 from gradviz.model import Graph, TensorInfo
 from gradviz.model.collector import no_collection
 from gradviz.model.columns import Columns
+from gradviz.model.records import ModuleInfo
 
 Entries = list[tuple[tuple[int, int] | None, ...]]
 
@@ -33,6 +35,7 @@ def snapshot_of(
     frame: FrameType | None,
     storages: Storages | None = None,
     values: bool | None = None,
+    model: torch.nn.Module | None = None,
 ) -> Graph:
     """Read the graph behind ``outputs``; :func:`gradviz.snapshot` is the public door.
 
@@ -42,6 +45,7 @@ def snapshot_of(
         frame: Frame whose variables give names.
         storages: Gives storages their numbers; afterwards it knows those of this graph.
         values: Whether numbers are read; ``None``: up to a budget.
+        model: The module that made the graph, if it is told; its tensors are not shown for it.
     """
     tensors, modules = split(outputs)
     given = naming.given_names(names)
@@ -50,7 +54,10 @@ def snapshot_of(
         nodes, entries, index = walk([root.node for root in roots])
         try:
             shown = Tensors(_known(roots, modules, given, frame), index, values, storages)
-            return _read(roots, nodes, entries, index, shown)
+            places = [(index[root.node], root.output_nr) for root in roots]
+            columns, infos = read_columns(nodes, entries, shown, index)
+            named = _modules((*modules, *([] if model is None else [model])), shown, frame)
+            return Graph(columns, places, infos, modules=named, order=_order(nodes, columns))
         finally:
             make_safe_to_free(nodes, entries)
 
@@ -132,15 +139,26 @@ def _known(
     return list(found.values())
 
 
-def _read(
-    roots: Sequence[Root],
-    nodes: list[Any],
-    entries: Entries,
-    index: dict[Any, int],
-    tensors: Tensors,
-) -> Graph:
-    places = [(index[root.node], root.output_nr) for root in roots]
-    return read_walked(places, nodes, entries, tensors, index)
+def _modules(
+    given: Sequence[torch.nn.Module], tensors: Tensors, frame: FrameType | None
+) -> tuple[ModuleInfo, ...]:
+    """The modules that have tensors of the graph: those given, else those of the variables."""
+    variables = [] if frame is None else naming.namespace(frame)
+    found: Iterable[NamedModule]
+    if given:
+        found = [(naming.name_of(module, variables), module) for module in given]
+    elif any(issubclass(type(one.tensor), torch.nn.Parameter) for one in tensors.shown):
+        found = modules_among(variables)
+    else:
+        return ()
+    return module_infos(found, {id(one.tensor): one.id for one in tensors.shown})
+
+
+def _order(nodes: Sequence[Any], columns: Columns) -> list[int]:
+    """Places of all nodes but the leaves by the numbers that torch gave them."""
+    numbers = list(map(autograd.sequence_nr, nodes))
+    made = (place for place, variable in enumerate(columns.variable) if variable is None)
+    return sorted(made, key=numbers.__getitem__)
 
 
 def read_walked(

@@ -9,8 +9,9 @@ from typing import Any, TypeVar, cast
 from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
 from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
+from gradviz.model.forward_order import order_of
 from gradviz.model.presentation import Printed
-from gradviz.model.records import Edge, Node, TensorInfo
+from gradviz.model.records import Edge, ModuleInfo, Node, TensorInfo
 from gradviz.model.serialization import graph
 
 Made = TypeVar("Made")
@@ -34,7 +35,16 @@ class Graph(Printed):
         True
     """
 
-    __slots__ = ("_columns", "_made", "_numbers", "_places", "_root_places", "_tensors")
+    __slots__ = (
+        "_columns",
+        "_made",
+        "_modules",
+        "_numbers",
+        "_order",
+        "_places",
+        "_root_places",
+        "_tensors",
+    )
     _columns: Columns
     _numbers: Sequence[int]
     """Number in the id of each node: its place, but for graphs of a recording's steps, whose ids
@@ -43,6 +53,9 @@ class Graph(Printed):
     """Place of each number where it is another one."""
     _root_places: tuple[tuple[int, int], ...]
     _tensors: tuple[TensorInfo, ...]
+    _modules: tuple[ModuleInfo, ...]
+    _order: tuple[int, ...] | None
+    """Places of the nodes in the order in which torch made them, where that is known."""
     _made: dict[str, Any]
     """What was asked for before, by name."""
 
@@ -52,6 +65,8 @@ class Graph(Printed):
         roots: Sequence[tuple[int, int]],
         tensors: Sequence[TensorInfo] = (),
         numbers: Sequence[int] | None = None,
+        modules: Sequence[ModuleInfo] = (),
+        order: Sequence[int] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_columns", columns)
@@ -60,6 +75,8 @@ class Graph(Printed):
         put(self, "_places", places)
         put(self, "_root_places", tuple(roots))
         put(self, "_tensors", tuple(tensors))
+        put(self, "_modules", tuple(modules))
+        put(self, "_order", None if order is None else tuple(order))
         put(self, "_made", {})
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -71,8 +88,17 @@ class Graph(Printed):
         nodes: Sequence[Node],
         roots: Sequence[tuple[str, int]],
         tensors: Sequence[TensorInfo] = (),
+        modules: Sequence[ModuleInfo] = (),
+        order: Sequence[str] | None = None,
     ) -> Graph:
         """Build a graph from :class:`Node` objects, whose ids must rise: ``n0``, ``n1``, ``n4``.
+
+        Args:
+            nodes: The nodes.
+            roots: Where backward would start.
+            tensors: The tensors.
+            modules: The modules that have some of the tensors.
+            order: Ids of the nodes in the order in which the forward made them, without leaves.
 
         Raises:
             ValueError: If an id is not such a number, or an entry points outside the graph.
@@ -99,6 +125,8 @@ class Graph(Printed):
             [(place(node_id), nr) for node_id, nr in roots],
             tensors,
             None if in_order else numbers,
+            modules,
+            None if order is None else [place(node_id) for node_id in order],
         )
 
     @property
@@ -176,6 +204,43 @@ class Graph(Printed):
     def tensors(self) -> tuple[TensorInfo, ...]:
         """Tensors with a name, tensors passed in, and the leaves, ``t0`` first."""
         return self._tensors
+
+    @property
+    def targets(self) -> Sequence[tuple[tuple[int, int] | None, ...]]:
+        """``next_functions`` of each node, with places in :attr:`nodes` for ids."""
+        return self._columns.next_functions
+
+    @property
+    def root_places(self) -> tuple[tuple[int, int], ...]:
+        """:attr:`roots`, with places in :attr:`nodes` for ids."""
+        return self._root_places
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The name of each node, as :attr:`Node.name`."""
+        return self._columns.name
+
+    @property
+    def variables(self) -> Sequence[str | None]:
+        """The leaf of each node, as :attr:`Node.variable`."""
+        return self._columns.variable
+
+    @property
+    def modules(self) -> tuple[ModuleInfo, ...]:
+        """Modules that have leaves or saved tensors of this graph, a module before those in it.
+
+        Of a recording's graph none: there each node knows the module that made it.
+        """
+        return self._modules
+
+    @property
+    def order(self) -> Sequence[int]:
+        """Places of all nodes but the leaves in the order in which the forward made them.
+
+        Each comes after the nodes whose outputs it uses. Where torch does not tell the order, or
+        where several threads made the graph, it is one in which the forward could have made them.
+        """
+        return self._kept("order", lambda: order_of(self._columns, self._root_places, self._order))
 
     @property
     def leaves(self) -> tuple[TensorInfo, ...]:
@@ -279,6 +344,7 @@ class Graph(Printed):
             self._root_places == other._root_places
             and self._numbers == other._numbers
             and self._tensors == other._tensors
+            and self._modules == other._modules
             and all(
                 list(getattr(self._columns, n)) == list(getattr(other._columns, n))
                 for n in COLUMN_NAMES
@@ -311,7 +377,12 @@ class Graph(Printed):
         The device is named once, in the header, when all tensors share it; fields that have
         their default value are left out.
         """
-        return graph.write(self.roots, self.nodes, self._tensors, self.device)
+        order = None
+        if self._order is not None:
+            known = order_of(self._columns, self._root_places, None)
+            if list(self.order) != list(known):
+                order = [f"n{self._numbers[place]}" for place in self.order]
+        return graph.write(self.roots, self.nodes, self._tensors, self.device, self._modules, order)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:
@@ -322,7 +393,7 @@ class Graph(Printed):
                 the message says where: ``nodes[3].saved[0].state: …``.
         """
         found = graph.read(text)
-        return cls.of(found.nodes, found.roots, found.tensors)
+        return cls.of(found.nodes, found.roots, found.tensors, found.modules, found.order)
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)

@@ -223,3 +223,16 @@ class Node:
     """Line of the user's code that made the node, where torch knows it (anomaly mode)."""
     module: str | None = None
     """Path of the module that made the node, where a recording knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleInfo:
+    """A module that has parameters or buffers in the graph, itself or in the modules in it."""
+
+    path: str
+    """Name of the variable and path from it: ``"model.layers.0"``; ``""`` for a module that no
+    variable names."""
+    type: str
+    """Name of its class: ``"Linear"``."""
+    tensors: tuple[str, ...] = ()
+    """Ids in ``graph.tensors`` of its own parameters and buffers, not of those of modules in it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.records import ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization.reader import (
     DamagedError,
     Read,
@@ -33,6 +33,8 @@ class GraphDocument:
     roots: tuple[tuple[str, int], ...]
     nodes: tuple[Node, ...]
     tensors: tuple[TensorInfo, ...]
+    modules: tuple[ModuleInfo, ...] = ()
+    order: tuple[str, ...] | None = None
 
 
 def write(
@@ -40,6 +42,8 @@ def write(
     nodes: Iterable[Node],
     tensors: Iterable[TensorInfo],
     device: str | None,
+    modules: Sequence[ModuleInfo] = (),
+    order: Sequence[str] | None = None,
 ) -> str:
     """The document of a graph; fields with their default value are left out.
 
@@ -48,6 +52,8 @@ def write(
         nodes: All nodes.
         tensors: All tensors.
         device: The one device all tensors are on; it is then named in the header only.
+        modules: The modules that have some of the tensors.
+        order: Ids of the nodes as the forward made them; ``None`` if that follows from the edges.
     """
     parts = {
         "format": _ENCODER.encode(FORMAT),
@@ -56,6 +62,10 @@ def write(
         "nodes": _written(nodes, device),
         "tensors": _written(tensors, device),
     }
+    if modules:
+        parts["modules"] = _written(modules, device)
+    if order is not None:
+        parts["order"] = _ENCODER.encode(list(order))
     return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
 
@@ -76,13 +86,15 @@ def read(text: str) -> GraphDocument:
     read_node, read_tensor = row_readers(device_of(document))
     rows = {"nodes": items_reader(read_node), "tensors": items_reader(read_tensor)}
     found: GraphDocument = object_reader(GraphDocument, **rows)(document)
-    check_graph(found.nodes, found.tensors, found.roots)
+    check_graph(found.nodes, found.tensors, found.roots, found.modules, found.order)
     return found
 
 
 def without_device(fact: Any, device: str | None) -> Any:
     """A node or tensor with the one device of the document taken out."""
     if device is None:
+        return fact
+    if isinstance(fact, ModuleInfo):
         return fact
     if isinstance(fact, TensorInfo):
         return replace(fact, device="") if fact.device == device else fact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gradviz.model.records import Node, TensorInfo
+from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.serialization.reader import DamagedError
 
 if TYPE_CHECKING:
@@ -16,7 +16,11 @@ Reference = tuple[str, str | None]
 
 
 def check_graph(
-    nodes: Sequence[Node], tensors: Sequence[TensorInfo], roots: Sequence[tuple[str, int]]
+    nodes: Sequence[Node],
+    tensors: Sequence[TensorInfo],
+    roots: Sequence[tuple[str, int]],
+    modules: Sequence[ModuleInfo] = (),
+    order: Sequence[str] | None = None,
 ) -> None:
     """Check the ids of a graph.
 
@@ -42,6 +46,19 @@ def check_graph(
     for i, info in enumerate(tensors):
         _refer([(".node", info.node)], known_nodes, f"tensors[{i}]")
     _refer(_roots(roots), known_nodes, "roots")
+    for i, module in enumerate(modules):
+        of_module = ((f".tensors[{k}]", key) for k, key in enumerate(module.tensors))
+        _refer(of_module, known_tensors, f"modules[{i}]")
+    _check_order(nodes, order)
+
+
+def _check_order(nodes: Sequence[Node], order: Sequence[str] | None) -> None:
+    """The order of a forward has every node that is no leaf once."""
+    made = {node.id for node in nodes if node.variable is None}
+    if order is not None and (len(order) != len(made) or set(order) != made):
+        raise DamagedError(
+            f"it does not name the {len(made)} nodes without a leaf, once each", "order"
+        )
 
 
 def check_recording(records: Sequence[StepRecord]) -> None:

@@ -1,0 +1,238 @@
+"""A graph folded into boxes: a tree whose innermost members are the nodes of the graph."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from gradviz.model.errors import UnknownNodeError
+from gradviz.model.graph import Graph
+
+FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
+"""What a fold is: ``"graph"``, all of it; ``"module"``, what one call of a module made;
+``"repeat"``, parts of equal structure one after the other, such as layers and time steps;
+``"turn"``, one of them that is not a module; ``"part"``, consecutive nodes or parts of a repeat;
+``"views"``, a node with the views and casts of its inputs; ``"leaves"``, leaves of one fold."""
+
+Member: TypeAlias = "int | Fold"
+"""A node, by its place in ``graph.nodes``, or a fold."""
+Value: TypeAlias = tuple[int, int]
+"""An output of a node: place of the node and output number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One box for many nodes."""
+
+    id: str
+    """``"f0"`` for the whole graph, then ``"f1"``, … in the order of the forward, a fold before
+    those in it."""
+    kind: FoldKind
+    members: tuple[Member, ...]
+    """What is in it: leaves, then nodes and folds in the order of the forward."""
+    nodes: int
+    """How many nodes are in it and in the folds in it, leaves included."""
+    first: int
+    """Position of the first of them, see :attr:`FoldTree.positions`."""
+    path: str = ""
+    """Path of the module that made all of it: ``"model.layers.0"``; ``""`` if none is known."""
+    type: str = ""
+    """Class of that module, ``""`` if it is not known."""
+    times: int = 0
+    """Of a repeat and its parts, how many equal parts are in it; else 0."""
+    head: int | None = None
+    """Of views, the place of the node that uses them; of others ``None``."""
+    equal: bool = True
+    """Of a repeat, whether its first and last part have the structure of the others too."""
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """The folds among its members."""
+        return tuple(one for one in self.members if isinstance(one, Fold))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The nodes among its members, by their places."""
+        return tuple(one for one in self.members if isinstance(one, int))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldLink:
+    """A value that goes from one member of a fold to another, or over the rim of the fold."""
+
+    value: Value
+    """The output that is used."""
+    tail: int | None
+    """Number of the member that made it; ``None``: it comes from outside."""
+    head: int | None
+    """Number of the member that uses it; ``None``: it is used outside, or a root."""
+    entries: tuple[tuple[int, int], ...]
+    """The entries of ``next_functions`` that it is: place of the node and slot; none at the way out
+    of a fold, where the links outside have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The members of one fold and the values between them."""
+
+    fold: Fold
+    inputs: tuple[Value, ...]
+    """Values that come from outside, in the order in which they are first used."""
+    outputs: tuple[Value, ...]
+    """Values made inside that are used outside, or are roots, in the order in which they were
+    made."""
+    links: tuple[FoldLink, ...]
+    """One per value, member it comes from and member it goes to."""
+
+
+class FoldTree:
+    """How a graph is folded; nothing of the graph is missing, nothing is in two folds.
+
+    Args:
+        graph: The graph.
+        root: The fold with the whole graph.
+        inferred: Places of the nodes whose module is not known, but follows from those before
+            and after them.
+
+    Examples:
+        >>> from gradviz.model import Node
+        >>> graph = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
+        >>> tree = FoldTree(graph, Fold("f0", "graph", (0,), 1, 0))
+        >>> tree["f0"].nodes, [fold.id for fold in tree.around("n0")]
+        (1, ['f0'])
+    """
+
+    __slots__ = ("_above", "_folds", "_users", "graph", "inferred", "places", "positions", "root")
+
+    def __init__(self, graph: Graph, root: Fold, inferred: frozenset[int] = frozenset()) -> None:
+        self.graph = graph
+        self.root = root
+        self.inferred = inferred
+        self._folds: dict[str, Fold] = {}
+        self._above: dict[str, Fold] = {}
+        self.places: list[int] = []
+        """All nodes, by their places, as they are in the tree from its beginning to its end."""
+        self.positions: list[int] = [-1] * len(graph)
+        """For each place, where it is in :attr:`places`; the nodes of a fold are side by side."""
+        self._users: list[list[Value]] | None = None
+        todo: list[Member] = [root]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, int):
+                self.positions[one] = len(self.places)
+                self.places.append(one)
+                continue
+            self._folds[one.id] = one
+            for member in one.members:
+                if isinstance(member, Fold):
+                    self._above[member.id] = one
+            todo += reversed(one.members)
+
+    def __getitem__(self, fold_id: str) -> Fold:
+        """The fold with this id.
+
+        Raises:
+            UnknownNodeError: If there is none.
+        """
+        try:
+            return self._folds[fold_id]
+        except KeyError:
+            raise UnknownNodeError(
+                f"there is no fold {fold_id!r}; the folds of this graph run from 'f0' to "
+                f"'f{len(self._folds) - 1}'"
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self._folds)
+
+    def __iter__(self) -> Iterator[Fold]:
+        """All folds, a fold before those in it."""
+        return iter(self._folds.values())
+
+    def above(self, fold_id: str) -> Fold | None:
+        """The fold that a fold is a member of."""
+        return self._above.get(fold_id)
+
+    def around(self, key: str) -> tuple[Fold, ...]:
+        """The folds that a node, or a fold, is in, the whole graph first; a fold is not in itself.
+
+        Raises:
+            UnknownNodeError: If there is no such node or fold.
+        """
+        if key in self._folds:
+            found = []
+            fold = self.above(key)
+            while fold is not None:
+                found.append(fold)
+                fold = self.above(fold.id)
+            return tuple(reversed(found))
+        place = self.graph.place_of(self.graph[key].id)
+        assert place is not None
+        found, fold = [self.root], self.root
+        position = self.positions[place]
+        while isinstance(member := self._member_at(fold, position), Fold):
+            found.append(member)
+            fold = member
+        return tuple(found)
+
+    def nodes_of(self, fold: Fold) -> Sequence[int]:
+        """Places of all nodes of a fold."""
+        return self.places[fold.first : fold.first + fold.nodes]
+
+    def _member_at(self, fold: Fold, position: int) -> Member:
+        starts = self._starts(fold)
+        return fold.members[bisect_right(starts, position) - 1]
+
+    def _starts(self, fold: Fold) -> list[int]:
+        return [one.first if isinstance(one, Fold) else self.positions[one] for one in fold.members]
+
+    @property
+    def users(self) -> Sequence[Sequence[Value]]:
+        """Per node the entries that point to it: place of the node that has it, and slot."""
+        if self._users is None:
+            users: list[list[Value]] = [[] for _ in range(len(self.graph))]
+            for place, row in enumerate(self.graph.targets):
+                for slot, entry in enumerate(row):
+                    if entry is not None:
+                        users[entry[0]].append((place, slot))
+            self._users = users
+        return self._users
+
+    def inside(self, fold: Fold) -> Inside:
+        """The members of a fold, and how values go between them and over its rim."""
+        following, users, positions = self.graph.targets, self.users, self.positions
+        low, high = fold.first, fold.first + fold.nodes
+        starts = self._starts(fold)
+
+        def member(place: int) -> int | None:
+            position = positions[place]
+            return bisect_right(starts, position) - 1 if low <= position < high else None
+
+        inputs: dict[Value, None] = {}
+        outputs: dict[Value, None] = {}
+        found: dict[tuple[Value, int | None, int | None], list[tuple[int, int]]] = {}
+        for place in self.nodes_of(fold):
+            head = member(place)
+            for slot, entry in enumerate(following[place]):
+                if entry is None:
+                    continue
+                tail = member(entry[0])
+                if tail is None:
+                    inputs[entry] = None
+                if tail != head:
+                    found.setdefault((entry, tail, head), []).append((place, slot))
+            for user, slot in users[place]:
+                value = following[user][slot]
+                if value is not None and member(user) is None:
+                    outputs[value] = None
+        outputs |= {value: None for value in self.graph.root_places if member(value[0]) is not None}
+        for value in outputs:
+            found.setdefault((value, member(value[0]), None), [])
+        links = tuple(
+            FoldLink(value, tail, head, tuple(entries))
+            for (value, tail, head), entries in found.items()
+        )
+        made = sorted(outputs, key=lambda value: (positions[value[0]], value[1]))
+        return Inside(fold, tuple(inputs), tuple(made), links)
