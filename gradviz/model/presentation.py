@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
     from gradviz.model.explanations import Explanations
+    from gradviz.model.fold_runs import FoldRun
     from gradviz.model.recording import Recording
     from gradviz.model.turns import Head, Turn
 
@@ -38,6 +39,10 @@ class Presentation:
 
     def heads(self, _recording: Recording) -> tuple[Head, ...]:
         """What the heads of loops and ``with`` blocks that ran meant."""
+        return ()
+
+    def fold_runs(self, _recording: Recording) -> tuple[FoldRun, ...]:
+        """Parts of backwards that run many nodes."""
         return ()
 
     def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:

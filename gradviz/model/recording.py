@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast,
 
 from gradviz.model.events import Event, NodeRan, NodesRan, Note
 from gradviz.model.explanation import Explanation
+from gradviz.model.fold_runs import FoldRun
 from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
@@ -368,6 +369,12 @@ class Recording(Printed):
         """Errors that were raised and gradients that are wrong in silence, in the order of the
         steps at which they were noticed; see :class:`Explanation`."""
         return self._kept("explanations", lambda: in_use().explanations(self))
+
+    @property
+    def fold_runs(self) -> tuple[FoldRun, ...]:
+        """Of backwards that run many nodes, the steps that run the nodes of one fold; a run before
+        those inside it."""
+        return self._kept("fold_runs", lambda: in_use().fold_runs(self))
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -17,9 +17,11 @@ from gradviz.model.step_address import place_of
 from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
 from gradviz.view.captions.caption import captions
+from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards, segments
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
+from gradviz.view.fold_words import title
 from gradviz.view.graph.highlights import highlight_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.graph import COLUMNS
@@ -96,6 +98,18 @@ def recording_document(
         "links": {"lines": _made_at(recording), "leaves": _leaves(recording)},
         "legend": [*highlight_legend(some.drawn_marks), *legend(_used(animations.values()))],
     }
+    if recording.fold_runs:
+        document["runs"] = [
+            {
+                "label": title(run.tree, run.fold),
+                "caption": segments(run_caption(recording, run)),
+                "first": run.first,
+                "last": run.last,
+                "nodes": run.nodes,
+                "open": run.is_open,
+            }
+            for run in recording.fold_runs
+        ]
     if extent := some.extent_drawn.document:
         document["extent"] = extent
     if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured

@@ -29,6 +29,21 @@ export interface Turn {
   readonly times: number;
 }
 
+/** Steps of a backward that run the nodes of one fold: a module, a layer, a time step. */
+export interface FoldRun {
+  /** "h.3 · Block" */
+  readonly label: string;
+  /** What they did together. */
+  readonly caption: Sentence;
+  /** Places in `views` of the first and last step. */
+  readonly first: number;
+  readonly last: number;
+  /** How many nodes they run. */
+  readonly nodes: number;
+  /** Whether they are shown one by one at first. */
+  readonly open: boolean;
+}
+
 export interface StepView {
   readonly kind: string;
   /** What a person calls it: [7]; of the third sub-step inside it [7, 3]. */
@@ -75,6 +90,8 @@ export interface RecordingDocument extends BaseDocument {
   /** Places of the steps that the author marked. */
   readonly stops: readonly number[];
   readonly turns: readonly Turn[];
+  /** A run before those inside it. Absent where no backward runs many nodes. */
+  readonly runs?: readonly FoldRun[];
   readonly codes: readonly Source[];
   readonly views: readonly StepView[];
   readonly tensor_columns: readonly string[];
@@ -121,9 +138,19 @@ const turn = recordOf({
   times: whole,
 });
 
+const run = recordOf({
+  label: text,
+  caption: sentence,
+  first: whole,
+  last: whole,
+  nodes: whole,
+  open: (value) => typeof value === "boolean",
+});
+
 export const recordingFields: Record<string, Check> = {
   open: whole,
   turns: listOf(turn),
+  runs: (value) => value === undefined || listOf(run)(value),
   stops: listOf(whole),
   codes: listOf(recordOf({ name: text, first: whole, lines: listOf(text) })),
   pictures: byDensity(recordOf({ svg: text, elements: mapOf(listOf(listOf(whole))) })),

@@ -69,7 +69,7 @@ export interface Local {
   readonly playing: boolean;
   /** Whether details are shown also where nothing is selected. */
   readonly details: boolean;
-  /** Places of the steps whose sub-steps are shown. */
+  /** What is opened: places of the steps whose sub-steps are shown, and runs of folds. */
   readonly opened: ReadonlySet<number>;
 }
 
@@ -175,6 +175,9 @@ export class Store {
       return TRAITS[name as keyof Traits](this.#model.get(name)) as StoreState[K];
     }
     if (name in FOLLOWS) return this.#derive(name as keyof Derived) as StoreState[K];
+    if (name === "opened" && this.#local.opened === NONE) {
+      return (this.get("timeline")?.openedFirst ?? NONE) as StoreState[K];
+    }
     return (this.#local as StoreState)[name];
   }
 
@@ -229,8 +232,8 @@ export class Store {
 
   #opened(timeline: Timeline, at: number): Opened {
     if (this.get("detail")) return "all";
-    const { opened } = this.#local;
-    const around = timeline.containersOf(at).filter((container) => !opened.has(container));
+    const opened = this.get("opened");
+    const around = timeline.around(at).filter((container) => !opened.has(container));
     return around.length ? new Set([...opened, ...around]) : opened;
   }
 

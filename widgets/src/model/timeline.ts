@@ -2,7 +2,7 @@
 // the one shown last, so stepping and jumping give the same. Pure.
 import type { ExplanationCard } from "../documents/explanation";
 import { DENSITIES, type Density, type GraphContent, type Item } from "../documents/graph";
-import type { RecordingDocument, StepView, Turn } from "../documents/recording";
+import type { FoldRun, RecordingDocument, StepView, Turn } from "../documents/recording";
 
 /** Everything that is shown of one step. */
 export interface StepState {
@@ -24,7 +24,8 @@ type Delta<T> = Readonly<Record<string, T | null>>;
 /** Steps between two cached states. */
 const KEEP_EVERY = 16;
 
-/** The steps whose sub-steps are shown too, by their places; "all" of them. */
+/** What is opened, so that the steps inside are shown too: steps by their places, and behind them the
+ * runs of folds, see {@link Timeline.containersOf}; "all" of them. */
 export type Opened = ReadonlySet<number> | "all";
 
 export class Timeline {
@@ -39,6 +40,7 @@ export class Timeline {
   /** Step -> the steps directly inside it. */
   readonly #inside = new Map<number, number[]>();
   readonly #visible = new Map<string, readonly number[]>();
+  readonly #containers = new Map<number, readonly number[]>();
 
   constructor(recording: RecordingDocument) {
     this.recording = recording;
@@ -142,10 +144,59 @@ export class Timeline {
     return this.#places.get(this.view(index).number.slice(0, -1).join("."));
   }
 
-  /** All steps that a sub-step is inside of, the innermost first. */
+  /** All that a step is inside of, the innermost first: of a sub-step the steps, by their places;
+   * runs of folds, by numbers behind all places. The last step of a run stands for it. */
   containersOf(index: number): readonly number[] {
+    const known = this.#containers.get(index);
+    if (known) return known;
     const container = this.containerOf(index);
-    return container === undefined ? [] : [container, ...this.containersOf(container)];
+    const runs = this.#runs.flatMap(({ first, last }, run) =>
+      first <= index && index <= last ? [this.#keyOf(run)] : [],
+    );
+    const around = container === undefined ? [] : [container, ...this.containersOf(container)];
+    const found = [...new Set([...around, ...runs.reverse()])];
+    this.#containers.set(index, found);
+    return found;
+  }
+
+  /** What has to be opened for a step to be shown. */
+  around(index: number): readonly number[] {
+    return this.containersOf(index).filter((key) => this.#runOf(key)?.last !== index);
+  }
+
+  /** The step that stands for something that can be opened. */
+  endOf(key: number): number {
+    return this.#runOf(key)?.last ?? key;
+  }
+
+  /** What is opened at first. */
+  get openedFirst(): ReadonlySet<number> {
+    return new Set(this.#runs.flatMap(({ open }, run) => (open ? [this.#keyOf(run)] : [])));
+  }
+
+  /** The outermost run that is not opened and that a step stands for, with its number. */
+  runAt(
+    index: number,
+    opened: Opened,
+  ): { readonly run: FoldRun; readonly key: number } | undefined {
+    if (opened === "all") return undefined;
+    for (const [place, run] of this.#runs.entries()) {
+      const key = this.#keyOf(place);
+      if (run.last === index && !opened.has(key)) return { run, key };
+    }
+    return undefined;
+  }
+
+  #runOf(key: number): FoldRun | undefined {
+    return this.#runs[key - this.recording.views.length];
+  }
+
+  #keyOf(run: number): number {
+    return this.recording.views.length + run;
+  }
+
+  get #runs(): readonly FoldRun[] {
+    return this.recording.runs ?? [];
   }
 
   /** The sub-steps directly inside a step. */
@@ -161,7 +212,7 @@ export class Timeline {
   visible(opened: Opened): readonly number[] {
     const key = opened === "all" ? opened : [...opened].sort((a, b) => a - b).join();
     const isShown = (index: number) =>
-      opened === "all" || this.containersOf(index).every((container) => opened.has(container));
+      opened === "all" || this.around(index).every((key) => opened.has(key));
     const known =
       this.#visible.get(key) ?? this.recording.views.map((_, index) => index).filter(isShown);
     this.#visible.set(key, known);

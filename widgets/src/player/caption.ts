@@ -16,14 +16,14 @@ export function makeCaption(context: PanelContext, cursor: StepCursor): HTMLElem
   focusable(element, -1);
   let words: HTMLElement[] = [];
 
-  store.watch(["at", "timeline"], () => {
+  store.watch(["at", "timeline", "visible"], () => {
     const timeline = store.get("timeline");
     element.hidden = !timeline;
     if (!timeline) return;
     const view = timeline.view(store.get("at"));
     const focused = words.indexOf(document.activeElement as HTMLElement);
     const id = words[focused]?.dataset.word;
-    const pieces = richText(view.caption);
+    const pieces = richText(cursor.run?.caption ?? view.caption);
     words = pieces.filter((piece) => typeof piece !== "string");
     sentence.replaceChildren(...pieces);
     element.classList.toggle("is-raised", view.kind === "error");

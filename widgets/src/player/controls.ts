@@ -56,7 +56,7 @@ export function makeControls(
     const at = store.get("at");
     if (!timeline || at === told || store.get("playing")) return;
     const explained = cursor.cards.map(({ title, kind }) => `; explained: ${title}, ${kind}`);
-    const words = wordsOf(timeline.view(at).caption);
+    const words = wordsOf(cursor.run?.caption ?? timeline.view(at).caption);
     if (told !== undefined) announce(`${cursor.count}: ${words}${explained.join("")}`);
     told = at;
   });

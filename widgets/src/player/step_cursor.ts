@@ -1,6 +1,6 @@
 // The current step and the moves to others, used by every control and key of the player.
 import type { ExplanationCard } from "../documents/explanation";
-import type { Turn } from "../documents/recording";
+import type { FoldRun, Turn } from "../documents/recording";
 import type { Store } from "../model/store";
 import type { Explained, Timeline } from "../model/timeline";
 
@@ -69,12 +69,25 @@ export class StepCursor {
     const all = this.#timeline?.stepsOf(line, this.visible) ?? [];
     const next = all.find((index) => index > this.#store.get("at")) ?? all[0];
     if (next === undefined) return;
-    this.#open(this.#timeline?.containersOf(next) ?? []);
+    this.#open(this.#timeline?.around(next) ?? []);
     this.jump(next);
   }
 
-  /** How many sub-steps are inside the current step and not shown. */
+  /** The run of a fold that the current step stands for, while its steps are not shown. */
+  get run(): FoldRun | undefined {
+    return this.#runAt(this.#store.get("at"))?.run;
+  }
+
+  #runAt(step: number | undefined): { readonly run: FoldRun; readonly key: number } | undefined {
+    if (step === undefined || this.#store.get("detail")) return undefined;
+    return this.#timeline?.runAt(step, this.#store.get("opened"));
+  }
+
+  /** How many steps are inside the current step, or inside the run that it stands for, and are not
+   * shown. */
   get hidden(): number {
+    const { run } = this;
+    if (run) return run.nodes;
     const { inside, isOpen } = this.#closed(this.#store.get("at"));
     return isOpen ? 0 : inside.length;
   }
@@ -87,6 +100,12 @@ export class StepCursor {
   /** Goes to the first sub-step of the current step, else of the next one; false if it has none. */
   stepInto(): boolean {
     for (const step of [this.#store.get("at"), this.visible[this.place + 1]]) {
+      const closed = this.#runAt(step);
+      if (closed) {
+        this.#open([closed.key]);
+        this.jump(closed.run.first);
+        return true;
+      }
       const { inside, isOpen } = this.#closed(step);
       const first = inside[0];
       if (step === undefined || first === undefined || isOpen) continue;
@@ -102,7 +121,7 @@ export class StepCursor {
     const container = this.#opened;
     if (container === undefined || this.#store.get("detail")) return false;
     this.#store.set("playing", false);
-    this.#set(container);
+    this.#set(this.#timeline?.endOf(container) ?? container);
     const rest = [...this.#store.get("opened")].filter((step) => step !== container);
     this.#store.set("opened", new Set(rest));
     return true;
@@ -111,7 +130,8 @@ export class StepCursor {
   /** Puts all sub-steps away and goes to the step that the current one is inside of. */
   closeAll(): void {
     const at = this.#store.get("at");
-    this.#set(this.#timeline?.containersOf(at).at(-1) ?? at);
+    const around = this.#timeline?.containersOf(at).at(-1);
+    this.#set(around === undefined ? at : (this.#timeline?.endOf(around) ?? at));
     this.#store.set("opened", new Set());
   }
 
@@ -123,7 +143,10 @@ export class StepCursor {
   /** The opened step that is shown, or that the step shown is inside of. */
   get #opened(): number | undefined {
     const at = this.#store.get("at");
-    return this.#closed(at).isOpen ? at : this.#timeline?.containerOf(at);
+    const opened = this.#store.get("opened");
+    if (this.#closed(at).isOpen) return at;
+    const around = this.#timeline?.containersOf(at) ?? [];
+    return around.find((key) => opened.has(key) || this.#timeline?.around(at).includes(key));
   }
 
   #open(steps: readonly number[]): void {
@@ -166,7 +189,9 @@ export class StepCursor {
     const at = this.#store.get("at");
     if (!this.#timeline) return [];
     const turns = this.#timeline.turnsAt(at).map(turnWords).join(" › ");
-    return [...whereOf(this.#timeline, at), ...(turns ? [turns] : [])];
+    const { run } = this;
+    const where = run ? ["backward", run.label] : whereOf(this.#timeline, at);
+    return [...where, ...(turns ? [turns] : [])];
   }
 
   get #timeline(): Timeline | undefined {

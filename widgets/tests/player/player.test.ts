@@ -218,6 +218,58 @@ describe("sub-steps", () => {
   });
 });
 
+describe("the parts of a long backward", () => {
+  const run = (label: string, first: number, last: number, nodes: number, open = false) => ({
+    ...{ label, caption: [`backward ran ${label}: ${nodes} nodes`], first, last, nodes, open },
+  });
+  const whole = run("model", 5, 10, 3, true);
+  const part = run("h.0 · Block", 8, 10, 2);
+  const parts = (...runs: (typeof whole)[]) => mount({ wire: { ...recording, runs }, step: 4 });
+
+  it("are one step each, which says what all of its nodes did", () => {
+    const { one, button, where, model } = parts(whole, part);
+    button("Forward").click();
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+    button("Forward").click();
+    expect(where()).toBe("step 7 of 8 backward h.0 · Block");
+    expect(one(".gradviz-sentence").textContent).toBe("backward ran h.0 · Block: 2 nodes");
+    expect(one(".gradviz-inside").textContent).toContain("2 steps inside");
+    button("Forward").click();
+    expect(model.state.step).toBe(8);
+    button("Back").click();
+    button("Back").click();
+    expect(model.state.step).toBe(5);
+  });
+
+  it("are opened on demand and put away again", () => {
+    const { button, one, where, model } = parts(whole, part);
+    model.set("step", 7);
+    one(".gradviz-inside button").click();
+    expect(where()).toBe("step 6 of 8 backward a");
+    button("Forward").click();
+    expect(where()).toBe("step 7 of 8 backward b");
+    button("Step out").click();
+    expect(where()).toBe("step 7 of 8 backward h.0 · Block");
+    button("Step out").click();
+    expect(where()).toBe("step 7 of 8 backward model");
+    expect(button("Step out").hidden).toBe(true);
+    button("Back").click();
+    expect(model.state.step).toBe(4);
+  });
+
+  it("are open around a step that Python sets, and all are with their sub-steps", () => {
+    const { where, model } = parts({ ...whole, open: false }, part);
+    model.set("step", 6);
+    expect(where()).toBe("step 6 of 8 backward a");
+    model.set("step", 5);
+    expect(where()).toBe("step 5 of 8 backward MulBackward0");
+    model.set("step", 7);
+    expect(where()).toBe("step 7 of 8 backward model");
+    model.set("detail", true);
+    expect(where()).toBe("step 7 of 8 backward b");
+  });
+});
+
 describe("the slider", () => {
   it("counts visible steps and says where it is", () => {
     const { one, model } = mount({ step: 5 });

@@ -1,0 +1,100 @@
+"""The words of a fold: its title, and what it is in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.model.fold import Fold, FoldTree, Member
+from gradviz.view import formatting
+from gradviz.view.text import clean
+
+NAMES: Final = 2
+"""Names of nodes in the title of a part."""
+
+
+def title(tree: FoldTree, fold: Fold) -> str:
+    """What a fold is called, seen from the fold that it is in.
+
+    Examples:
+        >>> from gradviz.model import Graph, Node
+        >>> graph = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
+        >>> net = Fold("f1", "module", (0,), 1, 0, path="net.h.3", type="Block")
+        >>> tree = FoldTree(graph, Fold("f0", "graph", (net,), 1, 0))
+        >>> title(tree, net)
+        'net.h.3 · Block'
+    """
+    if fold.kind == "graph":
+        return "the whole graph"
+    if fold.kind == "leaves":
+        return formatting.plural(fold.nodes, "leaf")
+    if fold.kind == "views" and fold.head is not None:
+        return clean(tree.graph.names[fold.head])
+    if fold.times:
+        return _equal_parts(tree, fold)
+    if fold.kind == "turn":
+        return f"turn {_number(tree, fold)}"
+    if fold.kind == "module":
+        return _module(tree, fold, fold.path)
+    names = list(dict.fromkeys(_main_names(tree, fold)))
+    more = ", …" if len(names) > NAMES else ""
+    return ", ".join(names[-NAMES:]) + more
+
+
+def _module(tree: FoldTree, fold: Fold, path: str) -> str:
+    return " · ".join(filter(None, (_relative(tree, fold, path), clean(fold.type))))
+
+
+def _relative(tree: FoldTree, fold: Fold, path: str) -> str:
+    """A path from the module of the folds around."""
+    outer = [one.path for one in tree.around(fold.id) if one.path]
+    above = max((one for one in outer if path.startswith(f"{one}.")), key=len, default="")
+    return clean(path[len(above) + 1 :] if above else path)
+
+
+def _equal_parts(tree: FoldTree, fold: Fold) -> str:
+    """``"h.0 … h.11 ×12 · Block"``, of nodes ``"MulBackward0 ×100"``."""
+    times = f"×{fold.times:,}"
+    first, last = _end(fold, 0), _end(fold, -1)
+    if isinstance(first, int) or isinstance(last, int):
+        some = first if isinstance(first, int) else last
+        return f"{clean(tree.graph.names[some])} {times}" if isinstance(some, int) else times
+    if first.kind != "module":
+        if first.kind == "views":
+            return f"{title(tree, first)} {times}"
+        return f"turns {_number(tree, first)} … {_number(tree, last)} {times}"
+    ends = (_relative(tree, fold, one.path) for one in (first, last))
+    if first.path == last.path:
+        return " · ".join(filter(None, (f"{next(ends)} {times}", clean(first.type))))
+    return " · ".join(filter(None, (f"{' … '.join(ends)} {times}", clean(first.type))))
+
+
+def _end(fold: Fold, at: int) -> Member:
+    """The first or last of the equal parts."""
+    member: Member = fold.members[at]
+    while isinstance(member, Fold) and member.kind == "part" and member.times:
+        member = member.members[at]
+    return member
+
+
+def _number(tree: FoldTree, fold: Fold) -> int:
+    """Which of the equal parts it is, from 1."""
+    number, inner = 1, fold
+    for around in reversed(tree.around(fold.id)):
+        for one in around.members:
+            if one is inner:
+                break
+            number += one.times or 1 if isinstance(one, Fold) else 1
+        if around.kind == "repeat":
+            break
+        inner = around
+    return number
+
+
+def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
+    """Names of the nodes that are members, of views that of the node that uses them."""
+    for one in fold.members:
+        if isinstance(one, Fold):
+            yield title(tree, one)
+        else:
+            yield clean(tree.graph.names[one]).removesuffix("Backward0")
