@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 import gradviz
 from gradviz import Recording
+from gradviz.model.events import Freed
 from gradviz.model.fold_runs import FoldRun
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.recording import recording_document
@@ -105,7 +106,7 @@ def test_the_caption_adds_up_what_the_steps_of_a_run_say(recording: Recording) -
         event
         for record in recording.records[runs["net.blocks.3"].first : runs["net.blocks.3"].last + 1]
         for event in record.events
-        if event.kind == "freed"
+        if isinstance(event, Freed)
     ]
     count = sum(len(event.slots) for event in freed)
     assert caption.startswith("backward ran blocks.3: 13 nodes; ")
