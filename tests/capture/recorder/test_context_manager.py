@@ -339,6 +339,47 @@ def test_a_node_knows_the_line_and_the_module_that_made_it() -> None:
     assert out.requires_grad
 
 
+def modules_of(recording: gradviz.Recording) -> dict[str, str | None]:
+    return {n.name: n.module for n in recording.graph.nodes if n.name != "AccumulateGrad"}
+
+
+def test_a_module_without_a_variable_is_named_by_its_class_whatever_had_its_address_before() -> (
+    None
+):
+    x, out = torch.ones(2, requires_grad=True), []
+    kinds = [nn.Sigmoid, nn.Tanh, nn.ReLU, nn.SiLU] * 5
+    with gradviz.record() as recording:
+        for kind in kinds:
+            out.append(kind()(x))
+    nodes = [node for node in recording.graph.nodes if node.name != "AccumulateGrad"]
+    assert len(nodes) == len(kinds)
+    assert {(node.name.lower(), (node.module or "").lower()) for node in nodes} == {
+        (f"{name}backward0", name) for name in ("sigmoid", "tanh", "relu", "silu")
+    }
+
+
+def test_the_parts_of_a_module_without_a_variable_have_paths_in_it() -> None:
+    with gradviz.record() as recording:
+        out = nn.Sequential(nn.Linear(2, 2), nn.ReLU())(torch.ones(1, 2))
+    assert out.requires_grad
+    assert modules_of(recording)["AddmmBackward0"] == "Sequential.0"
+    assert modules_of(recording)["ReluBackward0"] == "Sequential.1"
+
+
+class MakesAnother(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = nn.Tanh()(x)
+        return y
+
+
+def test_a_module_that_is_made_in_the_forward_of_another_is_part_of_it() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), MakesAnother())
+    with gradviz.record(only=()) as recording:
+        out = model(torch.ones(1, 2))
+    assert out.requires_grad
+    assert modules_of(recording)["TanhBackward0"] == "model.1"
+
+
 def test_recordings_cannot_be_nested() -> None:
     with (
         gradviz.record(),

@@ -49,14 +49,20 @@ class ModuleCalls(Observer):
         """Looks at modules that are called."""
         self._stack: list[str] = []
         self._spans = Spans()
-        self._paths: dict[int, str] = {}
+        self._paths: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
+        """By ``id()``, which another module may have later."""
+        self._has_searched = False
         self._running: list[weakref.ref[torch.nn.Module]] = []
         self._ran: list[weakref.ref[torch.nn.Module]] = []
         """Those that have run since the last step, the innermost first."""
 
     @property
     def current(self) -> str | None:
-        """Path of the innermost module that runs."""
+        """Path of the innermost module that runs and has one.
+
+        A module that is made where it is called, ``nn.ReLU()(x)``, has none: in the ``forward`` of
+        another it is part of that one, elsewhere the name of its class stands for it.
+        """
         return self._stack[-1] if self._stack else None
 
     def at(self, number: int) -> str | None:
@@ -79,16 +85,18 @@ class ModuleCalls(Observer):
             for owner in torch.nn.Module.modules(module):
                 for name, buffer in dict(vars(owner).get("_buffers") or {}).items():
                     if is_tensor(buffer) and autograd.storage_of(buffer) == storage:
-                        path = self._path(owner)
+                        path = self._path(owner) or type(owner).__name__
                         return Buffer(path, type(module).__name__, f"{path}.{name}")
         return None
 
     def step_ends(self, unnamed: Any = None) -> None:
-        """What has run belongs to the step."""
+        """What has run belongs to the step; variables may lead to other modules after it."""
         self._ran.clear()
+        self._has_searched = False
 
     def stopped(self) -> None:
         """Hold no module."""
+        self._paths.clear()
         self._running.clear()
         self._ran.clear()
 
@@ -103,10 +111,10 @@ class ModuleCalls(Observer):
             self._compiled.entered(frame)
         elif autograd.is_scripted(module):
             self._compiled.hides()
-        path = self._path(module)
+        path = self._path(module) or type(module).__name__
         if self.unregistered is not None and not autograd.is_scripted(module):
             self.unregistered.look(module, path, self._running)
-        self._stack.append(path)
+        self._stack.append(self._path(module) or self.current or self._named_by_class(module))
         self._running.append(weakref.ref(module))
         self._mark()
 
@@ -124,18 +132,31 @@ class ModuleCalls(Observer):
         # A recomputation inside backward makes nodes too; they belong to no line of the forward.
         self._spans.begin(autograd.sequence_number(), self.current)
 
-    def _path(self, module: Any) -> str:
-        path = self._paths.get(id(module))
-        if path is None:
+    def _path(self, module: Any) -> str | None:
+        path = self._known(module)
+        if path is None and not self._has_searched:
+            self._has_searched = True
             with autograd.unseen():
-                self._learn()
-            path = self._paths.setdefault(id(module), type(module).__name__)
+                for name, one in naming.named_modules(self._namespaces.all(), _MOST, _WIDEST):
+                    self._learn(name, one)
+            path = self._known(module)
         return path
 
-    def _learn(self) -> None:
-        for name, value in naming.named_modules(self._namespaces.all(), _MOST, _WIDEST):
-            for part in contents.parts_of(value):
-                self._paths.setdefault(id(part.module), f"{name}.{part.path}".removesuffix("."))
+    def _known(self, module: Any) -> str | None:
+        ref, path = self._paths.get(id(module), (None, None))
+        return path if ref is not None and ref() is module else None
+
+    def _learn(self, name: str, module: torch.nn.Module) -> None:
+        for part in contents.parts_of(module):
+            if self._known(part.module) is None:
+                path = f"{name}.{part.path}".removesuffix(".")
+                self._paths[id(part.module)] = weakref.ref(part.module), path
+
+    def _named_by_class(self, module: Any) -> str:
+        name = type(module).__name__
+        with autograd.unseen():
+            self._learn(name, module)
+        return name
 
 
 _WITH_FAST_PATH = (
