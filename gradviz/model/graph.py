@@ -229,7 +229,7 @@ class Graph(Printed):
     def modules(self) -> tuple[ModuleInfo, ...]:
         """Modules that have leaves or saved tensors of this graph, a module before those in it.
 
-        Of a recording's graph none: there each node knows the module that made it.
+        Of a recording's graph those that were called: there each node knows the one that made it.
         """
         return self._modules
 

@@ -141,7 +141,15 @@ class _Joining:
         records = [_with_sources(step, sources) for step in self._recording.records]
         records[0] = replace(records[0], events=(*records[0].events, *events))
         recording = self._recording
-        return Recording(records, self._codes, recording.device, recording.label, recording.kind)
+        return Recording(
+            records,
+            self._codes,
+            recording.device,
+            recording.label,
+            recording.kind,
+            recording.modules,
+            recording.order,
+        )
 
     def _facts(self, found: Sequence[Found]) -> tuple[_Sources, list[Event]]:
         sources = {one.now.id: (self._source(one), one.before.module) for one in found}

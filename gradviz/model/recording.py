@@ -14,7 +14,7 @@ from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
 from gradviz.model.presentation import Printed, in_use
-from gradviz.model.records import Node, TensorInfo
+from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.step_numbers import StepNumbers
 from gradviz.model.turns import Head, Turn
 
@@ -249,6 +249,8 @@ class _Recorded:
     device: str | None = None
     label: str = ""
     kind: RecordingKind = "whole"
+    modules: tuple[ModuleInfo, ...] = ()
+    order: tuple[str, ...] | None = None
 
 
 _NOTHING: Final = _Recorded((StepRecord("start", 0, None, 0, None, (), RowChanges(), 0, None),))
@@ -288,11 +290,16 @@ class Recording(Printed):
         device: str | None = None,
         label: str = "",
         kind: RecordingKind = "whole",
+        modules: Sequence[ModuleInfo] = (),
+        order: Sequence[str] | None = None,
     ) -> None:
         self._made: dict[str, Any] = {}
         """Results that are computed at their first use."""
         self._recorded = Once(_NOTHING)
-        self._recorded.put(_Recorded(tuple(records), tuple(codes), device, label, kind))
+        made = None if order is None else tuple(order)
+        self._recorded.put(
+            _Recorded(tuple(records), tuple(codes), device, label, kind, tuple(modules), made)
+        )
 
     @classmethod
     def empty(cls) -> Recording:
@@ -334,6 +341,17 @@ class Recording(Printed):
     def kind(self) -> RecordingKind:
         """Whether the code was recorded, or only what was left when it had raised."""
         return self._recorded.value.kind
+
+    @property
+    def modules(self) -> tuple[ModuleInfo, ...]:
+        """The modules that were called, in the order of their first calls."""
+        return self._recorded.value.modules
+
+    @property
+    def order(self) -> tuple[str, ...] | None:
+        """Ids of all nodes but leaves in the order in which they were made; ``None`` where that is
+        as the edges let one expect, or not known. See :attr:`Graph.order`."""
+        return self._recorded.value.order
 
     @property
     def all_steps(self) -> AllSteps:
@@ -428,7 +446,17 @@ class Recording(Printed):
         history = self.history
         nodes = tuple(history.nodes_at(index))
         roots = _within(history.roots(index), nodes)
-        return Graph.of(nodes, roots, tuple(history.tensors_at(index)))
+        return self._graph_of(nodes, roots, tuple(history.tensors_at(index)))
+
+    def _graph_of(
+        self,
+        nodes: Sequence[Node],
+        roots: Sequence[tuple[str, int]],
+        tensors: Sequence[TensorInfo],
+    ) -> Graph:
+        made = {node.id for node in nodes if node.variable is None}
+        order = None if self.order is None else [key for key in self.order if key in made]
+        return Graph.of(nodes, roots, tensors, self.modules, order)
 
     @property
     def graph(self) -> Graph:
@@ -442,7 +470,8 @@ class Recording(Printed):
     def _union(self) -> Graph:
         history, last = self.history, len(self.records)
         nodes = tuple(history.nodes(last))
-        return Graph.of(nodes, _within(history.all_roots, nodes), tuple(history.tensors(last)))
+        roots = _within(history.all_roots, nodes)
+        return self._graph_of(nodes, roots, tuple(history.tensors(last)))
 
     def caption(self, index: int) -> str:
         """A sentence that says what happened at the step with this :attr:`Step.index`, and why."""

@@ -227,7 +227,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ModuleInfo:
-    """A module that has parameters or buffers in the graph, itself or in the modules in it."""
+    """A module that has parameters or buffers in the graph, itself or in the modules in it; of a
+    recording one that was called."""
 
     path: str
     """Name of the variable and path from it: ``"model.layers.0"``; ``""`` for a module that no
@@ -235,4 +236,5 @@ class ModuleInfo:
     type: str
     """Name of its class: ``"Linear"``."""
     tensors: tuple[str, ...] = ()
-    """Ids in ``graph.tensors`` of its own parameters and buffers, not of those of modules in it."""
+    """Ids in ``graph.tensors`` of its own parameters and buffers, not of those of modules in it; of
+    a recording none."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from gradviz.capture.recorder.counted_steps import WrittenStep
 from gradviz.capture.recorder.live_graph import HeldBytes, LiveGraph
-from gradviz.model import Node, Recording
+from gradviz.model import Graph, Node, Recording
 from gradviz.model.ids import number_of
 from gradviz.model.recording import Code, RecordingKind, RowChanges, StepRecord
+from gradviz.model.records import ModuleInfo
 
 
 def build_recording(
@@ -18,8 +20,18 @@ def build_recording(
     codes: Sequence[Code],
     label: str,
     kind: RecordingKind = "whole",
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> Recording:
-    """The recording; its first step has what existed before it began."""
+    """The recording; its first step has what existed before it began.
+
+    Args:
+        written: The steps.
+        live_graph: The graph at the end.
+        codes: Source texts.
+        label: What was recorded.
+        kind: Whether the code was recorded.
+        types: Names of the classes of the modules that were called, by their paths.
+    """
     devices = live_graph.devices
     steps = [step.record for step in written]
     if any(device.startswith("cuda") for device in devices):
@@ -28,7 +40,23 @@ def build_recording(
     nodes = sorted(live_graph.first_nodes.items(), key=_number)
     tensors = sorted(live_graph.first_tensors.items(), key=_number)
     first = replace(steps[0], changes=RowChanges(tuple(nodes), tuple(tensors), _heads(nodes)))
-    return Recording(_with_bytes([first, *steps[1:]]), codes, device, label, kind)
+    records = _with_bytes([first, *steps[1:]])
+    modules = [ModuleInfo(path, name) for path, name in types.items()]
+    found = Recording(records, codes, device, label, kind, modules)
+    order = _order(found.graph, live_graph.numbers)
+    return (
+        found if order is None else Recording(records, codes, device, label, kind, modules, order)
+    )
+
+
+def _order(graph: Graph, numbers: Mapping[str, int]) -> list[str] | None:
+    """Ids of the nodes by the numbers that torch gave them; ``None`` where that says nothing new,
+    or where threads have made nodes that count their own."""
+    made = [node.id for node in graph.nodes if node.variable is None]
+    if not all(key in numbers for key in made):
+        return None
+    order = sorted(made, key=numbers.__getitem__)
+    return None if order == [graph.nodes[place].id for place in graph.order] else order
 
 
 def _heads(nodes: Sequence[tuple[str, Node]]) -> tuple[tuple[str, int], ...]:

@@ -93,7 +93,7 @@ class Run:
         registry = Registry(namespaces.names())
         resting = RestingMode(mode)
         compiled = CompiledCalls(resting, observers)
-        modules = ModuleCalls(namespaces, compiled)
+        self._modules = modules = ModuleCalls(namespaces, compiled)
         self._live_graph = live_graph = LiveGraph(
             registry, options.values, _Origins(lines, modules)
         )
@@ -214,7 +214,8 @@ class Run:
     def _recording(self) -> Recording:
         made = self._writer.made(self._operations.tensor_keys)
         codes = [piece.code for piece in self._lines.sources]
-        recording = build_recording(made, self._live_graph, codes, self._options.label)
+        label, types = self._options.label, self._modules.types
+        recording = build_recording(made, self._live_graph, codes, label, types=types)
         storages = self._live_graph.registry.storage_keys()
         return EARLIER.join(recording, self._live_graph, storages)
 

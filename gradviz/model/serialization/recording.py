@@ -15,7 +15,7 @@ from gradviz.model.recording import (
     StepKind,
     StepRecord,
 )
-from gradviz.model.records import Node, TensorInfo
+from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.serialization.graph import device_of, row_readers, sparse, without_device
 from gradviz.model.serialization.reader import (
     DamagedError,
@@ -79,6 +79,8 @@ class RecordingDocument:
     codes: tuple[Code, ...]
     steps: tuple[StepDocument, ...]
     kind: RecordingKind = "whole"
+    modules: tuple[ModuleInfo, ...] = ()
+    order: tuple[str, ...] | None = None
 
 
 def write(recording: Recording) -> str:
@@ -91,6 +93,8 @@ def write(recording: Recording) -> str:
         "device": device,
         "codes": [sparse(code) for code in recording.codes],
         "steps": [_step(step, device) for step in recording.records],
+        **({"modules": [sparse(one) for one in recording.modules]} if recording.modules else {}),
+        **({} if recording.order is None else {"order": list(recording.order)}),
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -113,8 +117,10 @@ def read(text: str) -> Recording:
     read_document = object_reader(RecordingDocument, steps=items_reader(read_step))
     found: RecordingDocument = read_document(document)
     records = [step.record() for step in found.steps]
-    check_recording(records)
-    return Recording(records, found.codes, device, found.label, found.kind)
+    check_recording(records, found.modules, found.order)
+    return Recording(
+        *(records, found.codes, device, found.label, found.kind, found.modules, found.order)
+    )
 
 
 def _step(step: StepRecord, device: str | None) -> dict[str, Any]:

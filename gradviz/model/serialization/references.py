@@ -46,10 +46,14 @@ def check_graph(
     for i, info in enumerate(tensors):
         _refer([(".node", info.node)], known_nodes, f"tensors[{i}]")
     _refer(_roots(roots), known_nodes, "roots")
+    _refer_to_modules(modules, known_tensors)
+    _check_order(nodes, order)
+
+
+def _refer_to_modules(modules: Sequence[ModuleInfo], known_tensors: Collection[str]) -> None:
     for i, module in enumerate(modules):
         of_module = ((f".tensors[{k}]", key) for k, key in enumerate(module.tensors))
         _refer(of_module, known_tensors, f"modules[{i}]")
-    _check_order(nodes, order)
 
 
 def _check_order(nodes: Sequence[Node], order: Sequence[str] | None) -> None:
@@ -61,7 +65,11 @@ def _check_order(nodes: Sequence[Node], order: Sequence[str] | None) -> None:
         )
 
 
-def check_recording(records: Sequence[StepRecord]) -> None:
+def check_recording(
+    records: Sequence[StepRecord],
+    modules: Sequence[ModuleInfo] = (),
+    order: Sequence[str] | None = None,
+) -> None:
     """Check the ids in the rows of a recording: entries refer to nodes that exist at the step,
     all others to what exists at any step.
 
@@ -100,6 +108,10 @@ def check_recording(records: Sequence[StepRecord]) -> None:
             if info is not None:
                 _refer([(".node", info.node)], known_nodes, f"steps[{i}].tensors[{j}][1]")
         _refer(_roots(record.changes.roots or ()), known_nodes, f"steps[{i}].roots")
+    _refer_to_modules(modules, known_tensors)
+    _refer(((f"[{i}]", key) for i, key in enumerate(order or ())), known_nodes, "order")
+    if len(set(order or ())) != len(order or ()):
+        raise DamagedError("a node is there twice", "order")
 
 
 def _check_key(key: str, row: Node | TensorInfo | None, letter: str, place: str) -> None:

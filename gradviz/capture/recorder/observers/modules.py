@@ -47,6 +47,8 @@ class ModuleCalls(Observer):
         self._code = autograd.code_of_module_call()
         self.unregistered: UnregisteredTensors | None = None
         """Looks at modules that are called."""
+        self.types: dict[str, str] = {}
+        """Names of the classes of the modules that were called, by their paths."""
         self._stack: list[str] = []
         self._spans = Spans()
         self._paths: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
@@ -114,7 +116,10 @@ class ModuleCalls(Observer):
         path = self._path(module) or type(module).__name__
         if self.unregistered is not None and not autograd.is_scripted(module):
             self.unregistered.look(module, path, self._running)
-        self._stack.append(self._path(module) or self.current or self._named_by_class(module))
+        own = self._path(module) or (None if self.current else self._named_by_class(module))
+        if own is not None:
+            self.types.setdefault(own, type(module).__name__)
+        self._stack.append(own or self.current or "")
         self._running.append(weakref.ref(module))
         self._mark()
 
