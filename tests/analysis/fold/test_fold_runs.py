@@ -92,9 +92,7 @@ def test_what_is_shown_at_first_is_little_and_of_equal_parts_all_or_none(
         and all(at == run.last for run in closed if run.first <= at <= run.last)
     ]
     assert len(shown) <= 40 < sum(one.kind == "node" for one in recording.records)
-    blocks = [
-        run for run in recording.fold_runs if run.fold.type == "" and run.fold.path.count(".") == 2
-    ]
+    blocks = [run for run in recording.fold_runs if run.fold.type == "Block"]
     assert len({run.is_open for run in blocks}) == 1
     assert [run["open"] for run in document["runs"]] == [run.is_open for run in recording.fold_runs]
 
@@ -109,7 +107,7 @@ def test_the_caption_adds_up_what_the_steps_of_a_run_say(recording: Recording) -
         if isinstance(event, Freed)
     ]
     count = sum(len(event.slots) for event in freed)
-    assert caption.startswith("backward ran blocks.3: 13 nodes; ")
+    assert caption.startswith("backward ran blocks.3 · Block: 13 nodes; ")
     assert f"{count} saved tensors freed" in caption
     assert "6 gradients accumulated" in caption
 
