@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import functools
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.events import (
     Accumulated,
+    BackwardStarted,
     Event,
     HookChanged,
     HookFired,
@@ -327,6 +329,72 @@ def test_an_optimizer_is_one_event_with_who_was_updated_and_who_was_not() -> Non
     assert [names[t] for t in zeroed.tensors] == ["used"]
 
 
+def test_a_step_says_how_many_operations_it_leaves_out_before_a_backward_too() -> None:
+    w = scalar(1.0)
+
+    def adds(times: int) -> Tensor:
+        h = w
+        for _ in range(times):
+            h = h + 1
+        h.backward()
+        return h * 2
+
+    with gradviz.record(only=()) as recording:
+        last = adds(301)
+    assert last.requires_grad
+    (started,) = [step for step in recording.all_steps if step.kind == "backward"]
+    listed = sum(isinstance(event, Operation) for event in started.events)
+    (note,) = [event for event in started.events if isinstance(event, Note)]
+    assert (note.about, note.values) == ("operations left out", (301 - listed,))
+    assert recording.history.is_partial(started.index)
+    (ended,) = [event for event in recording[-1].events if isinstance(event, Note)]
+    assert ended.values == (1,)
+
+
+class Closure:
+    """What an optimizer calls, in the forms in which people and packages write it."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, w: Tensor) -> None:
+        self.optimizer, self.w = optimizer, w
+
+    def __call__(self) -> Tensor:
+        self.optimizer.zero_grad()
+        loss = self.w.exp().sum()
+        loss.backward()
+        return loss
+
+    def with_argument(self, _: object) -> Tensor:
+        return self()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda closure: closure,
+        lambda closure: closure.__call__,
+        lambda closure: lambda: closure(),
+        lambda closure: functools.partial(closure.with_argument, None),
+        lambda closure: torch.enable_grad()(lambda: closure()),
+    ],
+    ids=["object", "method", "function", "partial", "decorated"],
+)
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.LBFGS])
+def test_calls_in_the_closure_of_an_optimizer_are_events_and_its_own_are_not(
+    form: Callable[[Closure], Any], kind: Callable[..., torch.optim.Optimizer]
+) -> None:
+    w = nn.Parameter(torch.ones(2))
+    optimizer = kind([w], lr=0.1)
+    closure = form(Closure(optimizer, w))
+    with gradviz.record(only=()) as recording:
+        optimizer.step(closure)
+    runs = len(events(recording, BackwardStarted))
+    called = [e.name for e in events(recording, Operation) if isinstance(e, Operation)]
+    assert runs >= 1
+    assert called == ["exp", "sum"] * runs
+    assert len(events(recording, OptimizerStepped)) == 1
+    assert len(events(recording, ZeroedGrad)) == runs
+
+
 def test_a_node_knows_the_line_and_the_module_that_made_it() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     x = torch.ones(1, 2)
@@ -364,6 +432,39 @@ def test_the_parts_of_a_module_without_a_variable_have_paths_in_it() -> None:
     assert out.requires_grad
     assert modules_of(recording)["AddmmBackward0"] == "Sequential.0"
     assert modules_of(recording)["ReluBackward0"] == "Sequential.1"
+
+
+def returns_out_of_a_with(x: Tensor) -> Tensor:
+    with torch.enable_grad():
+        h = x * 2
+        return (h + 1).sum()
+
+
+def returns_before_a_finally(x: Tensor) -> Tensor:
+    try:
+        h = x * 2
+        return (h + 1).sum()
+    finally:
+        x = h
+
+
+@pytest.mark.parametrize("function", [returns_out_of_a_with, returns_before_a_finally])
+def test_what_a_return_makes_is_made_by_its_line_whatever_runs_after_it(
+    function: Callable[[Tensor], Tensor],
+) -> None:
+    x = scalar(1.0)
+    with gradviz.record() as recording:
+        y = function(x)
+    made = {
+        step.code.line(step.line): [recording.graph[n].name for n, row in rows if row]
+        for step in recording.all_steps
+        if step.code and step.line and (rows := step.record.changes.nodes)
+    }
+    assert y.requires_grad
+    assert made == {
+        "h = x * 2": ["MulBackward0", "AccumulateGrad"],
+        "return (h + 1).sum()": ["AddBackward0", "SumBackward0"],
+    }
 
 
 class MakesAnother(nn.Module):
