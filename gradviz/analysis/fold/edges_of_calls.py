@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from gradviz.analysis.fold.gaps import Call, Gap, general
@@ -192,7 +193,7 @@ class Edges:
             return Edge(whole[0], whole[0])
         if len({one.around for one in seen}) < 2:
             return Edge()
-        feeds_itself = any(self._feeds_itself(one, most) for one in seen)
+        feeds_itself = self._feeds_itself(seen, most)
         return Edge(min(self._end(one, most, feeds_itself) for one in seen), most)
 
     def _may_have_head(self, gap: Gap) -> bool:
@@ -223,12 +224,17 @@ class Edges:
                 counts[i] += 1
         return counts
 
-    def _feeds_itself(self, one: _Seen, most: int) -> bool:
-        """Whether a module is called again with what it has made, as a cell of a recurrent net."""
-        again = [call for call in one.gap.enters if call.module == one.call.module]
-        made = range(one.free.first, one.free.first + most)
-        return bool(again) and any(
-            again[0].first <= user <= again[0].last for now in made for user in self._uses(now)
+    def _feeds_itself(self, seen: Sequence[_Seen], most: int) -> bool:
+        """Whether what a module makes at its end uses what it made there in the call before.
+
+        So it is in a cell of a recurrent net, which has a state.
+        """
+        return any(
+            entry is not None and 0 <= self._at[entry[0]] - before.free.first < most
+            for before, after in pairwise(seen)
+            if before.call.module == after.call.module
+            for place in self._order[after.free.first : after.free.first + most]
+            for entry in self._graph.targets[place]
         )
 
     def _head(self, seen: Sequence[_Seen]) -> Edge:

@@ -104,6 +104,8 @@ class _Filling:
                 yield at, modules.paths[left.found[at]]
             elif common >= 0:
                 yield at, modules.paths[common]
+            elif modules.is_row(gap.common):  # gone through by hand, or of classes with other names
+                yield at, None
             else:
                 is_outside = ended <= at < begun and self._is_outside(gap, at)
                 yield at, "" if is_outside else None
@@ -116,7 +118,9 @@ class _Filling:
         outermost = (
             next(one for one in modules.chain(module) if modules.is_called(one)) for module in known
         )
-        return all(modules.is_row(one) or modules.may_make_itself(one, name) for one in outermost)
+        return all(
+            one in self._rows.called or modules.may_make_itself(one, name) for one in outermost
+        )
 
     def _runs(self, number: int) -> bool:
         """Whether a module is called, and not only holds others."""
