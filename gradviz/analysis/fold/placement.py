@@ -118,9 +118,11 @@ class _Filling:
         outermost = (
             next(one for one in modules.chain(module) if modules.is_called(one)) for module in known
         )
-        return all(
-            one in self._rows.called or modules.may_make_itself(one, name) for one in outermost
-        )
+        return all(self._runs(one) and self._may_make_itself(one, name) for one in outermost)
+
+    def _may_make_itself(self, number: int, name: str) -> bool:
+        modules = self._modules
+        return modules.is_row(number) or modules.may_make_itself(number, name)
 
     def _runs(self, number: int) -> bool:
         """Whether a module is called, and not only holds others."""

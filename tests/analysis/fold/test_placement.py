@@ -147,6 +147,34 @@ def test_a_row_that_is_gone_through_by_hand_is_not_called() -> None:
     assert paths_of(snapshot_of(ByHand()), "Tanh")[0] == "model"
 
 
+def test_a_class_that_has_only_the_name_of_one_of_torchs_is_not_taken_for_it() -> None:
+    class Named(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.relu(super().forward(x))
+
+    Named.__name__ = "Linear"
+    graph = snapshot_of(nn.Sequential(*(Named(4, 4) for _ in range(3))))
+    assert set(paths_of(graph, "Relu")) == {None}
+
+
+def test_what_a_loop_makes_of_the_result_of_one_block_is_not_in_it() -> None:
+    class Again(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block, self.first, self.last = Block(), nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.first(x)
+            for _ in range(3):
+                x = functional.normalize(self.block(x), dim=-1)
+            y: Tensor = self.last(x)
+            return y
+
+    graph = snapshot_of(Again())
+    assert set(paths_of(graph, "LinalgVectorNorm") + paths_of(graph, "Div")) == {"model"}
+    assert paths_of(graph, "Cos") == ["model.block"] * 3
+
+
 def test_what_is_between_two_calls_of_a_module_is_not_in_it() -> None:
     class Twins(nn.Module):
         def __init__(self) -> None:
