@@ -30,12 +30,13 @@ def module_infos(modules: Iterable[NamedModule], ids: Mapping[int, str]) -> tupl
         ids: Id in the graph of each of its tensors, by ``id()`` of the tensor.
 
     Returns:
-        A module before those in it; one that has several paths by the first of them.
+        A module before those in it; one that has several paths by the first of them. In them also
+        the modules that never have tensors, such as activations.
     """
     found: list[ModuleInfo] = []
     seen: set[int] = set()
     for name, top in modules:
-        rows: list[ModuleInfo] = []
+        rows: list[tuple[ModuleInfo, bool]] = []
         for part in contents.parts_of(top):
             if id(part.module) in seen:
                 continue
@@ -43,16 +44,30 @@ def module_infos(modules: Iterable[NamedModule], ids: Mapping[int, str]) -> tupl
             path = ".".join(filter(None, (name, part.path.removesuffix("."))))
             own = (*part.parameters, *part.buffers)
             tensors = tuple(ids[id(tensor)] for _, tensor in own if id(tensor) in ids)
-            rows.append(ModuleInfo(path, type(part.module).__name__, tensors))
+            has_own = any(tensor is not None for _, tensor in own)
+            rows.append((ModuleInfo(path, type(part.module).__name__, tensors), has_own))
         found += _with_tensors(rows)
     return tuple(found)
 
 
-def _with_tensors(rows: list[ModuleInfo]) -> list[ModuleInfo]:
-    """Those that have tensors themselves or in the modules in them, which come after them."""
-    kept: list[ModuleInfo] = []
-    for row in reversed(rows):
-        inside = f"{row.path}." if row.path else ""
-        if row.tensors or (kept and kept[-1].path.startswith(inside)):
-            kept.append(row)
-    return kept[::-1]
+def _with_tensors(rows: list[tuple[ModuleInfo, bool]]) -> list[ModuleInfo]:
+    """Those that have tensors of the graph, those around them, and in these those without any.
+
+    Args:
+        rows: A module before those in it, and whether it has tensors itself, of the graph or not.
+    """
+    inside: dict[str, tuple[bool, bool]] = {}
+    for row, has_own in reversed(rows):
+        is_in_graph, has_any = inside.get(row.path, (False, False))
+        mine = is_in_graph or bool(row.tensors), has_any or has_own
+        above = row.path.rpartition(".")[0]
+        known = inside.get(above, (False, False))
+        inside[row.path] = mine
+        inside[above] = known[0] or mine[0], known[1] or mine[1]
+    kept: dict[str, ModuleInfo] = {}
+    for number, (row, _) in enumerate(rows):
+        is_in_graph, has_any = inside[row.path]
+        is_inside = not has_any and row.path.rpartition(".")[0] in kept
+        if is_in_graph or (is_inside and number):
+            kept[row.path] = row
+    return list(kept.values())

@@ -11,7 +11,7 @@ from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.forward_order import order_of
 from gradviz.model.presentation import Printed
-from gradviz.model.records import Edge, ModuleInfo, Node, TensorInfo
+from gradviz.model.records import Edge, ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization import graph
 
 Made = TypeVar("Made")
@@ -226,10 +226,26 @@ class Graph(Printed):
         return self._columns.variable
 
     @property
+    def saved(self) -> Sequence[tuple[SavedTensor, ...]]:
+        """The saved tensors of each node, as :attr:`Node.saved`."""
+        return self._columns.saved
+
+    @property
+    def output_shapes(self) -> Sequence[tuple[tuple[int, ...] | None, ...]]:
+        """The shapes of what each node's forward returned, as :attr:`Node.output_shapes`."""
+        return self._columns.output_shapes
+
+    @property
+    def makers(self) -> Sequence[str | None]:
+        """The module that a recording saw make each node, as :attr:`Node.module`."""
+        return self._columns.module
+
+    @property
     def modules(self) -> tuple[ModuleInfo, ...]:
         """Modules that have leaves or saved tensors of this graph, a module before those in it.
 
-        Of a recording's graph those that were called: there each node knows the one that made it.
+        In those also the modules that have no tensors at all, such as activations. Of a recording's
+        graph those that were called: there each node knows the one that made it.
         """
         return self._modules
 

@@ -227,8 +227,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ModuleInfo:
-    """A module that has parameters or buffers in the graph, itself or in the modules in it; of a
-    recording one that was called."""
+    """A module that has parameters or buffers in the graph, itself or in the modules in it; or one
+    in such a module that has none at all; of a recording one that was called."""
 
     path: str
     """Name of the variable and path from it: ``"model.layers.0"``; ``""`` for a module that no
