@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
+from gradviz.model.records import Number
 
 FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
 """What a fold is: ``"graph"``, all of it; ``"module"``, what one call of a module made;
@@ -22,7 +23,7 @@ Value: TypeAlias = tuple[int, int]
 """An output of a node: place of the node and output number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fold:
     """One box for many nodes."""
 
@@ -30,7 +31,7 @@ class Fold:
     """``"f0"`` for the whole graph, then ``"f1"``, … in the order of the forward, a fold before
     those in it."""
     kind: FoldKind
-    members: tuple[Member, ...]
+    members: tuple[Member, ...] = field(repr=False)
     """What is in it: leaves, then nodes and folds in the order of the forward."""
     nodes: int
     """How many nodes are in it and in the folds in it, leaves included."""
@@ -85,6 +86,54 @@ class Inside:
     made."""
     links: tuple[FoldLink, ...]
     """One per value, member it comes from and member it goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTotals:
+    """What is in one fold, and in the folds in it, as numbers."""
+
+    nodes: int
+    """Nodes, leaves included."""
+    leaves: int
+    """Leaves among them; one that is used outside of the fold, too, is not in it."""
+    parameters: int
+    """Elements of these leaves."""
+    saved_bytes: int
+    """Bytes that its saved tensors keep alive, each storage counted once, as
+    :attr:`Graph.saved_bytes`."""
+    held: int
+    """Saved tensors that are held and not modified."""
+    modified: int
+    """Saved tensors that were written in place since they were saved."""
+    freed: int
+    """Saved tensors that are freed."""
+    packed: int
+    """Saved tensors that a hook packed."""
+    grads: int
+    """Leaves that have a ``.grad``."""
+    grad_norm: Number | None
+    """Norm of these together: ``"nan"`` and ``"inf"`` are text; ``None`` if there is none, or if
+    not all of them were read."""
+    bad_grads: int
+    """Tensors whose ``.grad`` has nan or inf."""
+    hooks: int
+    """Hooks that can be seen."""
+
+    @property
+    def problems(self) -> int:
+        """How many of its tensors have something wrong: modified ones, gradients with nan."""
+        return self.modified + self.bad_grads
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Which folds of a graph are open when it is first shown."""
+
+    ids: frozenset[str]
+    """Ids of the open folds; the fold that an open one is in is open, too. Empty: the whole graph
+    is one box."""
+    note: str = ""
+    """Why it is not as it was asked for, in a sentence; ``""`` if it is."""
 
 
 class FoldTree:
