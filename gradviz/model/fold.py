@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from itertools import accumulate
+from typing import Literal, TypeAlias, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
@@ -153,7 +155,17 @@ class FoldTree:
         (1, ['f0'])
     """
 
-    __slots__ = ("_above", "_folds", "_users", "graph", "inferred", "places", "positions", "root")
+    __slots__ = (
+        "_above",
+        "_folds",
+        "_rims",
+        "_users",
+        "graph",
+        "inferred",
+        "places",
+        "positions",
+        "root",
+    )
 
     def __init__(self, graph: Graph, root: Fold, inferred: frozenset[int] = frozenset()) -> None:
         self.graph = graph
@@ -161,11 +173,12 @@ class FoldTree:
         self.inferred = inferred
         self._folds: dict[str, Fold] = {}
         self._above: dict[str, Fold] = {}
-        self.places: list[int] = []
+        self.places: MutableSequence[int] = array("q")
         """All nodes, by their places, as they are in the tree from its beginning to its end."""
-        self.positions: list[int] = [-1] * len(graph)
+        self.positions: MutableSequence[int] = array("q", [-1]) * len(graph)
         """For each place, where it is in :attr:`places`; the nodes of a fold are side by side."""
-        self._users: list[list[Value]] | None = None
+        self._users: Users | None = None
+        self._rims: dict[str, array[int]] | None = None
         todo: list[Member] = [root]
         while todo:
             one = todo.pop()
@@ -238,19 +251,18 @@ class FoldTree:
         return [one.first if isinstance(one, Fold) else self.positions[one] for one in fold.members]
 
     @property
-    def users(self) -> Sequence[Sequence[Value]]:
+    def users(self) -> Users:
         """Per node the entries that point to it: place of the node that has it, and slot."""
         if self._users is None:
-            users: list[list[Value]] = [[] for _ in range(len(self.graph))]
-            for place, row in enumerate(self.graph.targets):
-                for slot, entry in enumerate(row):
-                    if entry is not None:
-                        users[entry[0]].append((place, slot))
-            self._users = users
+            self._users = Users(self.graph)
         return self._users
 
     def inside(self, fold: Fold) -> Inside:
-        """The members of a fold, and how values go between them and over its rim."""
+        """The members of a fold, and how values go between them and over its rim.
+
+        The time grows with the members of the fold and with the values over their rims; the first
+        time with the whole graph.
+        """
         following, users, positions = self.graph.targets, self.users, self.positions
         low, high = fold.first, fold.first + fold.nodes
         starts = self._starts(fold)
@@ -262,7 +274,7 @@ class FoldTree:
         inputs: dict[Value, None] = {}
         outputs: dict[Value, None] = {}
         found: dict[tuple[Value, int | None, int | None], list[tuple[int, int]]] = {}
-        for place in self.nodes_of(fold):
+        for place in self._at_rims(fold):
             head = member(place)
             for slot, entry in enumerate(following[place]):
                 if entry is None:
@@ -285,3 +297,81 @@ class FoldTree:
         )
         made = sorted(outputs, key=lambda value: (positions[value[0]], value[1]))
         return Inside(fold, tuple(inputs), tuple(made), links)
+
+    def _at_rims(self, fold: Fold) -> Iterator[int]:
+        """Places of the nodes of a fold that have entries from one of its members to another one,
+        or over its rim, and of those that these lead to."""
+        if self._rims is None:
+            self._rims = _rims(self)
+        for one in fold.members:
+            if isinstance(one, int):
+                yield one
+            else:
+                yield from self._rims[one.id]
+
+
+class Users(Sequence[Sequence[Value]]):
+    """Per node of a graph the entries that point to it: place of the node that has it, and slot.
+
+    Examples:
+        >>> from gradviz.model import Node
+        >>> nodes = [Node("n0", "SinBackward0", (("n1", 0),)), Node("n1", "CosBackward0", (None,))]
+        >>> list(Users(Graph.of(nodes, [("n0", 0)])))
+        [[], [(0, 0)]]
+    """
+
+    __slots__ = ("_entries", "_starts")
+
+    def __init__(self, graph: Graph) -> None:
+        counts = array("q", bytes(8 * (len(graph) + 1)))
+        for row in graph.targets:
+            for entry in row:
+                if entry is not None:
+                    counts[entry[0] + 1] += 1
+        self._starts = array("q", accumulate(counts))
+        free = array("q", self._starts)
+        self._entries = array("q", bytes(16 * self._starts[-1]))
+        for place, row in enumerate(graph.targets):
+            for slot, entry in enumerate(row):
+                if entry is not None:
+                    at = 2 * free[entry[0]]
+                    self._entries[at], self._entries[at + 1] = place, slot
+                    free[entry[0]] += 1
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Value]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sequence[Value]]: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Value] | Sequence[Sequence[Value]]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        low, high = 2 * self._starts[index], 2 * self._starts[index + 1]
+        return [(self._entries[at], self._entries[at + 1]) for at in range(low, high, 2)]
+
+
+def _rims(tree: FoldTree) -> dict[str, array[int]]:
+    """Per fold the places of its nodes that have entries over its rim, or to which such lead."""
+    targets, positions = tree.graph.targets, tree.positions
+    low, high = array("q", positions), array("q", positions)
+    """By place, the first and the last position that an entry from or to a node has."""
+    for place, row in enumerate(targets):
+        own = positions[place]
+        for entry in row:
+            if entry is not None:
+                low[place] = min(low[place], positions[entry[0]])
+                high[place] = max(high[place], positions[entry[0]])
+                low[entry[0]] = min(low[entry[0]], own)
+                high[entry[0]] = max(high[entry[0]], own)
+    found: dict[str, array[int]] = {}
+    for fold in reversed(list(tree)):
+        end = fold.first + fold.nodes
+        rim = array("q")
+        for one in fold.members:
+            for place in (one,) if isinstance(one, int) else found[one.id]:
+                if low[place] < fold.first or high[place] >= end:
+                    rim.append(place)
+        found[fold.id] = rim
+    return found

@@ -63,14 +63,16 @@ def opened(tree: FoldTree, fold: object = None) -> Opening:
 
 
 def _by_itself(tree: FoldTree) -> frozenset[str]:
-    """Opened are the largest folds that have folds inside while few boxes are on the screen."""
+    """Opened are the largest folds that have folds inside while few boxes are on the screen; in any
+    case what has everything in it."""
     ids = {tree.root.id}
     boxes = len(tree.root.members)
     closed = [_by_size(one) for one in tree.root.folds]
     heapq.heapify(closed)
     while closed:
         _, _, one = heapq.heappop(closed)
-        if boxes - 1 + len(one.members) <= FEW and (_opens(one) or boxes == 1):
+        is_all = boxes == 1
+        if is_all or (_opens(one) and boxes - 1 + len(one.members) <= FEW):
             boxes += len(one.members) - 1
             ids.add(one.id)
             for inner in one.folds:
