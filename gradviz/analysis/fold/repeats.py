@@ -52,6 +52,8 @@ def periods(
         >>> periods("aaabbbb"), periods("abcdef")
         ([Period(start=0, length=1, end=3), Period(start=3, length=1, end=7)], [])
     """
+    if len(set(keys)) == len(keys):
+        return []
     enough = is_enough or (lambda one: one.times >= FEWEST)
     found = [one for length in _lengths(keys) for one in _runs(keys, length) if enough(one)]
     heap = [(one.start - one.end, one.length, one.start) for one in found]

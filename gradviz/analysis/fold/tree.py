@@ -18,6 +18,7 @@ from gradviz.analysis.fold.leaves import put_leaves
 from gradviz.analysis.fold.placement import Placement, placement_of
 from gradviz.analysis.fold.structure import Structure
 from gradviz.analysis.fold.turns import Turns
+from gradviz.model.collector import no_collection
 from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
 
@@ -51,10 +52,11 @@ def fold_tree(graph: Graph) -> FoldTree:
         >>> [(fold.kind, fold.nodes) for fold in tree.root.folds]
         [('repeat', 99)]
     """
-    placement = placement_of(graph)
-    root = _Folding(graph, placement).root()
-    put_leaves(graph, root)
-    return FoldTree(graph, finished(root), placement.inferred)
+    with no_collection():
+        placement = placement_of(graph)
+        root = _Folding(graph, placement).root()
+        put_leaves(graph, root)
+        return FoldTree(graph, finished(root), placement.inferred)
 
 
 class _Folding:
