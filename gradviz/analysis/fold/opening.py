@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import FunctionType
 from typing import Any, Final
 
+from gradviz.analysis.fold.module_paths import parts_of
 from gradviz.model.errors import OptionError
 from gradviz.model.fold import Fold, FoldTree, Opening
 
@@ -152,8 +153,7 @@ def _folds_of(tree: FoldTree, paths: Collection[object]) -> frozenset[str]:
 def _names(fold: Fold) -> Iterator[str]:
     if fold.path:
         yield fold.path
-        _, point, rest = fold.path.partition(".")
-        if point:
+        if rest := ".".join(parts_of(fold.path)[1:]):
             yield rest
 
 

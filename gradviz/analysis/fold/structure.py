@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import Final
 
 from gradviz.analysis.fold.drafts import Draft, DraftMember, nodes_of
+from gradviz.analysis.fold.module_paths import stem
 from gradviz.model.graph import Graph
-
-_NUMBER: Final = re.compile(r"\d+$")
 
 
 class Structure:
@@ -147,23 +144,3 @@ class Structure:
             for entry in targets[place]
             if entry is not None and position[entry[0]] < 0
         )
-
-
-def stem(path: str) -> str:
-    """The name of a module without its number.
-
-    Examples:
-        >>> stem("model.layers.12"), stem("model.conv2"), stem("model")
-        ('', 'conv', 'model')
-    """
-    return _NUMBER.sub("", path.rpartition(".")[2])
-
-
-def is_numbered(path: str) -> bool:
-    """Whether the name of a module ends with a number.
-
-    Examples:
-        >>> is_numbered("model.layers.12"), is_numbered("model.conv2"), is_numbered("model")
-        (True, True, False)
-    """
-    return path[-1:].isdecimal()

@@ -15,6 +15,7 @@ from gradviz.analysis.fold.drafts import (
     nodes_of,
 )
 from gradviz.analysis.fold.leaves import put_leaves
+from gradviz.analysis.fold.module_paths import parts_of
 from gradviz.analysis.fold.placement import Placement, placement_of
 from gradviz.analysis.fold.structure import Structure
 from gradviz.analysis.fold.turns import Turns
@@ -91,7 +92,7 @@ class _Folding:
             path = self._paths[place] or ""
             parts = known.get(path)
             if parts is None:
-                parts = known[path] = path.split(".") if path else []
+                parts = known[path] = parts_of(path)
             if parts is not running:
                 self._change(running, parts, members)
                 running = parts

@@ -7,8 +7,9 @@ from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from gradviz.analysis.fold.drafts import Draft, DraftMember, chunked_turns
+from gradviz.analysis.fold.module_paths import is_numbered
 from gradviz.analysis.fold.repeats import FEWEST, Period, periods
-from gradviz.analysis.fold.structure import Structure, is_numbered
+from gradviz.analysis.fold.structure import Structure
 
 _LARGE: Final = 8
 """Nodes from which on a sequence that comes twice is a repeat."""
