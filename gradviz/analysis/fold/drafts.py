@@ -120,7 +120,7 @@ def chunked(members: Sequence[DraftMember]) -> list[DraftMember]:
 def chunked_turns(turns: Sequence[DraftMember]) -> list[DraftMember]:
     """The same of equal parts; parts of them count how many they have."""
     found, counts = list(turns), [1] * len(turns)
-    while len(found) > PART + 4:
+    while len(found) > MOST:
         starts = range(0, len(found), PART)
         counts = [sum(counts[at : at + PART]) for at in starts]
         parts = (found[at : at + PART] for at in starts)
