@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,8 +10,9 @@ from gradviz.model.fold import Fold, FoldTree, Member
 from gradviz.view import formatting
 from gradviz.view.text import clean
 
-NAMES: Final = 2
+NAMES: Final = 3
 """Names of nodes in the title of a part."""
+_ENDING: Final = re.compile(r"Backward\d*$")
 
 
 def title(tree: FoldTree, fold: Fold) -> str:
@@ -33,23 +35,32 @@ def title(tree: FoldTree, fold: Fold) -> str:
     if fold.times:
         return _equal_parts(tree, fold)
     if fold.kind == "turn":
-        return f"turn {_number(tree, fold)}"
+        main = _main_module(fold)
+        return _module(tree, fold, main) if main else f"turn {_number(tree, fold)}"
     if fold.kind == "module":
-        return _module(tree, fold, fold.path)
+        return _module(tree, fold, fold)
     names = list(dict.fromkeys(_main_names(tree, fold)))
     more = ", …" if len(names) > NAMES else ""
-    return ", ".join(names[-NAMES:]) + more
+    return ", ".join(names[:NAMES]) + more
 
 
-def _module(tree: FoldTree, fold: Fold, path: str) -> str:
-    return " · ".join(filter(None, (_relative(tree, fold, path), clean(fold.type))))
+def _module(tree: FoldTree, fold: Fold, module: Fold) -> str:
+    return formatting.join((_relative(tree, fold, module.path), clean(module.type)))
+
+
+def _main_module(fold: Fold) -> Fold | None:
+    """The largest module in a turn."""
+    modules = [one for one in fold.folds if one.kind == "module"]
+    return max(modules, key=lambda one: one.nodes, default=None)
 
 
 def _relative(tree: FoldTree, fold: Fold, path: str) -> str:
     """A path from the module of the folds around."""
     outer = [one.path for one in tree.around(fold.id) if one.path]
     above = max((one for one in outer if path.startswith(f"{one}.")), key=len, default="")
-    return clean(path[len(above) + 1 :] if above else path)
+    rest = path[len(above) + 1 :] if above else path
+    # A number alone says little: it is said with the name of the list that it is in.
+    return clean(f"{above.rpartition('.')[2]}.{rest}" if above and rest[0].isdecimal() else rest)
 
 
 def _equal_parts(tree: FoldTree, fold: Fold) -> str:
@@ -59,14 +70,13 @@ def _equal_parts(tree: FoldTree, fold: Fold) -> str:
     if isinstance(first, int) or isinstance(last, int):
         some = first if isinstance(first, int) else last
         return f"{clean(tree.graph.names[some])} {times}" if isinstance(some, int) else times
-    if first.kind != "module":
-        if first.kind == "views":
-            return f"{title(tree, first)} {times}"
+    if first.kind == "views":
+        return f"{title(tree, first)} {times}"
+    modules = [one if one.kind == "module" else _main_module(one) for one in (first, last)]
+    if modules[0] is None or modules[1] is None:
         return f"turns {_number(tree, first)} … {_number(tree, last)} {times}"
-    ends = (_relative(tree, fold, one.path) for one in (first, last))
-    if first.path == last.path:
-        return " · ".join(filter(None, (f"{next(ends)} {times}", clean(first.type))))
-    return " · ".join(filter(None, (f"{' … '.join(ends)} {times}", clean(first.type))))
+    paths = dict.fromkeys(_relative(tree, fold, one.path) for one in modules if one is not None)
+    return formatting.join((f"{' … '.join(paths)} {times}", clean(modules[0].type)))
 
 
 def _end(fold: Fold, at: int) -> Member:
@@ -92,9 +102,15 @@ def _number(tree: FoldTree, fold: Fold) -> int:
 
 
 def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
-    """Names of the nodes that are members, of views that of the node that uses them."""
-    for one in fold.members:
-        if isinstance(one, Fold):
-            yield title(tree, one)
-        else:
-            yield clean(tree.graph.names[one]).removesuffix("Backward0")
+    """Names of the nodes that are members, of views that of the node that uses them; of leaves
+    only where there is nothing else."""
+    variables = tree.graph.variables
+    made = [one for one in fold.members if isinstance(one, Fold) or variables[one] is None]
+    for one in made or fold.members:
+        yield _ENDING.sub("", title(tree, one)) if isinstance(one, Fold) else node_name(tree, one)
+
+
+def node_name(tree: FoldTree, place: int) -> str:
+    """A node in few words: ``"Mul"``."""
+    name = clean(tree.graph.names[place])
+    return _ENDING.sub("", name) or name

@@ -302,6 +302,14 @@ class GraphIndex:
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")
 
+    @property
+    def subject_typed(self) -> str:
+        """The names of the roots, as a person types them; ``"…"`` where one has none."""
+        named = {(i.node, i.output_nr): i for i in self.tensors.values() if i.name}
+        found = [named.get(root) for root in self.graph.roots]
+        names = list(dict.fromkeys(self.names[i.id] for i in found if i is not None))
+        return ", ".join(names) if names and all(found) and len(names) <= 4 else "…"
+
 
 def places_of(graph: Graph, limit: int, focus: str = "") -> range | Sequence[int]:
     """Places of at most ``limit`` nodes of a graph: the first ones, or those around a node.

@@ -6,17 +6,20 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from gradviz.model.facts import TensorFacts
+from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
+from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
 from gradviz.view.element import classes_of, write_lines
 from gradviz.view.graph.drawing import LIMIT, drawing_extent, outside_left_out, pictures
 from gradviz.view.graph.extent import listed_places
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
@@ -41,6 +44,8 @@ def graph_document(
     before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
     in_text: int = IN_TEXT,
+    folding: Folding | None = None,
+    insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
 
@@ -52,6 +57,8 @@ def graph_document(
         before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
         in_text: How many nodes the outline as text has.
+        folding: How the graph is folded; if not given it is drawn as it is, up to a limit.
+        insides: How much of the insides of folds there is.
 
     Returns:
         The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the
@@ -63,14 +70,16 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    graph_index, marks = GraphIndex.of(graph, LIMIT, options.focus), tuple(marks)
+    graph_index, marks = index_of(graph, options, folding), tuple(marks)
     graph_index.before = before or {}
-    opening, drawn = pictures(graph, options, graph_index)
+    folded = None if folding is None else FoldedDrawing(folding, graph_index, options)
+    opening, drawn = folded.pictures() if folded else pictures(graph, options, graph_index)
+    folds = None if folded is None else FoldDocument(folded, tuple(drawn), insides)
     nodes = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
-    left_out = {info.id for info in outside_left_out(graph_index, options)}
+    item = folds.item if folds else _items(graph_index, options)
     items, rows = [], []
     for one in listed(graph_index, nodes):
-        items.append(_item(one, graph_index, left_out))
+        items.append(item(one))
         rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -83,6 +92,9 @@ def graph_document(
         "text": outline_of(graph_index, in_text),
         "summary": aria.of_graph(graph_index),
     }
+    if folds is not None:
+        document["items"] += folds.items
+        document["fold"] = folds.document
     if extent := drawing_extent(graph_index, options).document:
         document["extent"] = extent
     if marks:
@@ -129,6 +141,21 @@ def legend(used: set[str]) -> list[dict[str, str]]:
         for mark in MARKS.values()
         if (mark.drawn or mark.css) in used
     ]
+
+
+def index_of(graph: Graph, options: DrawOptions, folding: Folding | None) -> GraphIndex:
+    """The index of a graph, with all of its nodes if it is folded."""
+    if folding is not None:
+        return GraphIndex.of(graph, len(graph))
+    return GraphIndex.of(graph, LIMIT, options.focus)
+
+
+def _items(
+    graph_index: GraphIndex, options: DrawOptions
+) -> Callable[[Node | TensorInfo], dict[str, Any]]:
+    """What the browser knows of each node and tensor of a graph that is not folded."""
+    left_out = {info.id for info in outside_left_out(graph_index, options)}
+    return lambda one: _item(one, graph_index, left_out)
 
 
 def _item(

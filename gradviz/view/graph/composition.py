@@ -3,7 +3,7 @@
 Each inside is laid out once. Where a fold is open, the inside around it is stretched: coordinates
 are mapped so that the place of its box is as large as what is in it, and no distance shrinks. So
 nothing overlaps, what is on one side of something stays there, and closing a fold restores what
-was. ``widgets/src/graph/composition.ts`` does the same in the browser, and
+was. Links are cut where the stretch changes, so that they stay beside what they were beside. ``widgets/src/graph/composition.ts`` does the same in the browser, and
 ``tests/golden/composition`` binds the two.
 """
 
@@ -12,10 +12,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gradviz.view.graph.fold_header import HEADER
 from gradviz.view.graph.insides import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.layout import Direction, Point
+
+
+_HALVINGS: Final = 30
+"""Bisections after which a cut is at its place, far below a pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +85,21 @@ class Stretch:
             starts = (self._after[start] + size for start, size in ending.get(number, ()))
             self._after.append(max((least, *starts)))
 
-    def __call__(self, place: float) -> float:
-        """Where a place is now."""
+    @property
+    def inner(self) -> Sequence[float]:
+        """Where the stretch changes."""
+        return self._before[1:-1]
+
+    def __call__(self, place: float, near: float | None = None) -> float:
+        """Where a place is now.
+
+        Args:
+            place: The place.
+            near: A place whose stretch is used, if it is not that of the place itself.
+        """
         before, after = self._before, self._after
-        number = min(max(bisect_right(before, place) - 1, 0), len(before) - 2)
-        if number < 0:
-            return place
+        known = place if near is None else near
+        number = min(max(bisect_right(before, known) - 1, 0), len(before) - 2)
         share = (place - before[number]) / (before[number + 1] - before[number])
         return after[number] + share * (after[number + 1] - after[number])
 
@@ -164,7 +178,7 @@ class _Stretched:
         return (x - child.width) / 2, (y - child.height - HEADER) / 2
 
     def _link(self, link: PlacedLink) -> PlacedLink:
-        points = [(self._x(x), self._y(y)) for x, y in link.points]
+        points = self._curve(link.points)
         tail = self._end(link.tail, link.points[0], False)
         head = self._end(link.head, link.points[-1], True)
         points[:2] = _moved(points[:2], points[0], tail)
@@ -175,6 +189,19 @@ class _Stretched:
             tail_reach=(0.0, 0.0) if link.tail[0] in self._children else link.tail_reach,
             head_reach=(0.0, 0.0) if link.head[0] in self._children else link.head_reach,
         )
+
+    def _curve(self, points: Sequence[Point]) -> list[Point]:
+        """Control points of the image of a curve."""
+        pieces = [list(points[at : at + 4]) for at in range(0, len(points) - 1, 3)]
+        for axis, stretch in enumerate((self._x, self._y)):
+            for place in stretch.inner:
+                pieces = [part for piece in pieces for part in cut(piece, axis, place)]
+        found: list[Point] = []
+        for piece in pieces:
+            x, y = middle(piece)
+            image = [(self._x(p[0], x), self._y(p[1], y)) for p in piece]
+            found += image if not found else image[1:]
+        return found
 
     def _end(self, end: End, point: Point, is_head: bool) -> Point:
         """Where a link ends now."""
@@ -195,6 +222,45 @@ class _Stretched:
         if self._down:
             return x + along, y if is_head else y + child.height + HEADER
         return x if is_head else x + child.width, y + HEADER + along
+
+
+def cut(piece: Sequence[Point], axis: int, place: float) -> list[Sequence[Point]]:
+    """A Bézier curve of four points, in two where it goes from one side of a place to the other.
+
+    Args:
+        piece: The curve.
+        axis: 0 if the place is an x, 1 if it is a y.
+        place: The place.
+    """
+    start, end = piece[0][axis] - place, piece[3][axis] - place
+    if start * end >= 0:
+        return [piece]
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        share = (low + high) / 2
+        if (_split(piece, share)[0][3][axis] - place) * start > 0:
+            low = share
+        else:
+            high = share
+    return _split(piece, (low + high) / 2)
+
+
+def middle(piece: Sequence[Point]) -> Point:
+    """The point in the middle of a Bézier curve of four points."""
+    return _split(piece, 0.5)[0][3]
+
+
+def _split(piece: Sequence[Point], share: float) -> list[Sequence[Point]]:
+    """De Casteljau: the two parts of a curve."""
+    a, b, c, d = piece
+    ab, bc, cd = _between(a, b, share), _between(b, c, share), _between(c, d, share)
+    abc, bcd = _between(ab, bc, share), _between(bc, cd, share)
+    at = _between(abc, bcd, share)
+    return [(a, ab, abc, at), (at, bcd, cd, d)]
+
+
+def _between(one: Point, other: Point, share: float) -> Point:
+    return one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1])
 
 
 def _moved(points: Iterable[Point], start: Point, end: Point) -> list[Point]:

@@ -12,7 +12,7 @@ from gradviz.view import formatting
 from gradviz.view.graph.card_lines import is_pinned, muted
 from gradviz.view.graph.card_parts import Block, Card, CardContent, Line, Port
 from gradviz.view.graph.cards import node_card, tag_blocks
-from gradviz.view.graph.fold_words import FoldWords
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import SIZES
 from gradviz.view.text import cells, clean, shorten
@@ -35,7 +35,7 @@ class FoldCards:
     """
 
     def __init__(self, folding: Folding, graph_index: GraphIndex, content: CardContent) -> None:
-        self.words = FoldWords(folding, graph_index)
+        self.words = FoldFacts(folding, graph_index)
         self._folding = folding
         self._index = graph_index
         self._content = content

@@ -24,7 +24,7 @@ from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.rims import PORTS, Insides
 from gradviz.view.graph_index import GraphIndex
 
-GAP: Final[dict[str, float]] = {"TB": 22.0, "LR": 34.0}
+GAP: Final[dict[str, float]] = {"TB": 20.0, "LR": 34.0}
 """Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
 OUTSIDE: Final = 8
 """Tensors that nothing uses which are drawn, beside the whole graph."""
@@ -107,6 +107,8 @@ class InsideDrawings:
         self._options = options
         self.insides = insides or Insides(folding.tree)
         self._outside = outside_members(folding, graph_index, options)
+        self.outside_folds = {key: fold for fold, keys in self._outside.items() for key in keys}
+        """The fold in which each tensor outside the graph is drawn; of several the last."""
         self.drawn = lru_cache(maxsize=None)(self._drawn)
 
     def _drawn(self, fold_id: str, density: Density) -> DrawnInside:

@@ -1,0 +1,190 @@
+"""The folds of a graph as the browser gets them: their names, and as many insides as fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from gradviz.model.fold import Fold
+from gradviz.model.ids import by_number
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view.element import write
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.fold_header import header
+from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.insides import BOX, DrawnInside
+from gradviz.view.items import fold_item, folded_item, tensor_item
+
+LISTED: Final = 3_000
+"""Folds that a document names."""
+LIMIT: Final = "needs a kernel: this document has only some of the folds"
+"""What a fold says whose inside is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of the insides of folds a document has; those that are open at first always."""
+
+    count: int
+    """How many insides, each density for itself."""
+    size: int
+    """Bytes of all of them, before compression."""
+
+
+WIDGET: Final = Room(60, 300_000)
+"""In a notebook, where a kernel has the rest."""
+PAGE: Final = Room(20_000, 8_000_000)
+"""In a saved page, which has no kernel."""
+
+
+class FoldDocument:
+    """The folds of one graph as plain data.
+
+    Args:
+        drawing: The folded graph.
+        densities: The densities in which it can be seen, that in which it opens first.
+        room: How many insides there are.
+    """
+
+    def __init__(
+        self, drawing: FoldedDrawing, densities: Sequence[Density], room: Room = WIDGET
+    ) -> None:
+        self._drawing, self._tree = drawing, drawing.folding.tree
+        self._densities, self._room = densities, room
+        self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
+        self.is_whole = self._fill()
+        every = chain.from_iterable(found.values() for found in self.insides.values())
+        self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
+        """Nodes and folds that have a card in an inside."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The field ``fold`` of the document of a graph."""
+        opening = self._drawing.folding.opening
+        return {
+            "opened": list(by_number(opening.ids)),
+            "direction": self._drawing.options.direction,
+            "folds": [self.fold(fold) for fold in self.listed],
+            "insides": self.insides,
+            "limit": "" if self.is_whole else LIMIT,
+            "note": self._drawing.note,
+        }
+
+    @property
+    def listed(self) -> tuple[Fold, ...]:
+        """The folds that are named."""
+        return tuple(fold for fold, _ in zip(self._tree, range(LISTED)))
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The folds as what can be found and selected."""
+        words, shown = self._drawing.words, self._shown
+        above = {fold.id: self._tree.above(fold.id) for fold in self.listed}
+        return [
+            fold_item(fold, outer.id if (outer := above[fold.id]) else "", words, fold.id in shown)
+            for fold in self.listed
+        ]
+
+    def item(self, one: Node | TensorInfo) -> dict[str, Any]:
+        """What can be found and selected: a node, a tensor it made, or one outside the graph."""
+        graph_index = self._drawing.graph_index
+        if isinstance(one, Node):
+            fold = self._tree.around(one.id)[-1]
+            return folded_item(one, graph_index, fold, self._drawing.words, one.id in self._shown)
+        savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
+        near = ([one.node], []) if one.node else ([], list(savers))
+        folds = self._drawing.drawings.outside_folds
+        fold_id = self._tree.around(one.node)[-1].id if one.node else folds.get(one.id, "")
+        return {**tensor_item(one, graph_index, *near), "fold": fold_id}
+
+    def fold(self, fold: Fold) -> dict[str, Any]:
+        """What the browser knows of a fold, whether or not it has its inside."""
+        above, words = self._tree.above(fold.id), self._drawing.words
+        return {
+            "id": fold.id,
+            "above": above.id if above is not None else "",
+            "kind": fold.kind,
+            "path": fold.path,
+            "label": words.label(fold),
+            "words": [words.counts(fold)],
+            "nodes": fold.nodes,
+            "members": len(fold.members),
+            "has_inside": fold.id in self.insides[self._densities[0]],
+        }
+
+    def _fill(self) -> bool:
+        """Take insides until there is no room; returns whether all of them are here."""
+        ids = self._drawing.folding.opening.ids
+        first = [BOX, *(fold.id for fold in self._tree if fold.id in ids)]
+        used = sum(self._put(key, density) for density in self._densities for key in first)
+        for density in self._densities:
+            for fold in self._by_depth():
+                if fold.id in self.insides[density]:
+                    continue
+                if len(self.insides[density]) >= self._room.count or used >= self._room.size:
+                    return False
+                used += self._put(fold.id, density)
+        return True
+
+    def _put(self, fold_id: str, density: Density) -> int:
+        """Add an inside; returns its size."""
+        inside = self.inside(fold_id, density)
+        self.insides[density][fold_id] = inside
+        return len(json.dumps(inside, ensure_ascii=False))
+
+    def inside(self, fold_id: str, density: Density) -> dict[str, Any]:
+        """The inside of a fold as plain data."""
+        found = inside_data(self._drawing.drawings.drawn(fold_id, density))
+        words = self._drawing.words
+        if fold_id == BOX:
+            return {**found, "header": ""}
+        fold = self._tree[fold_id]
+        parts = header(words.label(fold), words.counts(fold))
+        return {**found, "header": "".join(map(write, parts))}
+
+    def _by_depth(self) -> Iterator[Fold]:
+        level = [self._tree.root]
+        while level:
+            yield from level
+            level = [inner for fold in level for inner in fold.folds]
+
+
+
+def inside_data(inside: DrawnInside) -> dict[str, Any]:
+    """The inside of a fold as plain data."""
+    return {
+        "width": inside.width,
+        "height": inside.height,
+        "cards": [
+            {
+                "id": card.id,
+                "x": card.x,
+                "y": card.y,
+                "width": card.width,
+                "height": card.height,
+                "markup": write(card.element),
+            }
+            for card in inside.cards
+        ],
+        "links": [
+            {
+                "points": [list(point) for point in link.points],
+                "tail": list(link.tail),
+                "head": list(link.head),
+                "tail_reach": list(link.tail_reach),
+                "head_reach": list(link.head_reach),
+                "id": link.id,
+                "source": link.source,
+                "target": link.target,
+                "slot": link.slot,
+                "count": link.count,
+                "is_edge": link.is_edge,
+            }
+            for link in inside.links
+        ],
+        "inputs": list(inside.inputs),
+        "outputs": list(inside.outputs),
+    }

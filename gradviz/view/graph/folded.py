@@ -1,0 +1,142 @@
+"""A folded graph as one picture: the insides of the open folds, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gradviz.model.folding import Folding
+from gradviz.view import aria
+from gradviz.view.element import Element, Value, style, svg
+from gradviz.view.graph import card_svg
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.composition import Composed, Frame, compose
+from gradviz.view.graph.extent import WIDTH, banner_height, written
+from gradviz.view.graph.fold_header import HEADER, header
+from gradviz.view.fold_facts import FoldFacts
+from gradviz.view.graph.insides import BOX, InsideDrawings, PlacedCard, PlacedLink
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.style import css
+from gradviz.view.text import px
+
+
+class FoldedDrawing:
+    """Draws one folded graph.
+
+    Args:
+        folding: The folds.
+        graph_index: Their graph.
+        options: How it is drawn.
+    """
+
+    def __init__(self, folding: Folding, graph_index: GraphIndex, options: DrawOptions) -> None:
+        self.folding, self.options = folding, options
+        self.graph_index = graph_index
+        self.words = FoldFacts(folding, graph_index)
+        self.drawings = InsideDrawings(folding, graph_index, options)
+
+    @property
+    def note(self) -> str:
+        """What a reader is told of the folds: why they are not as asked for, or not of modules."""
+        tree = self.folding.tree
+        words = [self.folding.opening.note] if self.folding.opening.note else []
+        if not any(fold.path for fold in tree):
+            subject = self.graph_index.subject_typed
+            words.append(
+                "No module is known, so this is folded by repeated structure; "
+                f"gradviz.show({subject}, model=model) folds by module."
+            )
+        return " ".join(words)
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes there are at first."""
+        tree, ids = self.folding.tree, self.folding.opening.ids
+        return 1 + sum(len(tree[key].members) - 1 for key in ids)
+
+    @property
+    def root(self) -> str:
+        """What is drawn: the whole graph, or one box for it."""
+        root = self.folding.tree.root.id
+        return root if root in self.folding.opening.ids else BOX
+
+    def composed(self, density: Density, opened: Collection[str] | None = None) -> Composed:
+        """The picture with some folds open; if not given those that are open at first."""
+        ids = self.folding.opening.ids if opened is None else opened
+        direction = self.options.direction
+        return compose(self.root, ids, lambda key: self.drawings.drawn(key, density), direction)
+
+    def pictures(self) -> tuple[Density, dict[Density, Element]]:
+        """The density in which it opens, and the picture in each density, that one first."""
+        opening = self.options.density_of(self.boxes)
+        others = (d for d in self.options.densities_of(self.boxes) if d != opening)
+        return opening, {density: self.element(density) for density in (opening, *others)}
+
+    def element(self, density: Density, *, variables: bool = True) -> Element:
+        """The picture as it is at first."""
+        composed, arrows = self.composed(density), self.options.engine_arrows
+        sheet = css(variables=variables, engine_arrows=arrows, folds=True)
+        words = written(self.note, composed.width)
+        down = banner_height(words)
+        return svg(
+            (round(max(composed.width, WIDTH if words else 0), 1), round(composed.height + down, 1)),
+            aria.of_graph(self.graph_index),
+            arrows,
+            (style(sheet), *words, *self._elements(composed.moved((0.0, down)))),
+        )
+
+    def _elements(self, composed: Composed) -> Iterator[Element]:
+        yield from map(self.frame, composed.frames)
+        open_ids = {"", *(frame.id for frame in composed.frames)}
+        yield from (self.link(link, open_ids) for link in composed.links)
+        yield from map(placed_card, composed.cards)
+
+    def frame(self, frame: Frame) -> Element:
+        """The frame of an open fold with its header."""
+        fold = self.folding.tree[frame.id]
+        label, counts = self.words.label(fold), self.words.counts(fold)
+        width, height = round(frame.width, 1), round(frame.height, 1)
+        attributes: dict[str, Value] = {
+            "class": "gv-fold gv-open",
+            "id": f"gv-{frame.id}",
+            "data-id": frame.id,
+            "role": "group",
+            "aria-label": f"unfolded: {label}, {counts}",
+            "transform": f"translate({px(frame.x)} {px(frame.y)})",
+        }
+        outline: dict[str, Value] = {"class": "gv-frame", "width": width, "height": height, "rx": 6}
+        bar: dict[str, Value] = {"class": "gv-header", "width": width, "height": HEADER, "rx": 6}
+        return Element(
+            "g",
+            attributes,
+            (Element("rect", outline), Element("rect", bar), *header(label, counts)),
+        )
+
+    def link(self, link: PlacedLink, open_ids: Collection[str]) -> Element:
+        """A link, with its number where it is several.
+
+        Args:
+            link: The link.
+            open_ids: Where it does not end, but goes on inside: open folds, and the rim.
+        """
+        path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
+        drawn = card_svg.link(
+            path,
+            link.source,
+            link.target,
+            link.slot,
+            link.tail_reach,
+            link.head_reach,
+            is_edge=link.is_edge,
+            own_id=f"gv-{link.id}" if link.is_edge else "",
+            label=card_svg.count(link.count, path[-1], self.options.direction),
+        )
+        ends = {"gv-head-data": link.head[0], "gv-head-engine": link.tail[0]}
+        unseen = {css for css, key in ends.items() if key in open_ids}
+        return drawn.holding(one for one in drawn.inside if unseen.isdisjoint(one.classes))
+
+
+def placed_card(card: PlacedCard) -> Element:
+    """A card at its place."""
+    x, y = card.x + card.offset[0], card.y + card.offset[1]
+    return card.element.changed({"transform": f"translate({px(x)} {px(y)})"})
