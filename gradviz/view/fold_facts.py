@@ -9,8 +9,8 @@ from gradviz.model.fold import Fold, FoldTotals
 from gradviz.model.folding import Folding
 from gradviz.model.records import Node
 from gradviz.view import formatting
-from gradviz.view.graph_index import GraphIndex
 from gradviz.view.fold_words import node_name, title
+from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
 NAMES: Final = 3

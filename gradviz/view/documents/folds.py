@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -15,7 +15,8 @@ from gradviz.view.element import write
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.fold_header import header
 from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.insides import BOX, DrawnInside
+from gradviz.view.graph.inside_layout import DrawnInside
+from gradviz.view.graph.insides import BOX
 from gradviz.view.items import fold_item, folded_item, tensor_item
 
 LISTED: Final = 3_000
@@ -47,15 +48,22 @@ class FoldDocument:
         drawing: The folded graph.
         densities: The densities in which it can be seen, that in which it opens first.
         room: How many insides there are.
+        wanted: Which insides, in this order, the first of them in any case; if not given those of
+            the folds that are open at first, then of all others, the outer ones first.
     """
 
     def __init__(
-        self, drawing: FoldedDrawing, densities: Sequence[Density], room: Room = WIDGET
+        self,
+        drawing: FoldedDrawing,
+        densities: Sequence[Density],
+        room: Room = WIDGET,
+        wanted: Iterable[tuple[str, Density]] | None = None,
     ) -> None:
         self._drawing, self._tree = drawing, drawing.folding.tree
         self._densities, self._room = densities, room
         self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
-        self.is_whole = self._fill()
+        first = [*self._first()] if wanted is None else []
+        self.is_whole = self._fill(first, self._others() if wanted is None else wanted)
         every = chain.from_iterable(found.values() for found in self.insides.values())
         self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
         """Nodes and folds that have a card in an inside."""
@@ -81,12 +89,13 @@ class FoldDocument:
     @property
     def items(self) -> list[dict[str, Any]]:
         """The folds as what can be found and selected."""
-        words, shown = self._drawing.words, self._shown
-        above = {fold.id: self._tree.above(fold.id) for fold in self.listed}
-        return [
-            fold_item(fold, outer.id if (outer := above[fold.id]) else "", words, fold.id in shown)
-            for fold in self.listed
-        ]
+        return [self.fold_item(fold) for fold in self.listed]
+
+    def fold_item(self, fold: Fold) -> dict[str, Any]:
+        """A fold as what can be found and selected."""
+        above = self._tree.above(fold.id)
+        is_whole = fold.id in self._shown or any(fold.id in ids for ids in self.insides.values())
+        return fold_item(fold, above.id if above else "", self._drawing.words, is_whole)
 
     def item(self, one: Node | TensorInfo) -> dict[str, Any]:
         """What can be found and selected: a node, a tensor it made, or one outside the graph."""
@@ -112,21 +121,32 @@ class FoldDocument:
             "words": [words.counts(fold)],
             "nodes": fold.nodes,
             "members": len(fold.members),
-            "has_inside": fold.id in self.insides[self._densities[0]],
+            "has_inside": any(fold.id in ids for ids in self.insides.values()),
         }
 
-    def _fill(self) -> bool:
-        """Take insides until there is no room; returns whether all of them are here."""
+    def _first(self) -> Iterator[tuple[str, Density]]:
         ids = self._drawing.folding.opening.ids
-        first = [BOX, *(fold.id for fold in self._tree if fold.id in ids)]
-        used = sum(self._put(key, density) for density in self._densities for key in first)
+        keys = [BOX, *(fold.id for fold in self._tree if fold.id in ids)]
+        return ((key, density) for density in self._densities for key in keys)
+
+    def _others(self) -> Iterator[tuple[str, Density]]:
         for density in self._densities:
-            for fold in self._by_depth():
-                if fold.id in self.insides[density]:
-                    continue
-                if len(self.insides[density]) >= self._room.count or used >= self._room.size:
-                    return False
-                used += self._put(fold.id, density)
+            level = [self._tree.root]
+            while level:
+                yield from ((fold.id, density) for fold in level)
+                level = [inner for fold in level for inner in fold.folds]
+
+    def _fill(
+        self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]
+    ) -> bool:
+        """Take the first insides, then others until there is no room; returns whether all fit."""
+        used = sum(self._put(*one) for one in first)
+        for fold_id, density in others:
+            if fold_id in self.insides[density]:
+                continue
+            if len(self.insides[density]) >= self._room.count or used >= self._room.size:
+                return False
+            used += self._put(fold_id, density)
         return True
 
     def _put(self, fold_id: str, density: Density) -> int:
@@ -144,13 +164,6 @@ class FoldDocument:
         fold = self._tree[fold_id]
         parts = header(words.label(fold), words.counts(fold))
         return {**found, "header": "".join(map(write, parts))}
-
-    def _by_depth(self) -> Iterator[Fold]:
-        level = [self._tree.root]
-        while level:
-            yield from level
-            level = [inner for fold in level for inner in fold.folds]
-
 
 
 def inside_data(inside: DrawnInside) -> dict[str, Any]:

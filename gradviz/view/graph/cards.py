@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -36,7 +36,7 @@ def node_card(
     node: Node,
     graph_index: GraphIndex,
     content: CardContent,
-    is_drawn: Callable[[str], bool] | None = None,
+    hidden: Collection[str] = (),
 ) -> Card:
     """The card of a node; of an ``AccumulateGrad`` together with its leaf.
 
@@ -44,9 +44,12 @@ def node_card(
         node: The node.
         graph_index: Its graph.
         content: What cards show.
-        is_drawn: Whether a node has a link of its own for each entry that points to it; if not
-            given those that the graph's index has.
+        hidden: Nodes that have no link of their own for each entry that points to them.
     """
+
+    def is_drawn(key: str) -> bool:
+        return key not in hidden and graph_index.is_drawn(key)
+
     variable = graph_index.tensors.get(node.variable or "")
     tags = graph_index.tags.get(node.id, ()) if "tags" in content else ()
     if variable is not None:
@@ -71,7 +74,7 @@ def node_card(
         blocks=tuple(blocks),
         title=_title(node, graph_index, content),
         aria=aria.of_node(node, graph_index),
-        inputs=inputs_of(node, is_drawn or graph_index.is_drawn, content),
+        inputs=inputs_of(node, is_drawn, content),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
         tensor=node.variable or "",

@@ -3,8 +3,9 @@
 Each inside is laid out once. Where a fold is open, the inside around it is stretched: coordinates
 are mapped so that the place of its box is as large as what is in it, and no distance shrinks. So
 nothing overlaps, what is on one side of something stays there, and closing a fold restores what
-was. Links are cut where the stretch changes, so that they stay beside what they were beside. ``widgets/src/graph/composition.ts`` does the same in the browser, and
-``tests/golden/composition`` binds the two.
+was. Links are cut where the stretch changes, so that they stay beside what they were beside.
+``widgets/src/graph/composition.ts`` does the same in the browser, and ``tests/golden/composition``
+binds the two.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gradviz.view.graph.fold_header import HEADER
-from gradviz.view.graph.insides import DrawnInside, End, PlacedCard, PlacedLink
+from gradviz.view.graph.inside_layout import DrawnInside, End, PlacedCard, PlacedLink
 from gradviz.view.graph.layout import Direction, Point
-
 
 _HALVINGS: Final = 30
 """Bisections after which a cut is at its place, far below a pixel."""
@@ -192,7 +192,7 @@ class _Stretched:
 
     def _curve(self, points: Sequence[Point]) -> list[Point]:
         """Control points of the image of a curve."""
-        pieces = [list(points[at : at + 4]) for at in range(0, len(points) - 1, 3)]
+        pieces = [points[at : at + 4] for at in range(0, len(points) - 1, 3)]
         for axis, stretch in enumerate((self._x, self._y)):
             for place in stretch.inner:
                 pieces = [part for piece in pieces for part in cut(piece, axis, place)]

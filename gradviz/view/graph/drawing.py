@@ -255,6 +255,7 @@ def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
 
 
 def output_port(card: Card, output_nr: int) -> int:
+    """The port of a card from which an output leaves."""
     return next(i for i, port in enumerate(card.outputs) if port.slot == output_nr)
 
 

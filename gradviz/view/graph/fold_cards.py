@@ -9,10 +9,10 @@ from typing import Final
 from gradviz.model.fold import Fold, Value
 from gradviz.model.folding import Folding
 from gradviz.view import formatting
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph.card_lines import is_pinned, muted
 from gradviz.view.graph.card_parts import Block, Card, CardContent, Line, Port
 from gradviz.view.graph.cards import node_card, tag_blocks
-from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import SIZES
 from gradviz.view.text import cells, clean, shorten
@@ -40,9 +40,7 @@ class FoldCards:
         self._index = graph_index
         self._content = content
 
-    def card(
-        self, fold: Fold, inputs: int, outputs: int, roots: Sequence[Value]
-    ) -> Card:
+    def card(self, fold: Fold, inputs: int, outputs: int, roots: Sequence[Value]) -> Card:
         """The card of a closed fold.
 
         Args:

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from gradviz.model.folding import Folding
+from gradviz.model.graph import Graph
 from gradviz.view import aria
-from gradviz.view.element import Element, Value, style, svg
+from gradviz.view.element import Element, Value, style, svg, write_lines
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.composition import Composed, Frame, compose
 from gradviz.view.graph.extent import WIDTH, banner_height, written
 from gradviz.view.graph.fold_header import HEADER, header
-from gradviz.view.fold_facts import FoldFacts
-from gradviz.view.graph.insides import BOX, InsideDrawings, PlacedCard, PlacedLink
-from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.inside_layout import PlacedCard, PlacedLink
+from gradviz.view.graph.insides import BOX, InsideDrawings
+from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import css
 from gradviz.view.text import px
+
+
+def draw_folded(
+    graph: Graph, folding: Folding, options: DrawOptions = DEFAULT, *, variables: bool = True
+) -> str:
+    """Draw a folded graph as SVG text, as :func:`~gradviz.view.graph.drawing.draw` does others."""
+    drawing = FoldedDrawing(folding, GraphIndex.of(graph, len(graph)), options)
+    return write_lines(drawing.element(drawing.densities[0], variables=variables))
 
 
 class FoldedDrawing:
@@ -66,11 +76,16 @@ class FoldedDrawing:
         direction = self.options.direction
         return compose(self.root, ids, lambda key: self.drawings.drawn(key, density), direction)
 
-    def pictures(self) -> tuple[Density, dict[Density, Element]]:
-        """The density in which it opens, and the picture in each density, that one first."""
+    @property
+    def densities(self) -> tuple[Density, ...]:
+        """The densities in which it is drawn, that in which it opens first."""
         opening = self.options.density_of(self.boxes)
         others = (d for d in self.options.densities_of(self.boxes) if d != opening)
-        return opening, {density: self.element(density) for density in (opening, *others)}
+        return (opening, *others)
+
+    def pictures(self) -> tuple[Density, dict[Density, Element]]:
+        """The density in which it opens, and the picture in each density, that one first."""
+        return self.densities[0], {density: self.element(density) for density in self.densities}
 
     def element(self, density: Density, *, variables: bool = True) -> Element:
         """The picture as it is at first."""
@@ -78,8 +93,9 @@ class FoldedDrawing:
         sheet = css(variables=variables, engine_arrows=arrows, folds=True)
         words = written(self.note, composed.width)
         down = banner_height(words)
+        width = max(composed.width, WIDTH if words else 0.0)
         return svg(
-            (round(max(composed.width, WIDTH if words else 0), 1), round(composed.height + down, 1)),
+            (round(width, 1), round(composed.height + down, 1)),
             aria.of_graph(self.graph_index),
             arrows,
             (style(sheet), *words, *self._elements(composed.moved((0.0, down)))),

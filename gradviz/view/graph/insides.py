@@ -2,86 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from gradviz.model.fold import Fold, FoldLink, Inside, Value
 from gradviz.model.folding import Folding
-from gradviz.model.records import TensorInfo
-from gradviz.view.element import Element
-from gradviz.view.graph import card_svg, cards
+from gradviz.view.graph import cards
 from gradviz.view.graph.card_parts import Card, CardContent, Density
 from gradviz.view.graph.drawing import DrawnLink, output_port, referenced, thin, way_in
 from gradviz.view.graph.fold_cards import FoldCards
 from gradviz.view.graph.fold_header import header_width
-from gradviz.view.graph.geometry import CardFrame, count_gap, measure
-from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Point, lay_out
-from gradviz.view.graph.layout_links import Link, spines
+from gradviz.view.graph.inside_layout import DrawnInside, placed, rim_id
+from gradviz.view.graph.layout_links import Link
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.rims import PORTS, Insides
 from gradviz.view.graph_index import GraphIndex
 
-GAP: Final[dict[str, float]] = {"TB": 20.0, "LR": 34.0}
-"""Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
 OUTSIDE: Final = 8
 """Tensors that nothing uses which are drawn, beside the whole graph."""
 BOX: Final = ""
 """Id of what is around the whole graph: one box for all of it."""
-
-End: TypeAlias = tuple[str, int]
-"""Where a link ends: id of a card, ``""`` for the rim, and the number of the port."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedCard:
-    """A card in an inside, drawn with its box at 0, 0."""
-
-    id: str
-    x: float
-    y: float
-    width: float
-    height: float
-    element: Element
-    offset: Point
-    """Where the card is in its box."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedLink:
-    """A link in an inside."""
-
-    points: tuple[Point, ...]
-    """Bézier control points, ``1 + 3 k`` of them, from tail to head."""
-    tail: End
-    head: End
-    tail_reach: Point
-    """How far it goes on into the box of the card that it comes from."""
-    head_reach: Point
-    id: str
-    source: str
-    """The card or node where it is an entry of ``next_functions``, or that saved it."""
-    target: str
-    """The card or node that this points to, or the tensor that was saved."""
-    slot: int | None
-    count: int
-    is_edge: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnInside:
-    """The inside of one fold, placed."""
-
-    width: float
-    height: float
-    cards: tuple[PlacedCard, ...]
-    links: tuple[PlacedLink, ...]
-    inputs: tuple[float, ...]
-    """Where values come in, along the rim: one place per port of the closed box."""
-    outputs: tuple[float, ...]
-    """Where they go out."""
 
 
 class InsideDrawings:
@@ -118,7 +59,7 @@ class InsideDrawings:
         if fold_id == BOX:
             root = self._tree.root
             card = fold_cards.card(root, 0, 0, self.insides.rim(root.id).roots)
-            return _placed((card,), (), (0, 0), 0.0, self._options)
+            return placed((card,), (), (0, 0), 0.0, self._options)
         fold = self._tree[fold_id]
         made = self._cards(self.insides.inside(fold_id), fold_cards, content)
         wires = [*self._wires(self.insides.inside(fold_id), made)]
@@ -137,9 +78,13 @@ class InsideDrawings:
         ports = (rim.input_ports, rim.output_ports)
         words = fold_cards.words
         room = header_width(words.label(fold), words.counts(fold))
-        return _placed(shown, links, ports, room if fold is not self._tree.root else 0.0, self._options)
+        return placed(
+            shown, links, ports, room if fold is not self._tree.root else 0.0, self._options
+        )
 
-    def _cards(self, inside: Inside, fold_cards: FoldCards, content: CardContent) -> dict[str, Card]:
+    def _cards(
+        self, inside: Inside, fold_cards: FoldCards, content: CardContent
+    ) -> dict[str, Card]:
         """A card per member."""
         made: dict[str, Card] = {}
         crowds = _crowds(inside)
@@ -151,10 +96,8 @@ class InsideDrawings:
                 )
             else:
                 node = self._index.graph.nodes[member]
-                hidden = {self._key(value[0]) for value in crowds.get(number, ())}
-                made[node.id] = cards.node_card(
-                    node, self._index, content, lambda key, hidden=hidden: key not in hidden
-                )
+                hidden = frozenset(self._key(value[0]) for value in crowds.get(number, ()))
+                made[node.id] = cards.node_card(node, self._index, content, hidden)
         return made
 
     def _wires(self, inside: Inside, made: dict[str, Card]) -> Iterator[DrawnLink]:
@@ -169,8 +112,8 @@ class InsideDrawings:
                 found.setdefault(Link(*tail, *head), []).extend(
                     (link, *entry) for entry in entries or ((-1, -1),)
                 )
-        for link, entries in found.items():
-            yield self._wire(inside, link, entries, made)
+        for ends, same in found.items():
+            yield self._wire(inside, ends, same, made)
 
     def _wire(
         self,
@@ -179,7 +122,7 @@ class InsideDrawings:
         entries: Sequence[tuple[FoldLink, int, int]],
         made: dict[str, Card],
     ) -> DrawnLink:
-        first, place, slot = entries[0]
+        first, _, slot = entries[0]
         values = {one.value for one, _, _ in entries}
         target = link.tail if link.tail in made else self._key(first.value[0])
         if link.head in made and link.head not in self._folding.totals:
@@ -198,7 +141,7 @@ class InsideDrawings:
     ) -> tuple[str, int] | None:
         """The card and port that a value comes from, or the place on the rim."""
         if link.tail is None:
-            return _rim("in", self.insides.rim(inside.fold.id).inputs[link.value]), 0
+            return rim_id("in", self.insides.rim(inside.fold.id).inputs[link.value]), 0
         member = inside.fold.members[link.tail]
         if isinstance(member, Fold):
             port = self.insides.rim(member.id).outputs.get(link.value)
@@ -213,7 +156,7 @@ class InsideDrawings:
         if link.head is None:
             port = self.insides.rim(inside.fold.id).outputs.get(link.value)
             if port is not None:
-                yield (_rim("out", port), 0), ()
+                yield (rim_id("out", port), 0), ()
             return
         member = inside.fold.members[link.head]
         if isinstance(member, Fold):
@@ -265,122 +208,3 @@ def _crowds(inside: Inside) -> dict[int, list[Value]]:
         if len(values) > PORTS:
             crowds.setdefault(head, []).extend(values)
     return crowds
-
-
-def _rim(side: str, port: int) -> str:
-    """The id of the place where values cross the rim, while it is laid out."""
-    return f"{side}.{port}"
-
-
-def _placed(
-    shown: Sequence[Card],
-    wires: Sequence[DrawnLink],
-    ports: tuple[int, int],
-    room: float,
-    options: DrawOptions,
-) -> DrawnInside:
-    """Cards and links, placed.
-
-    Args:
-        shown: The cards.
-        wires: The links.
-        ports: How many places there are on the rim, where values come in and where they go out.
-        room: Pixels that it is wide, at least.
-        options: How it is drawn.
-    """
-    direction = options.direction
-    rims = [[_rim(side, i) for i in range(n)] for side, n in zip(("in", "out"), ports, strict=True)]
-    links = [wire.link for wire in wires]
-    ids = [*rims[0], *(card.id for card in shown), *rims[1]]
-    spine = spines(ids, links)
-    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in shown}
-    places = [LayoutBox(one, *_THIN[direction]) for rim in rims for one in rim]
-    gap = count_gap((wire.count for wire in wires), direction) or GAP[direction]
-    boxes = [*places[: ports[0]], *(f.box for f in frames.values()), *places[ports[0] :]]
-    layout = lay_out(boxes, links, direction, options.engine, gap, rims)
-    return _Rimmed(layout, rims, direction, room).inside(frames, wires)
-
-
-_THIN: Final = {"TB": (8.0, 1.0), "LR": (1.0, 8.0)}
-"""Width and height of a place on the rim."""
-
-
-class _Rimmed:
-    """A layout of which the places at the rim are on the rim itself."""
-
-    def __init__(
-        self, layout: Layout, rims: Sequence[Sequence[str]], direction: Direction, room: float
-    ) -> None:
-        self._layout, self._rims = layout, rims
-        self._down = direction == "TB"
-        self._direction: Direction = direction
-        width, height = layout.width, layout.height
-        left = (max(width, room) - width) / 2
-        top = 0.0
-        if rims[0]:
-            before = MARGIN + 1.0
-            left, top = (left, -before) if self._down else (left - before, top)
-        if rims[1]:
-            x, y = layout.places[rims[1][0]]
-            below = [c[1] for key, c in layout.places.items() if key not in rims[1]]
-            height = y if self._down and y > max(below, default=0.0) else height
-            width = x if not self._down else width
-        self._by = (left, top)
-        self.width = round(max(width + left, room) if not self._down else max(width, room), 1)
-        self.height = round(height + top, 1)
-
-    def inside(self, frames: dict[str, CardFrame], wires: Sequence[DrawnLink]) -> DrawnInside:
-        """What is inside, with its cards drawn."""
-        placed = tuple(self._card(frame) for frame in frames.values())
-        links = tuple(
-            self._link(wire, path, frames)
-            for wire, path in zip(wires, self._layout.paths, strict=True)
-        )
-        into, out = (tuple(map(self._along, rim)) for rim in self._rims)
-        return DrawnInside(self.width, self.height, placed, links, into, out)
-
-    def _at(self, point: Point) -> Point:
-        return round(point[0] + self._by[0], 1) + 0.0, round(point[1] + self._by[1], 1) + 0.0
-
-    def _along(self, place: str) -> float:
-        x, y = self._at(self._layout.places[place])
-        return round((x if self._down else y) + 4.0, 1)
-
-    def _card(self, frame: CardFrame) -> PlacedCard:
-        x, y = self._at(self._layout.places[frame.box.id])
-        element = card_svg.card(frame, (0.0, 0.0), self._direction)
-        offset = (frame.left, frame.top)
-        return PlacedCard(frame.box.id, x, y, frame.box.width, frame.box.height, element, offset)
-
-    def _link(
-        self, wire: DrawnLink, path: Sequence[Point], frames: dict[str, CardFrame]
-    ) -> PlacedLink:
-        link, points = wire.link, [self._at(point) for point in path]
-        if link.head in self._rims[1]:
-            along = self._along(link.head)
-            end = (along, self.height) if self._down else (self.width, along)
-            by = end[0] - points[-1][0], end[1] - points[-1][1]
-            points[-2:] = [(round(x + by[0], 1), round(y + by[1], 1)) for x, y in points[-2:]]
-        tail, tail_reach = self._end(link.tail, link.tail_port, False, frames)
-        head, head_reach = self._end(link.head, link.head_port, True, frames)
-        return PlacedLink(
-            tuple(points),
-            tail,
-            head,
-            tail_reach,
-            head_reach,
-            wire.key,
-            wire.source,
-            wire.target,
-            wire.slot,
-            wire.count,
-            wire.is_edge,
-        )
-
-    def _end(
-        self, key: str, port: int, is_input: bool, frames: dict[str, CardFrame]
-    ) -> tuple[End, Point]:
-        for rim in self._rims:
-            if key in rim:
-                return ("", rim.index(key)), (0.0, 0.0)
-        return (key, port), card_svg.reach(frames[key], port, is_input, self._direction)

@@ -153,7 +153,9 @@ def _place(
         x, y = map(float, item["pos"].split(","))
         places[box.id] = (x - box.width / 2, height - y - box.height / 2)
     by_id = {box.id: box for box in boxes}
-    routes = {int(item["class"]): str(item["pos"]) for item in found.get("edges", ()) if "class" in item}
+    routes = {
+        int(item["class"]): str(item["pos"]) for item in found.get("edges", ()) if "class" in item
+    }
     paths = []
     for i, link in enumerate(links):
         start = _port(by_id[link.tail], places[link.tail], link.tail_port, False, direction)

@@ -73,6 +73,27 @@ class GraphWidget(anywidget.AnyWidget):
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     """``"auto"`` follows the notebook."""
 
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._answer)
+
+    def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
+        """Answer a question of the browser: ``{"ask": what, "number": which}``."""
+        if not isinstance(asked, dict):
+            return
+        answer = {"answer": asked.get("number"), "error": ""}
+        try:
+            found = self._answer_to(asked.get("ask"))
+        except GradvizError as error:
+            self.send({**answer, "error": str(error)})
+        else:
+            if found is not None:
+                self.send(answer, [found])
+
+    def _answer_to(self, what: Any) -> bytes | None:
+        """What a question is answered with; ``None`` if it is not for this widget."""
+        return None
+
     @traitlets.validate("selected")
     def _check_selected(self, proposal: dict[str, Any]) -> str:
         chosen: str = proposal["value"]

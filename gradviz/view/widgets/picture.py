@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import traitlets
 
 from gradviz.model import Graph
-from gradviz.view.documents.graph import graph_document
+from gradviz.model.folding import Folding
+from gradviz.view.documents.fold_answers import FoldAnswers
+from gradviz.view.documents.graph import graph_document, index_of
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -27,6 +30,7 @@ class Picture(GraphWidget):
         graph: What to show.
         options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
+        fold: How a graph is folded, ``None`` if it is not; if not given no graph is.
 
     Examples:
         >>> import torch, gradviz
@@ -38,14 +42,23 @@ class Picture(GraphWidget):
     """
 
     focus = traitlets.Unicode("").tag(sync=True)
-    """Id of the node around which a graph is drawn that is too large to be drawn whole; ``""``: its
-    first nodes."""
+    """Id of a node: the folds around it are open. Of a graph that is not folded, and too large to
+    be drawn whole, the nodes around it are drawn; ``""``: the first ones."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_graph",)
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_answers")
 
-    def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        options: DrawOptions = DEFAULT,
+        height: int = 0,
+        fold: Callable[[Graph], Folding | None] | None = None,
+    ) -> None:
         self._graph = graph
         self._options = options
+        self._fold = fold
+        self._answers: FoldAnswers | None = None
+        self._take_folds()
         super().__init__(
             wire=self._document(),
             engine_arrows=options.engine_arrows,
@@ -68,6 +81,7 @@ class Picture(GraphWidget):
         """Draw the part of a large graph that is around another node."""
         if self.focus != self._options.focus:
             self._options = replace(self._options, focus=self.focus)
+            self._answers = None
             self.wire = self._document()
             self.selected = self.focus
 
@@ -79,7 +93,35 @@ class Picture(GraphWidget):
 
     def _document(self) -> dict[str, Any]:
         """What the browser gets."""
-        return graph_document(self._graph, self._options)
+        return graph_document(self._graph, self._options, folding=self._opened)
+
+    def _take_folds(self) -> None:
+        """Fold the graph."""
+        self._folding = self._fold(self._graph) if self._fold else None
+        self._answers = None
+
+    @property
+    def _opened(self) -> Folding | None:
+        """How it is folded, with the folds around the focus open."""
+        folding, focus = self._folding, self._options.focus
+        if folding is None or not focus:
+            return folding
+        places_of(self._graph, 1, focus)
+        return folding.opened_around(focus)
+
+    def _answer_to(self, what: Any) -> bytes | None:
+        """The inside of a fold, ``{"inside": id}``, or what is found, ``{"find": query}``."""
+        folding = self._opened
+        if folding is None or not isinstance(what, dict):
+            return None
+        if self._answers is None:
+            index = index_of(self._graph, self._options, folding)
+            self._answers = FoldAnswers(FoldedDrawing(folding, index, self._options))
+        if isinstance(fold_id := what.get("inside"), str):
+            return self._answers.inside(fold_id, self.shown_density)
+        if isinstance(query := what.get("find"), str):
+            return self._answers.find(query)
+        return None
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
@@ -90,6 +132,7 @@ class Picture(GraphWidget):
         if graph.place_of(self.focus) is None:
             self._options = replace(self._options, focus="")
         self._graph = graph
+        self._take_folds()
         self.wire = self._document()
         self.focus = self._options.focus
 
@@ -114,7 +157,7 @@ class Picture(GraphWidget):
         from gradviz.view.export.files import refuse_animation, save
 
         refuse_animation(path, animated, stops, seconds)
-        save(self._graph, path, self._shown)
+        save(self._graph, path, self._shown, self._opened)
 
     @property
     def _shown(self) -> DrawOptions:
