@@ -16,6 +16,12 @@ class Folding:
     opening: Opening
     totals: Mapping[str, FoldTotals]
     """Of each fold, by its id."""
+    is_automatic: bool = False
+    """Whether nobody asked for these folds: then fewer may be open, so that a picture fits."""
+
+    def closed(self, fold_id: str) -> Folding:
+        """The same with one fold closed."""
+        return replace(self, opening=replace(self.opening, ids=self.opening.ids - {fold_id}))
 
     def opened_around(self, key: str) -> Folding:
         """The same with the folds around a node or a fold open, too.

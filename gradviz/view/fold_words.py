@@ -66,7 +66,7 @@ def _relative(tree: FoldTree, fold: Fold, path: str) -> str:
 def _equal_parts(tree: FoldTree, fold: Fold) -> str:
     """``"h.0 … h.11 ×12 · Block"``, of nodes ``"MulBackward0 ×100"``."""
     times = f"×{fold.times:,}"
-    first, last = _end(fold, 0), _end(fold, -1)
+    first, last = _end(tree, fold, 0), _end(tree, fold, -1)
     if isinstance(first, int) or isinstance(last, int):
         some = first if isinstance(first, int) else last
         return f"{clean(tree.graph.names[some])} {times}" if isinstance(some, int) else times
@@ -79,19 +79,26 @@ def _equal_parts(tree: FoldTree, fold: Fold) -> str:
     return formatting.join((f"{' … '.join(paths)} {times}", clean(modules[0].type)))
 
 
-def _end(fold: Fold, at: int) -> Member:
+def _end(tree: FoldTree, fold: Fold, at: int) -> Member:
     """The first or last of the equal parts."""
-    member: Member = fold.members[at]
+    member: Member = _made(tree, fold)[at]
     while isinstance(member, Fold) and member.kind == "part" and member.times:
-        member = member.members[at]
+        member = _made(tree, member)[at]
     return member
+
+
+def _made(tree: FoldTree, fold: Fold) -> tuple[Member, ...]:
+    """The members without leaves; these only where there is nothing else."""
+    variables = tree.graph.variables
+    made = (one for one in fold.members if isinstance(one, Fold) or variables[one] is None)
+    return tuple(made) or fold.members
 
 
 def _number(tree: FoldTree, fold: Fold) -> int:
     """Which of the equal parts it is, from 1."""
     number, inner = 1, fold
     for around in reversed(tree.around(fold.id)):
-        for one in around.members:
+        for one in _made(tree, around):
             if one is inner:
                 break
             number += one.times or 1 if isinstance(one, Fold) else 1
@@ -104,9 +111,7 @@ def _number(tree: FoldTree, fold: Fold) -> int:
 def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
     """Names of the nodes that are members, of views that of the node that uses them; of leaves
     only where there is nothing else."""
-    variables = tree.graph.variables
-    made = [one for one in fold.members if isinstance(one, Fold) or variables[one] is None]
-    for one in made or fold.members:
+    for one in _made(tree, fold):
         yield _ENDING.sub("", title(tree, one)) if isinstance(one, Fold) else node_name(tree, one)
 
 

@@ -35,4 +35,5 @@ def folding_of(graph: Graph, fold: object = None) -> Folding | None:
         return None
     tree = fold_tree(graph)
     opening = opened(tree, fold)
-    return Folding(tree, opening, {one.id: totals for one, totals in all_totals(tree)})
+    totals = {one.id: found for one, found in all_totals(tree)}
+    return Folding(tree, opening, totals, is_automatic=fold is None)

@@ -17,10 +17,14 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import SIZES
 from gradviz.view.text import cells, clean, shorten
 
-TITLE: Final = 40
+TITLE: Final = 52
 """Characters of a title before it is shortened."""
+NARROW: Final = 18
+"""Characters of what is beside the title of a compact card."""
 ROWS: Final = 3
 """Parameters that have a row of their own before they are counted."""
+BESIDE: Final = 320
+"""Pixels of a title and a tensor up to which they are beside each other on a compact card."""
 ROOTS: Final = 2
 """Tensors at the roots inside that a card shows."""
 
@@ -55,8 +59,10 @@ class FoldCards:
         said = ", ".join(("folded: " + label, self.words.counts(fold), *self._facts(fold)))
         if fold.head is not None:
             card = node_card(self._index.graph.nodes[fold.head], self._index, self._content)
-            line = Line(shorten(self.words.with_head(fold), TITLE), "gv-muted", icon="folded")
-            blocks = (*card.blocks, Block("text", (line,)))
+            is_compact = self._content.density == "compact"
+            room = NARROW if is_compact else TITLE
+            line = Line(shorten(self.words.with_head(fold), room), "gv-muted", icon="folded")
+            blocks = (*card.blocks, Block("text", (line,), beside=is_compact))
             css = f"{card.css} gv-fold gv-views"
             return replace(
                 card, id=fold.id, css=css, blocks=blocks, inputs=into, outputs=out, aria=said
@@ -66,7 +72,7 @@ class FoldCards:
         return Card(
             id=fold.id,
             css="gv-node gv-fold" + (" gv-leaves" if fold.kind == "leaves" else ""),
-            blocks=(*blocks, *self._problems(fold), *self._tags(roots)),
+            blocks=(*blocks, *self._problems(fold), *self._tags(roots, title.width)),
             title=label if cells(label) > TITLE else "",
             aria=said,
             inputs=into,
@@ -75,17 +81,21 @@ class FoldCards:
         )
 
     def _lines(self, fold: Fold) -> Iterator[Line]:
-        """Counts, parameters and gradients: a row for each of few leaves."""
-        yield muted(self.words.counts(fold))
-        leaves = [place for place in fold.places if self._index.graph.variables[place]]
-        if fold.kind != "leaves" and self._content.density != "compact":
-            yield from (self._row(place, fold) for place in leaves[:ROWS])
+        """Counts, parameters and gradients; but for compact cards a row for each of few leaves."""
         totals = self._folding.totals[fold.id]
-        has_rows = self._content.density != "compact" and len(leaves) == totals.leaves <= ROWS
-        facts = [] if has_rows else [self.words.parameters(fold)]
-        if "grad" in self._content:
-            facts.append(self.words.gradients(fold))
-        if line := formatting.join(facts):
+        counts, parameters = self.words.counts(fold), self.words.parameters(fold)
+        gradients = self.words.gradients(fold) if "grad" in self._content else ""
+        if self._content.density == "compact":
+            yield Line(formatting.join((counts, parameters)), "gv-muted")
+            if gradients:
+                yield muted(gradients)
+            return
+        yield muted(counts)
+        leaves = [place for place in fold.places if self._index.graph.variables[place]]
+        if fold.kind != "leaves":
+            yield from (self._row(place, fold) for place in leaves[:ROWS])
+        has_rows = len(leaves) == totals.leaves <= ROWS
+        if line := formatting.join(("" if has_rows else parameters, gradients)):
             yield muted(line)
         if totals.hooks and "hooks" in self._content:
             yield Line(formatting.plural(totals.hooks, "hook"), icon="pin")
@@ -108,13 +118,14 @@ class FoldCards:
         if lines:
             yield Block("text", lines)
 
-    def _tags(self, roots: Sequence[Value]) -> Iterator[Block]:
-        """The tensors at the roots inside."""
-        if "tags" not in self._content:
-            return
-        graph = self._index.graph
-        for place, _ in roots[:ROOTS]:
-            yield from tag_blocks(graph.nodes[place].id, self._index, self._content)
+    def _tags(self, roots: Sequence[Value], width: float) -> list[Block]:
+        """The tensors at the roots inside, on a compact card a single one beside the title."""
+        nodes = [self._index.graph.nodes[place].id for place, _ in roots[:ROOTS]]
+        tags = [tag for node in nodes for tag in tag_blocks(node, self._index, self._content)]
+        if self._content.density != "compact" or len(tags) != 1:
+            return tags
+        is_beside = len(tags[0].lines) == 1 and width + tags[0].width <= BESIDE
+        return [replace(tags[0], beside=is_beside)]
 
     def _facts(self, fold: Fold) -> Iterator[str]:
         words = self.words

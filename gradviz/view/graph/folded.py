@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
@@ -21,6 +22,11 @@ from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import css
 from gradviz.view.text import px
 
+SCREEN: Final = (1400.0, 640.0)
+"""Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
+FEW: Final = 6
+"""Boxes below which nothing is closed so that a picture fits."""
+
 
 def draw_folded(
     graph: Graph, folding: Folding, options: DrawOptions = DEFAULT, *, variables: bool = True
@@ -28,6 +34,11 @@ def draw_folded(
     """Draw a folded graph as SVG text, as :func:`~gradviz.view.graph.drawing.draw` does others."""
     drawing = FoldedDrawing(folding, GraphIndex.of(graph, len(graph)), options)
     return write_lines(drawing.element(drawing.densities[0], variables=variables))
+
+
+def boxes_of(folding: Folding) -> int:
+    """How many boxes a picture has at first."""
+    return 1 + sum(len(folding.tree[key].members) - 1 for key in folding.opening.ids)
 
 
 class FoldedDrawing:
@@ -44,6 +55,23 @@ class FoldedDrawing:
         self.graph_index = graph_index
         self.words = FoldFacts(folding, graph_index)
         self.drawings = InsideDrawings(folding, graph_index, options)
+        if folding.is_automatic:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Close the smallest of the open folds as long as the picture is larger than a screen."""
+        while not self._fits():
+            tree, ids = self.folding.tree, self.folding.opening.ids
+            inner = (tree[key] for key in ids if ids.isdisjoint(f.id for f in tree[key].folds))
+            smallest = min(inner, key=lambda fold: (fold.nodes, fold.first))
+            closed = self.folding.closed(smallest.id)
+            if boxes_of(closed) < FEW:
+                return
+            self.folding = closed
+
+    def _fits(self) -> bool:
+        found = self.composed(self.densities[0])
+        return found.width <= SCREEN[0] and found.height <= SCREEN[1]
 
     @property
     def note(self) -> str:
@@ -61,8 +89,7 @@ class FoldedDrawing:
     @property
     def boxes(self) -> int:
         """How many boxes there are at first."""
-        tree, ids = self.folding.tree, self.folding.opening.ids
-        return 1 + sum(len(tree[key].members) - 1 for key in ids)
+        return boxes_of(self.folding)
 
     @property
     def root(self) -> str:
@@ -79,7 +106,8 @@ class FoldedDrawing:
     @property
     def densities(self) -> tuple[Density, ...]:
         """The densities in which it is drawn, that in which it opens first."""
-        opening = self.options.density_of(self.boxes)
+        # A closed fold says in any density what is in it: compact ones leave room for more of them.
+        opening = "compact" if self.options.density == "auto" else self.options.density
         others = (d for d in self.options.densities_of(self.boxes) if d != opening)
         return (opening, *others)
 

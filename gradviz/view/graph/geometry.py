@@ -128,7 +128,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     tops, y, band = [], start, 0.0
     for block in card.blocks:
         if block.beside:
-            tops.append(band - block.height - 0.5)
+            tops.append(band - block.height - (0.5 if block.framed else 4.5))
         elif block.kind == "title":
             y += 3
             tops.append(y)

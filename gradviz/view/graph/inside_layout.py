@@ -15,7 +15,9 @@ from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Poin
 from gradviz.view.graph.layout_links import spines
 from gradviz.view.graph.options import DrawOptions
 
-GAP: Final[dict[str, float]] = {"TB": 20.0, "LR": 34.0}
+SPARED: Final = 12.0
+"""Pixels by which ranks with numbers are closer, too."""
+GAP: Final[dict[str, float]] = {"TB": 16.0, "LR": 30.0}
 """Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
 End: TypeAlias = tuple[str, int]
 """Where a link ends: id of a card, ``""`` for the rim, and the number of the port."""
@@ -101,7 +103,7 @@ def placed(
     spine = spines(ids, links)
     frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in shown}
     places = [LayoutBox(one, *_THIN[direction]) for rim in rims for one in rim]
-    gap = count_gap((wire.count for wire in wires), direction) or GAP[direction]
+    gap = max(GAP[direction], count_gap((wire.count for wire in wires), direction) - SPARED)
     boxes = [*places[: ports[0]], *(f.box for f in frames.values()), *places[ports[0] :]]
     layout = lay_out(boxes, links, direction, options.engine, gap, rims)
     return _Rimmed(layout, rims, direction, room).inside(frames, wires)
