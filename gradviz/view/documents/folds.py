@@ -35,7 +35,7 @@ class Room:
     """Bytes of all of them, before compression."""
 
 
-WIDGET: Final = Room(60, 300_000)
+WIDGET: Final = Room(60, 220_000)
 """In a notebook, where a kernel has the rest."""
 PAGE: Final = Room(20_000, 8_000_000)
 """In a saved page, which has no kernel."""

@@ -74,7 +74,7 @@ def graph_document(
     graph_index.before = before or {}
     folded = None if folding is None else FoldedDrawing(folding, graph_index, options)
     opening, drawn = folded.pictures() if folded else pictures(graph, options, graph_index)
-    folds = None if folded is None else FoldDocument(folded, tuple(drawn), insides)
+    folds = None if folded is None else FoldDocument(folded, folded.densities, insides)
     nodes = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
     item = folds.item if folds else _items(graph_index, options)
     items, rows = [], []

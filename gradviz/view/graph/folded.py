@@ -112,8 +112,10 @@ class FoldedDrawing:
         return (opening, *others)
 
     def pictures(self) -> tuple[Density, dict[Density, Element]]:
-        """The density in which it opens, and the picture in each density, that one first."""
-        return self.densities[0], {density: self.element(density) for density in self.densities}
+        """The density in which it opens, and the picture in it: others are put together from the
+        insides."""
+        opening = self.densities[0]
+        return opening, {opening: self.element(opening)}
 
     def element(self, density: Density, *, variables: bool = True) -> Element:
         """The picture as it is at first."""

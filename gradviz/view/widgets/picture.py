@@ -13,7 +13,7 @@ from gradviz.model import Graph
 from gradviz.model.folding import Folding
 from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.documents.graph import graph_document, index_of
-from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.folded import FoldedDrawing, draw_folded
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -122,6 +122,14 @@ class Picture(GraphWidget):
         if isinstance(query := what.get("find"), str):
             return self._answers.find(query)
         return None
+
+    @property
+    def _still(self) -> str:
+        """The picture for readers without a kernel; folded it is sent in one density only."""
+        known = super()._still
+        if known or self._opened is None:
+            return known
+        return draw_folded(self._graph, self._opened, self._shown)
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
