@@ -225,7 +225,7 @@ class GraphIndex:
         return tuple(info for info in self.tensors.values() if info.node is None)
 
     @cached_property
-    def used_outputs(self) -> dict[str, tuple[int, ...]]:
+    def used_outputs(self) -> Mapping[str, tuple[int, ...]]:
         """Output numbers of each node that an edge or a root of the graph uses."""
         found: dict[str, set[int]] = {}
         for target, output_nr in (*self.graph.roots, *self.hidden_uses):

@@ -12,7 +12,7 @@ from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.text import clean
 
-ROOM: Final = Room(14, 300_000)
+ROOM: Final = Room(14, 300_000, 0, 0)
 """How many insides an answer has."""
 FOUND: Final = 50
 """Nodes that an answer to Find has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final
 
@@ -17,10 +18,11 @@ from gradviz.view.graph.fold_header import header
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.inside_layout import DrawnInside
 from gradviz.view.graph.insides import BOX
+from gradviz.view.graph_index import LISTED
 from gradviz.view.items import fold_item, folded_item, tensor_item
 
-LISTED: Final = 3_000
-"""Folds that a document names."""
+FOLDS: Final = 300
+"""Folds that a document names, the outer ones, beside those around the nodes that it lists."""
 LIMIT: Final = "needs a kernel: this document has only some of the folds"
 """What a fold says whose inside is elsewhere."""
 
@@ -33,11 +35,15 @@ class Room:
     """How many insides, each density for itself."""
     size: int
     """Bytes of all of them, before compression."""
+    nodes: int
+    """How many nodes are listed, beside those in these insides."""
+    in_text: int
+    """How many nodes the text lists, of more."""
 
 
-WIDGET: Final = Room(60, 220_000)
+WIDGET: Final = Room(60, 220_000, 1_000, 400)
 """In a notebook, where a kernel has the rest."""
-PAGE: Final = Room(20_000, 8_000_000)
+PAGE: Final = Room(20_000, 8_000_000, LISTED, LISTED)
 """In a saved page, which has no kernel."""
 
 
@@ -81,10 +87,42 @@ class FoldDocument:
             "note": self._drawing.note,
         }
 
-    @property
+    @cached_property
     def listed(self) -> tuple[Fold, ...]:
         """The folds that are named."""
-        return tuple(fold for fold, _ in zip(self._tree, range(LISTED)))
+        outer = (fold for fold, _ in zip(self._by_depth(), range(FOLDS)))
+        inner = (one for node in self.nodes for one in self._tree.around(node.id))
+        shown = (self._tree[key] for key in self._shown if key[0] == "f")
+        ids = {fold.id for fold in chain(outer, inner, shown)}
+        return tuple(self._tree[key] for key in by_number(ids))
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """The nodes that are listed: the first ones, and those that have a card."""
+        graph = self._tree.graph
+        first = range(min(self._room.nodes, len(graph)))
+        shown = (graph.place_of(key) for key in self._shown if key[0] == "n")
+        places = {*first, *(place for place in shown if place is not None)}
+        return [graph.nodes[place] for place in sorted(places)]
+
+    @property
+    def in_text(self) -> int:
+        """How many nodes the text lists."""
+        count = len(self._tree.graph)
+        return count if count <= self._room.nodes else self._room.in_text
+
+    @property
+    def extent(self) -> dict[str, Any] | None:
+        """What is said of nodes that are not listed."""
+        count, listed = len(self._tree.graph), len(self.nodes)
+        if count <= listed:
+            return None
+        subject = self._drawing.graph_index.subject_typed
+        words = (
+            f"Outline lists {listed:,} of {count:,} nodes; with a kernel Find finds all. Totals "
+            f"cover all; print(gradviz.snapshot({subject})) lists all."
+        )
+        return {"words": words, "subject": subject, "example": ""}
 
     @property
     def items(self) -> list[dict[str, Any]]:
@@ -131,10 +169,13 @@ class FoldDocument:
 
     def _others(self) -> Iterator[tuple[str, Density]]:
         for density in self._densities:
-            level = [self._tree.root]
-            while level:
-                yield from ((fold.id, density) for fold in level)
-                level = [inner for fold in level for inner in fold.folds]
+            yield from ((fold.id, density) for fold in self._by_depth())
+
+    def _by_depth(self) -> Iterator[Fold]:
+        level = [self._tree.root]
+        while level:
+            yield from level
+            level = [inner for fold in level for inner in fold.folds]
 
     def _fill(
         self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]

@@ -27,6 +27,7 @@ from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
 from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
 from gradviz.view.outlines.graph import LIMIT as IN_TEXT
 from gradviz.view.style import MARKS
+from gradviz.view.whole_index import WholeIndex
 
 FORMAT: Final = 1
 LARGE: Final = 600_000
@@ -75,9 +76,13 @@ def graph_document(
     folded = None if folding is None else FoldedDrawing(folding, graph_index, options)
     opening, drawn = folded.pictures() if folded else pictures(graph, options, graph_index)
     folds = None if folded is None else FoldDocument(folded, folded.densities, insides)
-    nodes = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
+    nodes: Iterable[Node] = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
     item = folds.item if folds else _items(graph_index, options)
     items, rows = [], []
+    if folds is not None:
+        nodes, extent, in_text = folds.nodes, folds.extent, min(in_text, folds.in_text)
+    else:
+        extent = drawing_extent(graph_index, options).document
     for one in listed(graph_index, nodes):
         items.append(item(one))
         rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
@@ -95,7 +100,7 @@ def graph_document(
     if folds is not None:
         document["items"] += folds.items
         document["fold"] = folds.document
-    if extent := drawing_extent(graph_index, options).document:
+    if extent:
         document["extent"] = extent
     if marks:
         document = highlighted_document(document, drawn, marks, legends)
@@ -146,7 +151,7 @@ def legend(used: set[str]) -> list[dict[str, str]]:
 def index_of(graph: Graph, options: DrawOptions, folding: Folding | None) -> GraphIndex:
     """The index of a graph, with all of its nodes if it is folded."""
     if folding is not None:
-        return GraphIndex.of(graph, len(graph))
+        return WholeIndex(graph)
     return GraphIndex.of(graph, LIMIT, options.focus)
 
 

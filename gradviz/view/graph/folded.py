@@ -21,6 +21,7 @@ from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.style import css
 from gradviz.view.text import px
+from gradviz.view.whole_index import WholeIndex
 
 SCREEN: Final = (1400.0, 640.0)
 """Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
@@ -32,7 +33,7 @@ def draw_folded(
     graph: Graph, folding: Folding, options: DrawOptions = DEFAULT, *, variables: bool = True
 ) -> str:
     """Draw a folded graph as SVG text, as :func:`~gradviz.view.graph.drawing.draw` does others."""
-    drawing = FoldedDrawing(folding, GraphIndex.of(graph, len(graph)), options)
+    drawing = FoldedDrawing(folding, WholeIndex(graph), options)
     return write_lines(drawing.element(drawing.densities[0], variables=variables))
 
 

@@ -97,8 +97,8 @@ class GraphWidget(anywidget.AnyWidget):
     @traitlets.validate("selected")
     def _check_selected(self, proposal: dict[str, Any]) -> str:
         chosen: str = proposal["value"]
-        known = self._ids()
-        if chosen and chosen not in known:
+        if chosen and not self._has(chosen):
+            known = self._ids()
             ids = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
             raise UnknownNodeError(
                 f"this graph has no node or tensor {chosen!r} to select; it has: {ids or 'none'}. "
@@ -108,7 +108,7 @@ class GraphWidget(anywidget.AnyWidget):
 
     @traitlets.observe("wire")
     def _forget_selection(self, _change: object) -> None:
-        if self.selected not in self._ids():
+        if self.selected and not self._has(self.selected):
             self.selected = ""
 
     @property
@@ -122,6 +122,10 @@ class GraphWidget(anywidget.AnyWidget):
     def _still(self) -> str:
         """The picture for readers without a kernel."""
         return str(self.wire.get("pictures", {}).get(self.shown_density, ""))
+
+    def _has(self, key: str) -> bool:
+        """Whether something can be selected."""
+        return key in self._ids()
 
     def _ids(self) -> list[str]:
         rows = self.wire.get("outline", {}).get("rows", ())

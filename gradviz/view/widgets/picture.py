@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from gradviz.model import Graph
+from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
 from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.documents.graph import graph_document, index_of
@@ -76,6 +77,12 @@ class Picture(GraphWidget):
     def __str__(self) -> str:
         return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
+    def _has(self, key: str) -> bool:
+        """Whether something can be selected: of a folded graph every node, listed or not."""
+        folding = self.__dict__.get("_folding")
+        is_node = folding is not None and self._graph.place_of(key) is not None
+        return is_node or super()._has(key)
+
     @traitlets.observe("focus")
     def _draw_around(self, _change: object) -> None:
         """Draw the part of a large graph that is around another node."""
@@ -93,11 +100,13 @@ class Picture(GraphWidget):
 
     def _document(self) -> dict[str, Any]:
         """What the browser gets."""
-        return graph_document(self._graph, self._options, folding=self._opened)
+        with no_collection():
+            return graph_document(self._graph, self._options, folding=self._opened)
 
     def _take_folds(self) -> None:
         """Fold the graph."""
-        self._folding = self._fold(self._graph) if self._fold else None
+        with no_collection():
+            self._folding = self._fold(self._graph) if self._fold else None
         self._answers = None
 
     @property
