@@ -9,7 +9,6 @@ from gradviz.model import Graph, Node
 from gradviz.model.folding import Folding
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.whole_index import WholeIndex
 from tests.view.graphs import tensor
 
 NAMES = ("Mul", "Add", "Sin", "Exp", "Cos", "Tanh", "Log", "Neg")
@@ -81,4 +80,4 @@ def drawing_of(
     """A graph folded and ready to be drawn."""
     folding = folding_of(graph, fold)
     assert folding is not None
-    return folding, FoldedDrawing(folding, WholeIndex(graph), options)
+    return folding, FoldedDrawing(folding, options)

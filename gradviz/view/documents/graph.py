@@ -6,18 +6,25 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gradviz.model.facts import TensorFacts
-from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
 from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
-from gradviz.view.element import classes_of, write_lines
-from gradviz.view.graph.drawing import LIMIT, drawing_extent, outside_left_out, pictures
+from gradviz.view.element import Element, classes_of, write_lines
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.drawing import (
+    LIMIT,
+    drawing_extent,
+    opening_density,
+    outside_left_out,
+    pictures,
+)
 from gradviz.view.graph.extent import listed_places
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_document
@@ -27,7 +34,6 @@ from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
 from gradviz.view.outlines.graph import COLUMNS, cells_of, listed, outline_of
 from gradviz.view.outlines.graph import LIMIT as IN_TEXT
 from gradviz.view.style import MARKS
-from gradviz.view.whole_index import WholeIndex
 
 FORMAT: Final = 1
 LARGE: Final = 600_000
@@ -45,7 +51,7 @@ def graph_document(
     before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
     in_text: int = IN_TEXT,
-    folding: Folding | None = None,
+    folded: FoldedDrawing | None = None,
     insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
@@ -58,7 +64,7 @@ def graph_document(
         before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
         in_text: How many nodes the outline as text has.
-        folding: How the graph is folded; if not given it is drawn as it is, up to a limit.
+        folded: The graph folded; if not given it is drawn as it is, up to a limit.
         insides: How much of the insides of folds there is.
 
     Returns:
@@ -71,37 +77,26 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    graph_index, marks = index_of(graph, options, folding), tuple(marks)
+    marks = tuple(marks)
+    shown = _whole(graph, options) if folded is None else _folded(folded, insides)
+    graph_index = shown.graph_index
     graph_index.before = before or {}
-    folded = None if folding is None else FoldedDrawing(folding, graph_index, options)
-    opening, drawn = folded.pictures() if folded else pictures(graph, options, graph_index)
-    folds = None if folded is None else FoldDocument(folded, folded.densities, insides)
-    nodes: Iterable[Node] = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
-    item = folds.item if folds else _items(graph_index, options)
-    items, rows = [], []
-    if folds is not None:
-        nodes, extent, in_text = folds.nodes, folds.extent, min(in_text, folds.in_text)
-    else:
-        extent = drawing_extent(graph_index, options).document
-    for one in listed(graph_index, nodes):
-        items.append(item(one))
+    drawn, items, rows = shown.pictures(), [], []
+    for one in listed(graph_index, shown.nodes):
+        items.append(shown.item(one))
         rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
-        "density": opening,
+        "density": shown.density,
         "pictures": {} if marks else {name: write_lines(one) for name, one in drawn.items()},
-        "items": items,
+        "items": [*items, *shown.fold_items],
         "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
         "outline": {"columns": list(COLUMNS), "rows": rows},
-        "text": outline_of(graph_index, in_text),
+        "text": outline_of(graph_index, min(in_text, shown.in_text)),
         "summary": aria.of_graph(graph_index),
+        **shown.fields,
     }
-    if folds is not None:
-        document["items"] += folds.items
-        document["fold"] = folds.document
-    if extent:
-        document["extent"] = extent
     if marks:
         document = highlighted_document(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
@@ -148,19 +143,52 @@ def legend(used: set[str]) -> list[dict[str, str]]:
     ]
 
 
-def index_of(graph: Graph, options: DrawOptions, folding: Folding | None) -> GraphIndex:
-    """The index of a graph, with all of its nodes if it is folded."""
-    if folding is not None:
-        return WholeIndex(graph)
-    return GraphIndex.of(graph, LIMIT, options.focus)
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is different for a graph that is drawn as it is and for one that is folded."""
+
+    graph_index: GraphIndex
+    density: Density
+    pictures: Callable[[], dict[Density, Element]]
+    nodes: Iterable[Node]
+    """The nodes that are listed."""
+    item: Callable[[Node | TensorInfo], dict[str, Any]]
+    fields: dict[str, Any]
+    """Fields that only such a document has."""
+    fold_items: Sequence[dict[str, Any]] = ()
+    in_text: int = LARGE
+    """How many nodes the text has, at most."""
 
 
-def _items(
-    graph_index: GraphIndex, options: DrawOptions
-) -> Callable[[Node | TensorInfo], dict[str, Any]]:
-    """What the browser knows of each node and tensor of a graph that is not folded."""
+def _whole(graph: Graph, options: DrawOptions) -> _Shown:
+    """A graph that is drawn as it is, up to a limit."""
+    graph_index = GraphIndex.of(graph, LIMIT, options.focus)
     left_out = {info.id for info in outside_left_out(graph_index, options)}
-    return lambda one: _item(one, graph_index, left_out)
+    extent = drawing_extent(graph_index, options).document
+    return _Shown(
+        graph_index,
+        opening_density(options, graph_index),
+        lambda: pictures(graph, options, graph_index),
+        map(graph.nodes.__getitem__, listed_places(graph, options.focus)),
+        lambda one: _item(one, graph_index, left_out),
+        {"extent": extent} if extent else {},
+    )
+
+
+def _folded(folded: FoldedDrawing, insides: Room) -> _Shown:
+    """A graph that is folded."""
+    folds = FoldDocument(folded, folded.densities, insides)
+    extent = {"extent": folds.extent} if folds.extent else {}
+    return _Shown(
+        folded.graph_index,
+        folded.densities[0],
+        folded.pictures,
+        folds.nodes,
+        folds.item,
+        {"fold": folds.document, **extent},
+        folds.items,
+        folds.in_text,
+    )
 
 
 def _item(

@@ -19,7 +19,6 @@ from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
-from gradviz.view.whole_index import WholeIndex
 
 _LOOK: Final = {
     "gv-leaf": {"style": "rounded,filled", "fillcolor": "#e8f5f0", "color": "#007a5a"},
@@ -58,8 +57,8 @@ def to_dot(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None
 
 def _folded(graph: Graph, options: DrawOptions, folding: Folding) -> str:
     """The same of a folded graph: an open fold is a cluster."""
-    graph_index = WholeIndex(graph)
-    drawing = FoldedDrawing(folding, graph_index, options)
+    drawing = FoldedDrawing(folding, options)
+    folding, graph_index = drawing.folding, drawing.graph_index
     density = drawing.densities[0]
     dot = _digraph(aria.title(graph_index), options)
     shown: set[str] = set()

@@ -15,7 +15,7 @@ from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
-from gradviz.view.graph.folded import draw_folded
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
@@ -147,7 +147,7 @@ def _drawn(
 ) -> str:
     if folding is None:
         return draw(graph, options, variables=variables)
-    return draw_folded(graph, folding, options, variables=variables)
+    return FoldedDrawing(folding, options).text(variables=variables)
 
 
 def to_pdf(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:

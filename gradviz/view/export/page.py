@@ -13,6 +13,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import LISTED
 from gradviz.view.text import shorten, xml
@@ -102,8 +103,9 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | Non
     Raises:
         GradvizError: If the front end is not built.
     """
+    folded = None if folding is None else FoldedDrawing(folding, options)
     wire = graph_document(
-        graph, options, room=10_000_000, in_text=LISTED, folding=folding, insides=PAGE
+        graph, options, room=10_000_000, in_text=LISTED, folded=folded, insides=PAGE
     )
     traits = {"wire": wire, "engine_arrows": options.engine_arrows, "density": options.density}
     return page_of(wire, traits, wire["pictures"][wire["density"]])

@@ -97,16 +97,17 @@ def picture(
     return _drawn(compose(graph, options, graph_index), options, variables)
 
 
-def pictures(
-    graph: Graph, options: DrawOptions, graph_index: GraphIndex
-) -> tuple[Density, dict[Density, Element]]:
-    """The density in which a picture opens, and the picture in each density."""
-    count = _count(options, graph_index)
-    drawn = {
+def opening_density(options: DrawOptions, graph_index: GraphIndex) -> Density:
+    """The density in which a picture opens."""
+    return options.density_of(_count(options, graph_index))
+
+
+def pictures(graph: Graph, options: DrawOptions, graph_index: GraphIndex) -> dict[Density, Element]:
+    """The picture in each density."""
+    return {
         density: _drawn(compose(graph, replace(options, density=density), graph_index), options)
-        for density in options.densities_of(count)
+        for density in options.densities_of(_count(options, graph_index))
     }
-    return options.density_of(count), drawn
 
 
 def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Element:

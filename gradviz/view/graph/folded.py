@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from gradviz.model.folding import Folding
-from gradviz.model.graph import Graph
 from gradviz.view import aria
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.fold_facts import FoldFacts
@@ -18,7 +17,7 @@ from gradviz.view.graph.fold_header import HEADER, header
 from gradviz.view.graph.inside_layout import PlacedCard, PlacedLink
 from gradviz.view.graph.insides import BOX, InsideDrawings
 from gradviz.view.graph.options import DEFAULT, DrawOptions
-from gradviz.view.graph_index import GraphIndex
+from gradviz.view.graph_index import places_of
 from gradviz.view.style import css
 from gradviz.view.text import px
 from gradviz.view.whole_index import WholeIndex
@@ -27,14 +26,6 @@ SCREEN: Final = (1400.0, 640.0)
 """Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
 FEW: Final = 6
 """Boxes below which nothing is closed so that a picture fits."""
-
-
-def draw_folded(
-    graph: Graph, folding: Folding, options: DrawOptions = DEFAULT, *, variables: bool = True
-) -> str:
-    """Draw a folded graph as SVG text, as :func:`~gradviz.view.graph.drawing.draw` does others."""
-    drawing = FoldedDrawing(folding, WholeIndex(graph), options)
-    return write_lines(drawing.element(drawing.densities[0], variables=variables))
 
 
 def boxes_of(folding: Folding) -> int:
@@ -46,18 +37,23 @@ class FoldedDrawing:
     """Draws one folded graph.
 
     Args:
-        folding: The folds.
-        graph_index: Their graph.
+        folding: The folds; those around ``options.focus`` are open, too.
         options: How it is drawn.
+
+    Raises:
+        OptionError: If the graph does not have the node that is the focus.
     """
 
-    def __init__(self, folding: Folding, graph_index: GraphIndex, options: DrawOptions) -> None:
+    def __init__(self, folding: Folding, options: DrawOptions = DEFAULT) -> None:
         self.folding, self.options = folding, options
-        self.graph_index = graph_index
-        self.words = FoldFacts(folding, graph_index)
-        self.drawings = InsideDrawings(folding, graph_index, options)
+        self.graph_index = WholeIndex(folding.tree.graph)
+        self.words = FoldFacts(folding, self.graph_index)
+        self.drawings = InsideDrawings(folding, self.graph_index, options)
         if folding.is_automatic:
             self._fit()
+        if options.focus:
+            places_of(folding.tree.graph, 1, options.focus)
+            self.folding = self.folding.opened_around(options.focus)
 
     def _fit(self) -> None:
         """Close the smallest of the open folds as long as the picture is larger than a screen."""
@@ -112,11 +108,13 @@ class FoldedDrawing:
         others = (d for d in self.options.densities_of(self.boxes) if d != opening)
         return (opening, *others)
 
-    def pictures(self) -> tuple[Density, dict[Density, Element]]:
-        """The density in which it opens, and the picture in it: others are put together from the
-        insides."""
-        opening = self.densities[0]
-        return opening, {opening: self.element(opening)}
+    def pictures(self) -> dict[Density, Element]:
+        """The picture in the density in which it opens: others are put together from insides."""
+        return {self.densities[0]: self.element(self.densities[0])}
+
+    def text(self, *, variables: bool = True) -> str:
+        """The picture as it is at first, as SVG text."""
+        return write_lines(self.element(self.densities[0], variables=variables))
 
     def element(self, density: Density, *, variables: bool = True) -> Element:
         """The picture as it is at first."""

@@ -13,8 +13,8 @@ from gradviz.model import Graph
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
 from gradviz.view.documents.fold_answers import FoldAnswers
-from gradviz.view.documents.graph import graph_document, index_of
-from gradviz.view.graph.folded import FoldedDrawing, draw_folded
+from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -46,7 +46,7 @@ class Picture(GraphWidget):
     """Id of a node: the folds around it are open. Of a graph that is not folded, and too large to
     be drawn whole, the nodes around it are drawn; ``""``: the first ones."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_answers")
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_folded")
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Picture(GraphWidget):
         self._graph = graph
         self._options = options
         self._fold = fold
-        self._answers: FoldAnswers | None = None
+        self._folded: FoldedDrawing | None = None
         self._take_folds()
         super().__init__(
             wire=self._document(),
@@ -88,7 +88,6 @@ class Picture(GraphWidget):
         """Draw the part of a large graph that is around another node."""
         if self.focus != self._options.focus:
             self._options = replace(self._options, focus=self.focus)
-            self._answers = None
             self.wire = self._document()
             self.selected = self.focus
 
@@ -101,44 +100,34 @@ class Picture(GraphWidget):
     def _document(self) -> dict[str, Any]:
         """What the browser gets."""
         with no_collection():
-            return graph_document(self._graph, self._options, folding=self._opened)
+            folding = self._folding
+            self._folded = FoldedDrawing(folding, self._options) if folding else None
+            return graph_document(self._graph, self._options, folded=self._folded)
 
     def _take_folds(self) -> None:
         """Fold the graph."""
         with no_collection():
             self._folding = self._fold(self._graph) if self._fold else None
-        self._answers = None
-
-    @property
-    def _opened(self) -> Folding | None:
-        """How it is folded, with the folds around the focus open."""
-        folding, focus = self._folding, self._options.focus
-        if folding is None or not focus:
-            return folding
-        places_of(self._graph, 1, focus)
-        return folding.opened_around(focus)
 
     def _answer_to(self, what: Any) -> bytes | None:
         """The inside of a fold, ``{"inside": id}``, or what is found, ``{"find": query}``."""
-        folding = self._opened
-        if folding is None or not isinstance(what, dict):
+        if self._folded is None or not isinstance(what, dict):
             return None
-        if self._answers is None:
-            index = index_of(self._graph, self._options, folding)
-            self._answers = FoldAnswers(FoldedDrawing(folding, index, self._options))
-        if isinstance(fold_id := what.get("inside"), str):
-            return self._answers.inside(fold_id, self.shown_density)
-        if isinstance(query := what.get("find"), str):
-            return self._answers.find(query)
+        answers = FoldAnswers(self._folded)
+        with no_collection():
+            if isinstance(fold_id := what.get("inside"), str):
+                return answers.inside(fold_id, self.shown_density)
+            if isinstance(query := what.get("find"), str):
+                return answers.find(query)
         return None
 
     @property
     def _still(self) -> str:
         """The picture for readers without a kernel; folded it is sent in one density only."""
         known = super()._still
-        if known or self._opened is None:
+        if known or self._folding is None:
             return known
-        return draw_folded(self._graph, self._opened, self._shown)
+        return FoldedDrawing(self._folding, self._shown).text()
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
@@ -174,7 +163,7 @@ class Picture(GraphWidget):
         from gradviz.view.export.files import refuse_animation, save
 
         refuse_animation(path, animated, stops, seconds)
-        save(self._graph, path, self._shown, self._opened)
+        save(self._graph, path, self._shown, self._folding)
 
     @property
     def _shown(self) -> DrawOptions:

@@ -129,8 +129,8 @@ def test_opening_keeps_the_order_of_the_others(graph: Any, random: Any) -> None:
     if not closed:
         return
     after = drawing.composed(COMPACT, opened | {random.choice(closed)})
-    was = {box.id: box for box in (*before.cards, *before.frames)}
-    now = {box.id: box for box in (*after.cards, *after.frames)}
+    was: dict[str, Any] = {box.id: box for box in (*before.cards, *before.frames)}
+    now: dict[str, Any] = {box.id: box for box in (*after.cards, *after.frames)}
     for fold_id in opened:
         beside = [card.id for card in drawing.drawings.drawn(fold_id, COMPACT).cards]
         for one, other in permutations(beside, 2):
