@@ -35,7 +35,7 @@ def title(tree: FoldTree, fold: Fold) -> str:
     if fold.times:
         return _equal_parts(tree, fold)
     if fold.kind == "turn":
-        main = _main_module(fold)
+        main = _main_module(tree, fold)
         return _module(tree, fold, main) if main else f"turn {_number(tree, fold)}"
     if fold.kind == "module":
         return _module(tree, fold, fold)
@@ -48,9 +48,18 @@ def _module(tree: FoldTree, fold: Fold, module: Fold) -> str:
     return formatting.join((_relative(tree, fold, module.path), clean(module.type)))
 
 
-def _main_module(fold: Fold) -> Fold | None:
-    """The largest module in a turn."""
-    modules = [one for one in fold.folds if one.kind == "module"]
+def _main_module(tree: FoldTree, turn: Fold) -> Fold | None:
+    """The largest module in a turn, if it is another one than that of the turns beside it."""
+    main, repeat = _largest(turn), tree.above(turn.id)
+    for beside in repeat.folds if main and repeat else ():
+        other = _largest(beside)
+        if beside is not turn and main and other and other.path == main.path:
+            return None
+    return main
+
+
+def _largest(turn: Fold) -> Fold | None:
+    modules = (one for one in turn.folds if one.kind == "module")
     return max(modules, key=lambda one: one.nodes, default=None)
 
 
@@ -72,7 +81,8 @@ def _equal_parts(tree: FoldTree, fold: Fold) -> str:
         return f"{clean(tree.graph.names[some])} {times}" if isinstance(some, int) else times
     if first.kind == "views":
         return f"{title(tree, first)} {times}"
-    modules = [one if one.kind == "module" else _main_module(one) for one in (first, last)]
+    ends = (first, last)
+    modules = [one if one.kind == "module" else _main_module(tree, one) for one in ends]
     if modules[0] is None or modules[1] is None:
         return f"turns {_number(tree, first)} … {_number(tree, last)} {times}"
     paths = dict.fromkeys(_relative(tree, fold, one.path) for one in modules if one is not None)

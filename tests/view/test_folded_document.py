@@ -12,7 +12,7 @@ from gradviz.analysis.fold.folding import folding_of
 from gradviz.model import Graph
 from gradviz.model.errors import OptionError, UnknownNodeError
 from gradviz.view.documents.fold_answers import FoldAnswers
-from gradviz.view.documents.folds import LIMIT, PAGE, FoldDocument, Room
+from gradviz.view.documents.folds import LIMIT, PAGE, WIDGET, FoldDocument, Room
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.folded import SCREEN, FoldedDrawing
 from gradviz.view.graph.options import DrawOptions
@@ -24,11 +24,11 @@ from tests.view.graphs import chain, product_and_sum
 SMALL = Room(2, 1_000_000, 5, 3)
 
 
-def document(graph: Graph, fold: object = None, room: Room | None = None) -> dict[str, Any]:
+def document(graph: Graph, fold: object = None, room: Room = WIDGET) -> dict[str, Any]:
     folding = folding_of(graph, fold)
     assert folding is not None
     folded = FoldedDrawing(folding)
-    return graph_document(graph, folded=folded, **({"insides": room} if room else {}))
+    return graph_document(graph, folded=folded, insides=room)
 
 
 def picture(graph: Graph, fold: object = None) -> Picture:
