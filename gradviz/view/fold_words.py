@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,7 +11,6 @@ from gradviz.view.text import clean
 
 NAMES: Final = 3
 """Names of nodes in the title of a part."""
-_ENDING: Final = re.compile(r"Backward\d*$")
 
 
 def title(tree: FoldTree, fold: Fold) -> str:
@@ -122,10 +120,17 @@ def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
     """Names of the nodes that are members, of views that of the node that uses them; of leaves
     only where there is nothing else."""
     for one in _made(tree, fold):
-        yield _ENDING.sub("", title(tree, one)) if isinstance(one, Fold) else node_name(tree, one)
+        if isinstance(one, Fold):
+            yield _short(title(tree, one)) if one.head is not None else title(tree, one)
+        else:
+            yield node_name(tree, one)
 
 
 def node_name(tree: FoldTree, place: int) -> str:
     """A node in few words: ``"Mul"``."""
-    name = clean(tree.graph.names[place])
-    return _ENDING.sub("", name) or name
+    return _short(clean(tree.graph.names[place]))
+
+
+def _short(name: str) -> str:
+    without_number = name.rstrip("0123456789")
+    return without_number.removesuffix("Backward") or name if "Backward" in name else name
