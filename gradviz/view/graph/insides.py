@@ -51,6 +51,8 @@ class InsideDrawings:
         self.outside_folds = {key: fold for fold, keys in self._outside.items() for key in keys}
         """The fold in which each tensor outside the graph is drawn; of several the last."""
         self.drawn = lru_cache(maxsize=None)(self._drawn)
+        # A node of a large graph is made each time: one with many entries is asked for again.
+        self._key = lru_cache(maxsize=65_536)(self._id_of)
 
     def _drawn(self, fold_id: str, density: Density) -> DrawnInside:
         """The inside of a fold, or of what is around the whole graph, in one density."""
@@ -169,7 +171,7 @@ class InsideDrawings:
         for entry in link.entries:
             yield (node_id, by_slot.get(entry[1], shared)), (entry,)
 
-    def _key(self, place: int) -> str:
+    def _id_of(self, place: int) -> str:
         return self._index.graph.nodes[place].id
 
 
