@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import FrameType
 from typing import Any, Final, overload
 
@@ -11,6 +11,7 @@ from torch.nn import Module
 
 from gradviz.analysis.audit.auditor import audit_of
 from gradviz.analysis.diff.report import comparison_of
+from gradviz.analysis.fold.folding import folding_of
 from gradviz.analysis.memory.count import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.audit.reader import audit_facts
@@ -25,6 +26,7 @@ from gradviz.model import (
     Recording,
 )
 from gradviz.model.explanations import Explanations
+from gradviz.model.fold import Fold
 from gradviz.view.figures.memory import figures_of
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.explanation import explanation_view
@@ -42,6 +44,8 @@ _OPTIONS: Final = (
     "hide",
     "density",
     "focus",
+    "fold",
+    "model",
     "step",
     "stops",
 )
@@ -64,6 +68,8 @@ def show(
     hide: Collection[str] = (),
     density: str = "auto",
     focus: str | None = None,
+    fold: int | Collection[str] | Callable[[Fold], bool] | None = None,
+    model: Module | None = None,
     step: int | str | None = None,
     stops: Iterable[int | str] | None = None,
     **unknown: Any,
@@ -93,8 +99,17 @@ def show(
             ``"normal"`` (what a learner needs), ``"full"`` (everything), or ``"auto"``: compact
             above six cards, else normal. In the widget it can be changed. Parts that ``show``
             names are in every density.
-        focus: Id of a node, ``"n400"``. Of a graph with more than 400 nodes the 400 nearest to it
-            are drawn, instead of the first 400; a picture of it opens at this node.
+        focus: Id of a node, ``"n400"``, at which the picture opens: the folds around it are open.
+            Of a graph with more than 400 nodes that is not folded the 400 nearest to it are drawn,
+            instead of the first 400.
+        fold: What is folded into boxes. ``None``: a graph of more than 40 nodes is folded by
+            module, and where no module is known by repeated structure, into at most 12 boxes. A
+            number: folds open that many levels deep, 0 is one box. A list of module paths,
+            ``["model.layers"]``: these are folded, all else is open. A function that is called
+            with each :class:`~gradviz.model.fold.Fold`: those are folded for which it returns
+            ``True``. ``False``: nothing, and of more than 400 nodes 400 are drawn.
+        model: The module that made the graph, if no variable leads to it: nodes are folded by its
+            modules. Its parameters are not added to the picture.
         step: Step of a recording to show first: its number, counted from the end if negative
             (``"7.3"`` is the third sub-step inside step 7); ``"line:5"``, when line 5 has run;
             ``"backward"``, when backward starts; ``"error"``; or the name of a node,
@@ -133,6 +148,13 @@ def show(
             "made: gradviz.snapshot(loss, values=True), gradviz.record(values=True)"
         )
     options = DrawOptions.of(direction, engine_arrows, show, hide, density, focus)
+    if model is not None and not isinstance(model, Module):
+        raise OptionError(
+            f"model= must be an nn.Module, but is a {type(model).__name__}: "
+            "gradviz.show(loss, model=model)"
+        )
+    if any(isinstance(one, (Recording, Explanation, Explanations)) for one in what):
+        _refuse_folds(fold, model)
     if any(isinstance(one, Recording) for one in what):
         if len(what) > 1 or names is not None:
             raise OptionError(
@@ -160,10 +182,24 @@ def show(
                 "names= cannot change a Graph, which is a copy; pass the names when the live "
                 "graph is read: gradviz.snapshot(loss, names={...})"
             )
+        if model is not None:
+            raise OptionError(
+                "model= cannot change a Graph, which is a copy and contains its modules; pass the "
+                "module where the tensor is: gradviz.show(loss, model=model)"
+            )
         graph = what[0]
     else:
-        graph = snapshot_of(what, names, naming.caller(), values=values)
-    return Picture(graph, options, height)
+        graph = snapshot_of(what, names, naming.caller(), values=values, model=model)
+    return Picture(graph, options, height, lambda shown: folding_of(shown, fold))
+
+
+def _refuse_folds(fold: object, model: object) -> None:
+    """Refuse options of folds for what has steps."""
+    if fold is not None or model is not None:
+        raise OptionError(
+            "fold= and model= apply to tensors and graphs; a recording contains its modules, and "
+            "its player folds the steps of a long backward by itself: gradviz.show(recording)"
+        )
 
 
 def audit(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import gradviz
+from gradviz.view.widgets.picture import Picture
 
 
 @pytest.fixture
@@ -106,3 +108,122 @@ def test_another_graph_can_be_shown_in_the_same_picture(loss: torch.Tensor) -> N
     picture.display_graph(gradviz.snapshot(torch.ones(1, requires_grad=True)))
     with pytest.raises(gradviz.UnknownNodeError, match="to select"):
         picture.selected = "n5"
+
+
+def deep(layers: int = 6) -> tuple[torch.nn.Module, torch.Tensor]:
+    """A model of equal layers, of which no variable of the test is the module."""
+    torch.manual_seed(0)
+
+    def layer() -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh(), torch.nn.Linear(3, 3))
+
+    model = torch.nn.Sequential(*[layer() for _ in range(layers)])
+    return model, model(torch.ones(2, 3)).sum()
+
+
+def folded(picture: Picture) -> dict[str, Any]:
+    found: dict[str, Any] = picture.wire["fold"]
+    return found
+
+
+def test_a_large_graph_is_folded_and_a_small_one_is_not(loss: torch.Tensor) -> None:
+    _, total = deep(12)
+    assert "fold" in gradviz.show(total).wire
+    assert "fold" not in gradviz.show(total, fold=False).wire
+    assert "fold" not in gradviz.show(loss).wire
+    assert folded(gradviz.show(loss, fold=1))["opened"] == ["f0"]
+
+
+def test_folding_changes_nothing_of_the_graph() -> None:
+    _, total = deep(12)
+    assert gradviz.show(total).graph == gradviz.show(total, fold=False).graph
+    assert str(gradviz.show(total)) == str(gradviz.show(total, fold=False))
+
+
+def test_model_names_the_modules_and_adds_no_parameters() -> None:
+    owner = [deep(12)]
+    unused = torch.nn.Linear(2, 2)
+    picture = gradviz.show(owner[0][1], model=torch.nn.ModuleList([owner[0][0], unused]))
+    paths = {fold["path"] for fold in folded(picture)["folds"]}
+    assert any(path.endswith("0.11") for path in paths)
+    shapes = [tensor.shape for tensor in picture.graph.tensors]
+    assert (2, 2) not in shapes
+    assert folded(picture)["note"] == ""
+
+
+def test_fold_is_a_depth_a_list_or_a_function() -> None:
+    net, total = deep(12)
+    whole = gradviz.show(total, fold=0, model=net)
+    assert folded(whole)["opened"] == []
+    every = folded(gradviz.show(total, fold=99, model=net))
+    assert len(every["opened"]) == len(every["folds"])
+    path = next(fold["path"] for fold in every["folds"] if fold["kind"] == "module")
+    listed = folded(gradviz.show(total, fold=[path], model=net))
+    closed = {fold["id"] for fold in listed["folds"]} - set(listed["opened"])
+    assert {fold["path"] for fold in listed["folds"] if fold["id"] in closed} >= {path}
+    asked = folded(gradviz.show(total, fold=lambda fold: fold.nodes < 9, model=net))
+    sizes = {fold["id"]: fold["nodes"] for fold in asked["folds"]}
+    assert all(sizes[key] >= 9 for key in asked["opened"])
+
+
+def test_a_function_that_raises_is_named_and_the_folds_are_the_usual_ones() -> None:
+    _, total = deep(12)
+
+    def wrong(fold: object) -> bool:
+        raise ValueError(f"no {type(fold).__name__}")
+
+    found, usual = folded(gradviz.show(total, fold=wrong)), folded(gradviz.show(total))
+    assert "wrong raised ValueError: no Fold" in found["note"]
+    assert found["folds"] == usual["folds"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fold": "model"}, r"fold='model' must be a list: fold=\['model'\]"),
+        ({"fold": 1.5}, r"fold= cannot be a float: it may be a number of levels"),
+        ({"fold": -1}, r"fold=-1 is less than 0"),
+        ({"fold": ["modle.h"]}, r"no fold of this graph is of that module"),
+        ({"fold": [3]}, r"fold= has a int in it"),
+        ({"model": "gpt"}, r"model= must be an nn.Module, but is a str"),
+    ],
+)
+def test_a_wrong_fold_says_what_it_may_be(options: dict[str, Any], message: str) -> None:
+    _, total = deep(12)
+    with pytest.raises(gradviz.OptionError, match=message):
+        gradviz.show(total, **options)
+
+
+def test_a_graph_has_its_modules_and_a_recording_folds_by_itself() -> None:
+    net, total = deep(2)
+    with pytest.raises(gradviz.OptionError, match="model= cannot change a Graph"):
+        gradviz.show(gradviz.snapshot(total), model=net)
+    with gradviz.record() as recording:
+        deep(1)
+    for options in ({"fold": 1}, {"model": net}):
+        with pytest.raises(gradviz.OptionError, match="apply to tensors and graphs; a recording"):
+            gradviz.show(recording, **options)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html", "dot", "json"])
+def test_a_folded_picture_is_saved_folded(ending: str, tmp_path: Path) -> None:
+    _, total = deep(12)
+    picture = gradviz.show(total)
+    file = tmp_path / f"loss.{ending}"
+    picture.save(file)
+    first = file.read_bytes()
+    picture.save(file)
+    assert file.read_bytes() == first
+    if ending in ("svg", "dot"):
+        assert "×12" in first.decode()
+    if ending == "html":
+        assert '"insides":' in first.decode()
+
+
+def test_in_dot_an_open_fold_is_a_cluster_and_no_edge_is_lost(tmp_path: Path) -> None:
+    net, total = deep(3)
+    picture = gradviz.show(total, fold=99, model=net)
+    picture.save(tmp_path / "loss.dot")
+    text = (tmp_path / "loss.dot").read_text()
+    assert "subgraph cluster_f1" in text
+    assert sum("->" in line for line in text.splitlines()) == len(picture.graph.edges)

@@ -43,7 +43,7 @@ def read_owned(
     with autograd.unseen():
         variables = [] if frame is None else naming.namespace(frame)
         if model is None:
-            modules = list(modules_among(variables))
+            modules = [(name, parts[0].module) for name, parts in modules_among(variables)]
         else:
             modules = [(naming.name_of(model, variables), model)]
         belongs = _belongs(modules, storages)

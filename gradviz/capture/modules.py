@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import torch
-
 from gradviz.capture import contents, naming
 from gradviz.model.records import ModuleInfo
 
-NamedModule = tuple[str, torch.nn.Module]
+NamedParts = tuple[str, list[contents.Part]]
+"""Name of a module and its parts, itself first."""
 
 
-def modules_among(variables: list[tuple[str, Any]]) -> Iterator[NamedModule]:
+def modules_among(variables: list[tuple[str, Any]]) -> Iterator[NamedParts]:
     """The modules that variables lead to, each once by its best name, without those in them."""
     seen: set[int] = set()
     for name, module in naming.named_modules(variables):
         if id(module) not in seen:  # one that was found is not looked for by longer names
-            seen.update(id(part.module) for part in contents.parts_of(module))
-            yield name, module
+            parts = contents.parts_of(module)
+            seen.update(id(part.module) for part in parts)
+            yield name, parts
 
 
-def module_infos(modules: Iterable[NamedModule], ids: Mapping[int, str]) -> tuple[ModuleInfo, ...]:
+def module_infos(modules: Iterable[NamedParts], ids: Mapping[int, str]) -> tuple[ModuleInfo, ...]:
     """The modules that have tensors of a graph, themselves or in the modules in them.
 
     Args:
@@ -35,15 +35,16 @@ def module_infos(modules: Iterable[NamedModule], ids: Mapping[int, str]) -> tupl
     """
     found: list[ModuleInfo] = []
     seen: set[int] = set()
-    for name, top in modules:
+    for name, parts in modules:
         rows: list[tuple[ModuleInfo, bool]] = []
-        for part in contents.parts_of(top):
+        prefix = f"{name}." if name else ""
+        for part in parts:
             if id(part.module) in seen:
                 continue
             seen.add(id(part.module))
-            path = ".".join(filter(None, (name, part.path.removesuffix("."))))
-            own = (*part.parameters, *part.buffers)
-            tensors = tuple(ids[id(tensor)] for _, tensor in own if id(tensor) in ids)
+            path = (prefix + part.path)[:-1]
+            own = (*part.parameters, *part.buffers) if part.parameters or part.buffers else ()
+            tensors = tuple([ids[id(tensor)] for _, tensor in own if id(tensor) in ids])
             has_own = any(tensor is not None for _, tensor in own)
             rows.append((ModuleInfo(path, type(part.module).__name__, tensors), has_own))
         found += _with_tensors(rows)

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from gradviz.capture import autograd, naming, threads
+from gradviz.capture import autograd, contents, naming, threads
 from gradviz.capture.anomaly_source import sources
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.derivatives import Derivative, lookup
-from gradviz.capture.modules import NamedModule, module_infos, modules_among
+from gradviz.capture.modules import NamedParts, module_infos, modules_among
 from gradviz.capture.node_reader import FactColumns, NodeReader
 from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
@@ -143,22 +143,30 @@ def _modules(
     given: Sequence[torch.nn.Module], tensors: Tensors, frame: FrameType | None
 ) -> tuple[ModuleInfo, ...]:
     """The modules that have tensors of the graph: those given, else those of the variables."""
-    variables = [] if frame is None else naming.namespace(frame)
-    found: Iterable[NamedModule]
-    if given:
-        found = [(naming.name_of(module, variables), module) for module in given]
-    elif any(issubclass(type(one.tensor), torch.nn.Parameter) for one in tensors.shown):
-        found = modules_among(variables)
-    else:
+    if not (
+        given or any(issubclass(type(one.tensor), torch.nn.Parameter) for one in tensors.shown)
+    ):
         return ()
+    variables = [] if frame is None else naming.namespace(frame)
+    found: Iterable[NamedParts]
+    if given:
+        found = [(naming.name_of(one, variables), contents.parts_of(one)) for one in given]
+    else:
+        found = modules_among(variables)
     return module_infos(found, {id(one.tensor): one.id for one in tensors.shown})
 
 
-def _order(nodes: Sequence[Any], columns: Columns) -> list[int]:
-    """Places of all nodes but the leaves by the numbers that torch gave them."""
+def _order(nodes: Sequence[Any], columns: Columns) -> list[int] | None:
+    """Places of all nodes but the leaves by the numbers that torch gave them.
+
+    Each thread counts for itself. Where two nodes have one number, several threads have made them,
+    and nothing says which of them came first.
+    """
     numbers = list(map(autograd.sequence_nr, nodes))
-    made = (place for place, variable in enumerate(columns.variable) if variable is None)
-    return sorted(made, key=numbers.__getitem__)
+    made = [place for place, variable in enumerate(columns.variable) if variable is None]
+    made.sort(key=numbers.__getitem__)
+    is_of_one = len({numbers[place] for place in made}) == len(made)
+    return made if is_of_one else None
 
 
 def read_walked(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, MutableSequence, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Literal, TypeAlias, overload
 
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.graph import Graph
+from gradviz.model.records import Number
 
 FoldKind: TypeAlias = Literal["graph", "module", "repeat", "turn", "part", "views", "leaves"]
 """What a fold is: ``"graph"``, all of it; ``"module"``, what one call of a module made;
@@ -22,7 +25,7 @@ Value: TypeAlias = tuple[int, int]
 """An output of a node: place of the node and output number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fold:
     """One box for many nodes."""
 
@@ -30,7 +33,7 @@ class Fold:
     """``"f0"`` for the whole graph, then ``"f1"``, … in the order of the forward, a fold before
     those in it."""
     kind: FoldKind
-    members: tuple[Member, ...]
+    members: tuple[Member, ...] = field(repr=False)
     """What is in it: leaves, then nodes and folds in the order of the forward."""
     nodes: int
     """How many nodes are in it and in the folds in it, leaves included."""
@@ -87,6 +90,54 @@ class Inside:
     """One per value, member it comes from and member it goes to."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoldTotals:
+    """What is in one fold, and in the folds in it, as numbers."""
+
+    nodes: int
+    """Nodes, leaves included."""
+    leaves: int
+    """Leaves among them; one that is used outside of the fold, too, is not in it."""
+    parameters: int
+    """Elements of these leaves."""
+    saved_bytes: int
+    """Bytes that its saved tensors keep alive, each storage counted once, as
+    :attr:`Graph.saved_bytes`."""
+    held: int
+    """Saved tensors that are held and not modified."""
+    modified: int
+    """Saved tensors that were written in place since they were saved."""
+    freed: int
+    """Saved tensors that are freed."""
+    packed: int
+    """Saved tensors that a hook packed."""
+    grads: int
+    """Leaves that have a ``.grad``."""
+    grad_norm: Number | None
+    """Norm of these together: ``"nan"`` and ``"inf"`` are text; ``None`` if there is none, or if
+    not all of them were read."""
+    bad_grads: int
+    """Tensors whose ``.grad`` has nan or inf."""
+    hooks: int
+    """Hooks that can be seen."""
+
+    @property
+    def problems(self) -> int:
+        """How many of its tensors have something wrong: modified ones, gradients with nan."""
+        return self.modified + self.bad_grads
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Which folds of a graph are open when it is first shown."""
+
+    ids: frozenset[str]
+    """Ids of the open folds; the fold that an open one is in is open, too. Empty: the whole graph
+    is one box."""
+    note: str = ""
+    """Why it is not as it was asked for, in a sentence; ``""`` if it is."""
+
+
 class FoldTree:
     """How a graph is folded; nothing of the graph is missing, nothing is in two folds.
 
@@ -104,7 +155,17 @@ class FoldTree:
         (1, ['f0'])
     """
 
-    __slots__ = ("_above", "_folds", "_users", "graph", "inferred", "places", "positions", "root")
+    __slots__ = (
+        "_above",
+        "_folds",
+        "_rims",
+        "_users",
+        "graph",
+        "inferred",
+        "places",
+        "positions",
+        "root",
+    )
 
     def __init__(self, graph: Graph, root: Fold, inferred: frozenset[int] = frozenset()) -> None:
         self.graph = graph
@@ -112,11 +173,12 @@ class FoldTree:
         self.inferred = inferred
         self._folds: dict[str, Fold] = {}
         self._above: dict[str, Fold] = {}
-        self.places: list[int] = []
+        self.places: MutableSequence[int] = array("q")
         """All nodes, by their places, as they are in the tree from its beginning to its end."""
-        self.positions: list[int] = [-1] * len(graph)
+        self.positions: MutableSequence[int] = array("q", [-1]) * len(graph)
         """For each place, where it is in :attr:`places`; the nodes of a fold are side by side."""
-        self._users: list[list[Value]] | None = None
+        self._users: Users | None = None
+        self._rims: dict[str, array[int]] | None = None
         todo: list[Member] = [root]
         while todo:
             one = todo.pop()
@@ -189,19 +251,18 @@ class FoldTree:
         return [one.first if isinstance(one, Fold) else self.positions[one] for one in fold.members]
 
     @property
-    def users(self) -> Sequence[Sequence[Value]]:
+    def users(self) -> Users:
         """Per node the entries that point to it: place of the node that has it, and slot."""
         if self._users is None:
-            users: list[list[Value]] = [[] for _ in range(len(self.graph))]
-            for place, row in enumerate(self.graph.targets):
-                for slot, entry in enumerate(row):
-                    if entry is not None:
-                        users[entry[0]].append((place, slot))
-            self._users = users
+            self._users = Users(self.graph)
         return self._users
 
     def inside(self, fold: Fold) -> Inside:
-        """The members of a fold, and how values go between them and over its rim."""
+        """The members of a fold, and how values go between them and over its rim.
+
+        The time grows with the members of the fold and with the values over their rims; the first
+        time with the whole graph.
+        """
         following, users, positions = self.graph.targets, self.users, self.positions
         low, high = fold.first, fold.first + fold.nodes
         starts = self._starts(fold)
@@ -213,7 +274,7 @@ class FoldTree:
         inputs: dict[Value, None] = {}
         outputs: dict[Value, None] = {}
         found: dict[tuple[Value, int | None, int | None], list[tuple[int, int]]] = {}
-        for place in self.nodes_of(fold):
+        for place in self._at_rims(fold):
             head = member(place)
             for slot, entry in enumerate(following[place]):
                 if entry is None:
@@ -236,3 +297,81 @@ class FoldTree:
         )
         made = sorted(outputs, key=lambda value: (positions[value[0]], value[1]))
         return Inside(fold, tuple(inputs), tuple(made), links)
+
+    def _at_rims(self, fold: Fold) -> Iterator[int]:
+        """Places of the nodes of a fold that have entries from one of its members to another one,
+        or over its rim, and of those that these lead to."""
+        if self._rims is None:
+            self._rims = _rims(self)
+        for one in fold.members:
+            if isinstance(one, int):
+                yield one
+            else:
+                yield from self._rims[one.id]
+
+
+class Users(Sequence[Sequence[Value]]):
+    """Per node of a graph the entries that point to it: place of the node that has it, and slot.
+
+    Examples:
+        >>> from gradviz.model import Node
+        >>> nodes = [Node("n0", "SinBackward0", (("n1", 0),)), Node("n1", "CosBackward0", (None,))]
+        >>> list(Users(Graph.of(nodes, [("n0", 0)])))
+        [[], [(0, 0)]]
+    """
+
+    __slots__ = ("_entries", "_starts")
+
+    def __init__(self, graph: Graph) -> None:
+        counts = array("q", bytes(8 * (len(graph) + 1)))
+        for row in graph.targets:
+            for entry in row:
+                if entry is not None:
+                    counts[entry[0] + 1] += 1
+        self._starts = array("q", accumulate(counts))
+        free = array("q", self._starts)
+        self._entries = array("q", bytes(16 * self._starts[-1]))
+        for place, row in enumerate(graph.targets):
+            for slot, entry in enumerate(row):
+                if entry is not None:
+                    at = 2 * free[entry[0]]
+                    self._entries[at], self._entries[at + 1] = place, slot
+                    free[entry[0]] += 1
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Value]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sequence[Value]]: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Value] | Sequence[Sequence[Value]]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        low, high = 2 * self._starts[index], 2 * self._starts[index + 1]
+        return [(self._entries[at], self._entries[at + 1]) for at in range(low, high, 2)]
+
+
+def _rims(tree: FoldTree) -> dict[str, array[int]]:
+    """Per fold the places of its nodes that have entries over its rim, or to which such lead."""
+    targets, positions = tree.graph.targets, tree.positions
+    low, high = array("q", positions), array("q", positions)
+    """By place, the first and the last position that an entry from or to a node has."""
+    for place, row in enumerate(targets):
+        own = positions[place]
+        for entry in row:
+            if entry is not None:
+                low[place] = min(low[place], positions[entry[0]])
+                high[place] = max(high[place], positions[entry[0]])
+                low[entry[0]] = min(low[entry[0]], own)
+                high[entry[0]] = max(high[entry[0]], own)
+    found: dict[str, array[int]] = {}
+    for fold in reversed(list(tree)):
+        end = fold.first + fold.nodes
+        rim = array("q")
+        for one in fold.members:
+            for place in (one,) if isinstance(one, int) else found[one.id]:
+                if low[place] < fold.first or high[place] >= end:
+                    rim.append(place)
+        found[fold.id] = rim
+    return found

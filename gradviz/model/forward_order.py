@@ -37,7 +37,7 @@ def order_of(
         (1, 2, 0)
     """
     if known is None:
-        return [place for place in _in_depth(columns, roots) if columns.variable[place] is None]
+        return _in_depth(columns, roots)
     rank = [-1] * len(columns.name)
     for number, place in enumerate(known):
         rank[place] = number
@@ -45,12 +45,11 @@ def order_of(
     rises = all(
         rank[entry[0]] < rank[place] for place in known for entry in following[place] if entry
     )
-    return known if rises and len(known) == _made(columns) else _nearest(columns, rank)
-
-
-def _made(columns: Columns) -> int:
-    """How many nodes are no leaves."""
-    return sum(variable is None for variable in columns.variable)
+    count = sum(variable is None for variable in columns.variable)
+    if rises and len(known) == count:
+        return known
+    nearest = _nearest(columns, rank)
+    return nearest if len(nearest) == count else _in_depth(columns, roots)
 
 
 def _in_depth(columns: Columns, roots: Sequence[tuple[int, int]]) -> list[int]:
@@ -73,7 +72,7 @@ def _in_depth(columns: Columns, roots: Sequence[tuple[int, int]]) -> list[int]:
             else:
                 todo.pop()
                 found.append(place)
-    return found
+    return [place for place in found if columns.variable[place] is None]
 
 
 def _nearest(columns: Columns, rank: Sequence[int]) -> list[int]:

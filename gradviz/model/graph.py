@@ -206,6 +206,11 @@ class Graph(Printed):
         return self._tensors
 
     @property
+    def columns(self) -> Columns:
+        """Facts of all nodes, one sequence per fact, for code that asks all nodes for one fact."""
+        return self._columns
+
+    @property
     def targets(self) -> Sequence[tuple[tuple[int, int] | None, ...]]:
         """``next_functions`` of each node, with places in :attr:`nodes` for ids."""
         return self._columns.next_functions

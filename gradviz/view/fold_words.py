@@ -9,7 +9,7 @@ from gradviz.model.fold import Fold, FoldTree, Member
 from gradviz.view import formatting
 from gradviz.view.text import clean
 
-NAMES: Final = 2
+NAMES: Final = 3
 """Names of nodes in the title of a part."""
 
 
@@ -33,55 +33,80 @@ def title(tree: FoldTree, fold: Fold) -> str:
     if fold.times:
         return _equal_parts(tree, fold)
     if fold.kind == "turn":
-        return f"turn {_number(tree, fold)}"
+        main = _main_module(tree, fold)
+        return _module(tree, fold, main) if main else f"turn {_number(tree, fold)}"
     if fold.kind == "module":
-        return _module(tree, fold, fold.path)
+        return _module(tree, fold, fold)
     names = list(dict.fromkeys(_main_names(tree, fold)))
     more = ", …" if len(names) > NAMES else ""
-    return ", ".join(names[-NAMES:]) + more
+    return ", ".join(names[:NAMES]) + more
 
 
-def _module(tree: FoldTree, fold: Fold, path: str) -> str:
-    return " · ".join(filter(None, (_relative(tree, fold, path), clean(fold.type))))
+def _module(tree: FoldTree, fold: Fold, module: Fold) -> str:
+    return formatting.join((_relative(tree, fold, module.path), clean(module.type)))
+
+
+def _main_module(tree: FoldTree, turn: Fold) -> Fold | None:
+    """The largest module in a turn, if it is another one than that of the turns beside it."""
+    main, repeat = _largest(turn), tree.above(turn.id)
+    for beside in repeat.folds if main and repeat else ():
+        other = _largest(beside)
+        if beside is not turn and main and other and other.path == main.path:
+            return None
+    return main
+
+
+def _largest(turn: Fold) -> Fold | None:
+    modules = (one for one in turn.folds if one.kind == "module")
+    return max(modules, key=lambda one: one.nodes, default=None)
 
 
 def _relative(tree: FoldTree, fold: Fold, path: str) -> str:
     """A path from the module of the folds around."""
     outer = [one.path for one in tree.around(fold.id) if one.path]
     above = max((one for one in outer if path.startswith(f"{one}.")), key=len, default="")
-    return clean(path[len(above) + 1 :] if above else path)
+    rest = path[len(above) + 1 :] if above else path
+    # A number alone says little: it is said with the name of the list that it is in.
+    return clean(f"{above.rpartition('.')[2]}.{rest}" if above and rest[0].isdecimal() else rest)
 
 
 def _equal_parts(tree: FoldTree, fold: Fold) -> str:
     """``"h.0 … h.11 ×12 · Block"``, of nodes ``"MulBackward0 ×100"``."""
     times = f"×{fold.times:,}"
-    first, last = _end(fold, 0), _end(fold, -1)
+    first, last = _end(tree, fold, 0), _end(tree, fold, -1)
     if isinstance(first, int) or isinstance(last, int):
         some = first if isinstance(first, int) else last
         return f"{clean(tree.graph.names[some])} {times}" if isinstance(some, int) else times
-    if first.kind != "module":
-        if first.kind == "views":
-            return f"{title(tree, first)} {times}"
+    if first.kind == "views":
+        return f"{title(tree, first)} {times}"
+    ends = (first, last)
+    modules = [one if one.kind == "module" else _main_module(tree, one) for one in ends]
+    if modules[0] is None or modules[1] is None:
         return f"turns {_number(tree, first)} … {_number(tree, last)} {times}"
-    ends = (_relative(tree, fold, one.path) for one in (first, last))
-    if first.path == last.path:
-        return " · ".join(filter(None, (f"{next(ends)} {times}", clean(first.type))))
-    return " · ".join(filter(None, (f"{' … '.join(ends)} {times}", clean(first.type))))
+    paths = dict.fromkeys(_relative(tree, fold, one.path) for one in modules if one is not None)
+    return formatting.join((f"{' … '.join(paths)} {times}", clean(modules[0].type)))
 
 
-def _end(fold: Fold, at: int) -> Member:
+def _end(tree: FoldTree, fold: Fold, at: int) -> Member:
     """The first or last of the equal parts."""
-    member: Member = fold.members[at]
+    member: Member = _made(tree, fold)[at]
     while isinstance(member, Fold) and member.kind == "part" and member.times:
-        member = member.members[at]
+        member = _made(tree, member)[at]
     return member
+
+
+def _made(tree: FoldTree, fold: Fold) -> tuple[Member, ...]:
+    """The members without leaves; these only where there is nothing else."""
+    variables = tree.graph.variables
+    made = (one for one in fold.members if isinstance(one, Fold) or variables[one] is None)
+    return tuple(made) or fold.members
 
 
 def _number(tree: FoldTree, fold: Fold) -> int:
     """Which of the equal parts it is, from 1."""
     number, inner = 1, fold
     for around in reversed(tree.around(fold.id)):
-        for one in around.members:
+        for one in _made(tree, around):
             if one is inner:
                 break
             number += one.times or 1 if isinstance(one, Fold) else 1
@@ -92,9 +117,20 @@ def _number(tree: FoldTree, fold: Fold) -> int:
 
 
 def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
-    """Names of the nodes that are members, of views that of the node that uses them."""
-    for one in fold.members:
+    """Names of the nodes that are members, of views that of the node that uses them; of leaves
+    only where there is nothing else."""
+    for one in _made(tree, fold):
         if isinstance(one, Fold):
-            yield title(tree, one)
+            yield _short(title(tree, one)) if one.head is not None else title(tree, one)
         else:
-            yield clean(tree.graph.names[one]).removesuffix("Backward0")
+            yield node_name(tree, one)
+
+
+def node_name(tree: FoldTree, place: int) -> str:
+    """A node in few words: ``"Mul"``."""
+    return _short(clean(tree.graph.names[place]))
+
+
+def _short(name: str) -> str:
+    without_number = name.rstrip("0123456789")
+    return without_number.removesuffix("Backward") or name if "Backward" in name else name

@@ -225,7 +225,7 @@ class GraphIndex:
         return tuple(info for info in self.tensors.values() if info.node is None)
 
     @cached_property
-    def used_outputs(self) -> dict[str, tuple[int, ...]]:
+    def used_outputs(self) -> Mapping[str, tuple[int, ...]]:
         """Output numbers of each node that an edge or a root of the graph uses."""
         found: dict[str, set[int]] = {}
         for target, output_nr in (*self.graph.roots, *self.hidden_uses):
@@ -301,6 +301,14 @@ class GraphIndex:
             names |= dict.fromkeys(named.get(nr) or self.node_name(node_id) for nr in numbers)
         shown = list(names)[:4]
         return ", ".join(shown) + (", …" if len(names) > 4 else "")
+
+    @property
+    def subject_typed(self) -> str:
+        """The names of the roots, as a person types them; ``"…"`` where one has none."""
+        named = {(i.node, i.output_nr): i for i in self.tensors.values() if i.name}
+        found = [named.get(root) for root in self.graph.roots]
+        names = list(dict.fromkeys(self.names[i.id] for i in found if i is not None))
+        return ", ".join(names) if names and all(found) and len(names) <= 4 else "…"
 
 
 def places_of(graph: Graph, limit: int, focus: str = "") -> range | Sequence[int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradviz.model.fold import Fold
 from gradviz.model.records import Node, TensorInfo
-from gradviz.view import aria, inspector
+from gradviz.view import aria, formatting, inspector
+from gradviz.view.fold_facts import FoldFacts
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.text import clean
 
@@ -29,6 +31,60 @@ def listed_item(node: Node, graph_index: GraphIndex) -> dict[str, Any]:
     name = graph_index.node_name(node.id)
     words = _node_words(node, graph_index, name)
     return undrawn({**words, "next": [], "prev": [], "details": []})
+
+
+def folded_item(
+    node: Node, graph_index: GraphIndex, fold: Fold, words: FoldFacts, is_whole: bool
+) -> dict[str, Any]:
+    """What the browser knows of a node of a folded graph.
+
+    Args:
+        node: The node.
+        graph_index: Its graph.
+        fold: The innermost fold that it is in.
+        words: What folds are called.
+        is_whole: Whether its facts are there, or asked for when they are needed.
+    """
+    if not is_whole:
+        item = listed_item(node, graph_index)
+        item.pop("is_drawn")
+        targets = (entry[0] for entry in node.next_functions if entry is not None)
+        near = {"next": list(dict.fromkeys(targets))}
+        near["prev"] = list(graph_index.consumers.get(node.id, ()))
+        return {**item, **near, "fold": fold.id}
+    item = node_item(node, graph_index)
+    rows = words.of_node(node, fold)
+    return {**item, "details": with_rows(item["details"], rows), "fold": fold.id}
+
+
+def fold_item(fold: Fold, above: str, words: FoldFacts, is_whole: bool) -> dict[str, Any]:
+    """What the browser knows of a fold.
+
+    Args:
+        fold: The fold.
+        above: Id of the fold that it is in.
+        words: What folds are called.
+        is_whole: Whether its facts are there, or asked for when they are needed.
+    """
+    label = words.label(fold)
+    details = [{"heading": label, "rows": words.rows(fold)}] if is_whole else []
+    return {
+        "id": fold.id,
+        "kind": "fold",
+        "label": label,
+        "aria": formatting.join((label, words.counts(fold)), ", "),
+        "find": words_to_find([fold.id, fold.path, fold.type, label]),
+        "next": [],
+        "prev": [],
+        "details": details,
+        "fold": above,
+    }
+
+
+def with_rows(details: list[dict[str, Any]], rows: list[list[str]]) -> list[dict[str, Any]]:
+    """Sections with more rows in the first one."""
+    first, *others = details
+    return [{**first, "rows": [*first["rows"], *rows]}, *others]
 
 
 def undrawn(item: dict[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,22 @@ _ARROW_RULES: Final = """\
 """
 """The class of the picture says which of the two arrow heads of a link is visible."""
 
+_FOLD_RULES: Final = """
+.gv-fold>.gv-card{stroke:$held;stroke-width:1.6}
+.gv-fold>.gv-band{fill:$held-fill}
+.gv-fold>.gv-warn{fill:$modified;font-weight:600}
+.gv-fold-sign{fill:none;stroke:$held;stroke-width:1.3}
+.gv-views>.gv-card{stroke:$line;stroke-width:1.2}
+.gv-views>.gv-band{fill:$head}
+.gv-views>.gv-fold-sign{stroke:$muted}
+.gv-leaves>.gv-card{stroke:$leaf}
+.gv-leaves>.gv-band{fill:$leaf-fill}
+.gv-leaves>.gv-fold-sign{stroke:$leaf}
+.gv-open>.gv-frame{fill:none;stroke:$held;stroke-width:1}
+.gv-open>.gv-header{fill:$held-fill}
+"""
+"""Rules for folded graphs."""
+
 _STEP_RULES: Final = """
 .gv-waiting>.gv-card{stroke-dasharray:6 4}
 .gv-cut>.gv-box{fill:$cut-fill;stroke:$cut;stroke-dasharray:4 2}
@@ -229,15 +245,23 @@ def for_media(names: Iterable[str]) -> str:
 
 
 @lru_cache
-def css(*, variables: bool = True, engine_arrows: bool = False, steps: bool = False) -> str:
+def css(
+    *,
+    variables: bool = True,
+    engine_arrows: bool = False,
+    steps: bool = False,
+    folds: bool = False,
+) -> str:
     """The style sheet inside the SVG.
 
     Args:
         variables: As in :func:`coloured`; with them also rules for print and forced colours.
         engine_arrows: Only used without variables: which of the two arrow heads is drawn.
         steps: Whether it is for the steps of a recording.
+        folds: Whether it is for a folded graph.
     """
     of_steps = _STEP_RULES.lstrip() if steps else ""
+    of_steps += _FOLD_RULES.lstrip() if folds else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
         return coloured(f"{_RULES}{of_steps}{unseen}{{display:none}}".strip(), variables=False)[0]

@@ -90,7 +90,7 @@ def test_the_words_name_the_variable_that_was_shown() -> None:
     loss = weight
     for _ in range(LIMIT):
         loss = loss.sin()
-    picture = gradviz.show(loss)
+    picture = gradviz.show(loss, fold=False)
     assert picture.wire["extent"]["subject"] == "loss"
     assert 'gradviz.show(loss, focus="n400")' in picture._still.replace("&quot;", '"')
     assert str(picture) == str(gradviz.snapshot(loss))
@@ -106,7 +106,7 @@ def test_the_nodes_around_a_focus_are_drawn(graph: Graph) -> None:
 
 
 def test_a_picture_opens_at_its_focus_and_can_get_another_one(graph: Graph) -> None:
-    picture = gradviz.show(graph, focus="n425")
+    picture = gradviz.show(graph, focus="n425", fold=False)
     assert picture.selected == "n425"
     picture.focus = "n2"
     assert picture.selected == "n2"

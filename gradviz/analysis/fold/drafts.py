@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from gradviz.model.fold import Fold, FoldKind, Member
+
+MOST: Final = 24
+"""Members of a fold, beside its leaves."""
+PART: Final = 12
+"""Members of a part, into which the members of a fold are put that would have more."""
+_SHIFT: Final = 3
+"""By how many members a part may be longer or shorter, so that few values go between parts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -20,20 +27,23 @@ class Draft:
     times: int = 0
     head: int | None = None
     equal: bool = True
-    leaves: list[int] = field(default_factory=list)
-    """Places of the leaves that are members, too."""
-
-    @property
-    def nodes(self) -> Iterator[int]:
-        """Places of all nodes that are in it, in the order of the forward, without leaves."""
-        return nodes_of(self.members)
+    leaves: Sequence[DraftMember] = ()
+    """Leaves that are members, too, or their fold."""
+    first: int = -1
+    """Position of its first node, see :class:`~gradviz.analysis.fold.structure.Structure`."""
+    size: int = 0
+    """How many nodes are in it, without leaves."""
+    shape: int = -1
+    """A number that folds of equal structure have in common."""
+    outgoing: Sequence[tuple[int, int, int]] = ()
+    """Entries that lead to nodes before it: position of the node, slot, position of the other."""
 
 
 DraftMember: TypeAlias = "int | Draft"
 
 
 def nodes_of(members: Iterable[DraftMember]) -> Iterator[int]:
-    """Places of the nodes that are members, or in folds that are."""
+    """Places of the nodes that are members, or in folds that are, without leaves."""
     todo = list(members)[::-1]
     while todo:
         one = todo.pop()
@@ -43,27 +53,54 @@ def nodes_of(members: Iterable[DraftMember]) -> Iterator[int]:
             todo += reversed(one.members)
 
 
+def drafts_in(root: Draft) -> Iterator[Draft]:
+    """A fold and those in it, a fold before those in it."""
+    todo = [root]
+    while todo:
+        draft = todo.pop()
+        yield draft
+        todo += (one for one in reversed(draft.members) if isinstance(one, Draft))
+
+
 def finished(root: Draft) -> Fold:
     """The folds, numbered and counted."""
-    number = 0
-    position = 0
-
-    def finish(draft: Draft) -> Fold:
-        nonlocal number, position
-        own, number, first = number, number + 1, position
-        members: list[Member] = []
-        for one in (*draft.leaves, *draft.members):
+    number = position = 0
+    open_folds: list[_Open] = [_Open(root, 0, 0)]
+    while True:
+        top = open_folds[-1]
+        for one in top.rest:
             if isinstance(one, int):
                 position += 1
-                members.append(one)
+                top.members.append(one)
             else:
-                members.append(finish(one))
+                number += 1
+                open_folds.append(_Open(one, number, position))
+                break
+        else:
+            fold = open_folds.pop().fold(position)
+            if not open_folds:
+                return fold
+            open_folds[-1].members.append(fold)
+
+
+class _Open:
+    """A fold whose members are numbered at the moment."""
+
+    __slots__ = ("draft", "first", "members", "number", "rest")
+
+    def __init__(self, draft: Draft, number: int, first: int) -> None:
+        self.draft, self.number, self.first = draft, number, first
+        self.rest = iter((*draft.leaves, *draft.members))
+        self.members: list[Member] = []
+
+    def fold(self, end: int) -> Fold:
+        draft = self.draft
         return Fold(
-            id=f"f{own}",
+            id=f"f{self.number}",
             kind=draft.kind,
-            members=tuple(members),
-            nodes=position - first,
-            first=first,
+            members=tuple(self.members),
+            nodes=end - self.first,
+            first=self.first,
             path=draft.path,
             type=draft.type,
             times=draft.times,
@@ -71,27 +108,41 @@ def finished(root: Draft) -> Fold:
             equal=draft.equal,
         )
 
-    return finish(root)
+
+def chunked(members: Sequence[DraftMember]) -> list[DraftMember]:
+    """At most :data:`MOST` members: more are put into parts, and these into parts again."""
+    found = list(members)
+    while len(found) > MOST:
+        found = [Draft("part", found[at : at + PART]) for at in range(0, len(found), PART)]
+    return found
 
 
-def chunked(
-    members: Sequence[DraftMember], most: int, size: int, times: bool = False
-) -> list[DraftMember]:
-    """At most ``most`` members: more are put into parts of ``size``, and these into parts again.
+def chunked_turns(turns: Sequence[DraftMember]) -> list[DraftMember]:
+    """The same of equal parts; parts of them count how many they have."""
+    found, counts = list(turns), [1] * len(turns)
+    while len(found) > MOST:
+        starts = range(0, len(found), PART)
+        counts = [sum(counts[at : at + PART]) for at in starts]
+        parts = (found[at : at + PART] for at in starts)
+        found = [Draft("part", part, times=count) for part, count in zip(parts, counts)]
+    return found
+
+
+def cut_where_narrow(members: Sequence[DraftMember], widths: Sequence[int]) -> list[DraftMember]:
+    """The same of members between which more or fewer values go: parts end where there are few.
 
     Args:
         members: Nodes and folds.
-        most: How many may be side by side.
-        size: How many a part has.
-        times: Whether the members are equal parts, which the parts count.
+        widths: How many values go from before each of them to it and those behind it.
     """
-    found = list(members)
-    counts = [1] * len(found)
-    while len(found) > most:
-        parts: list[DraftMember] = []
-        sums = []
-        for at in range(0, len(found), size):
-            sums.append(sum(counts[at : at + size]))
-            parts.append(Draft("part", found[at : at + size], times=sums[-1] if times else 0))
-        found, counts = parts, sums
+    found, kept = list(members), list(widths)
+    while len(found) > MOST:
+        cuts = [0]
+        while len(found) - cuts[-1] > PART + _SHIFT:
+            middle = cuts[-1] + PART
+            near = range(middle - _SHIFT, middle + _SHIFT + 1)
+            cuts.append(min(near, key=lambda at: (kept[at], abs(at - middle))))
+        ends = [*cuts[1:], len(found)]
+        found = [Draft("part", found[a:b]) for a, b in zip(cuts, ends)]
+        kept = [kept[at] for at in cuts]
     return found

@@ -6,7 +6,8 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gradviz.model.facts import TensorFacts
@@ -14,9 +15,18 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.records import Node, TensorInfo
 from gradviz.view import aria
-from gradviz.view.element import classes_of, write_lines
-from gradviz.view.graph.drawing import LIMIT, drawing_extent, outside_left_out, pictures
+from gradviz.view.documents.folds import WIDGET, FoldDocument, Room
+from gradviz.view.element import Element, classes_of, write_lines
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.drawing import (
+    LIMIT,
+    drawing_extent,
+    opening_density,
+    outside_left_out,
+    pictures,
+)
 from gradviz.view.graph.extent import listed_places
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_document
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
@@ -41,6 +51,8 @@ def graph_document(
     before: Mapping[str, TensorFacts] | None = None,
     room: int = LARGE,
     in_text: int = IN_TEXT,
+    folded: FoldedDrawing | None = None,
+    insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of a graph, without a kernel.
 
@@ -52,6 +64,8 @@ def graph_document(
         before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
         in_text: How many nodes the outline as text has.
+        folded: The graph folded; if not given it is drawn as it is, up to a limit.
+        insides: How much of the insides of folds there is.
 
     Returns:
         The document; ``widgets/src/documents/graph.ts`` describes its fields. ``"json"``, the
@@ -63,28 +77,26 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    graph_index, marks = GraphIndex.of(graph, LIMIT, options.focus), tuple(marks)
+    marks = tuple(marks)
+    shown = _whole(graph, options) if folded is None else _folded(folded, insides)
+    graph_index = shown.graph_index
     graph_index.before = before or {}
-    opening, drawn = pictures(graph, options, graph_index)
-    nodes = map(graph.nodes.__getitem__, listed_places(graph, options.focus))
-    left_out = {info.id for info in outside_left_out(graph_index, options)}
-    items, rows = [], []
-    for one in listed(graph_index, nodes):
-        items.append(_item(one, graph_index, left_out))
+    drawn, items, rows = shown.pictures(), [], []
+    for one in listed(graph_index, shown.nodes):
+        items.append(shown.item(one))
         rows.append({"id": one.id, "cells": list(cells_of(one, graph_index))})
     document: dict[str, Any] = {
         "format": FORMAT,
         "title": aria.title(graph_index),
-        "density": opening,
+        "density": shown.density,
         "pictures": {} if marks else {name: write_lines(one) for name, one in drawn.items()},
-        "items": items,
+        "items": [*items, *shown.fold_items],
         "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
         "outline": {"columns": list(COLUMNS), "rows": rows},
-        "text": outline_of(graph_index, in_text),
+        "text": outline_of(graph_index, min(in_text, shown.in_text)),
         "summary": aria.of_graph(graph_index),
+        **shown.fields,
     }
-    if extent := drawing_extent(graph_index, options).document:
-        document["extent"] = extent
     if marks:
         document = highlighted_document(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
@@ -129,6 +141,54 @@ def legend(used: set[str]) -> list[dict[str, str]]:
         for mark in MARKS.values()
         if (mark.drawn or mark.css) in used
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is different for a graph that is drawn as it is and for one that is folded."""
+
+    graph_index: GraphIndex
+    density: Density
+    pictures: Callable[[], dict[Density, Element]]
+    nodes: Iterable[Node]
+    """The nodes that are listed."""
+    item: Callable[[Node | TensorInfo], dict[str, Any]]
+    fields: dict[str, Any]
+    """Fields that only such a document has."""
+    fold_items: Sequence[dict[str, Any]] = ()
+    in_text: int = LARGE
+    """How many nodes the text has, at most."""
+
+
+def _whole(graph: Graph, options: DrawOptions) -> _Shown:
+    """A graph that is drawn as it is, up to a limit."""
+    graph_index = GraphIndex.of(graph, LIMIT, options.focus)
+    left_out = {info.id for info in outside_left_out(graph_index, options)}
+    extent = drawing_extent(graph_index, options).document
+    return _Shown(
+        graph_index,
+        opening_density(options, graph_index),
+        lambda: pictures(graph, options, graph_index),
+        map(graph.nodes.__getitem__, listed_places(graph, options.focus)),
+        lambda one: _item(one, graph_index, left_out),
+        {"extent": extent} if extent else {},
+    )
+
+
+def _folded(folded: FoldedDrawing, insides: Room) -> _Shown:
+    """A graph that is folded."""
+    folds = FoldDocument(folded, folded.densities, insides)
+    extent = {"extent": folds.extent} if folds.extent else {}
+    return _Shown(
+        folded.graph_index,
+        folded.densities[0],
+        folded.pictures,
+        folds.nodes,
+        folds.item,
+        {"fold": folds.document, **extent},
+        folds.items,
+        folds.in_text,
+    )
 
 
 def _item(

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradviz.model.errors import GradvizError, OptionError
+from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.view.documents.graph import graph_json
 from gradviz.view.export.dot import to_dot
 from gradviz.view.export.page import to_page
 from gradviz.view.graph.drawing import draw
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.layout_program import run_dot
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.style import PNG_FONT
@@ -33,6 +35,7 @@ def save(
     graph: Graph | Any,
     path: str | os.PathLike[str],
     options: DrawOptions = DEFAULT,
+    folding: Folding | None = None,
 ) -> None:
     """Write a graph to a file, the same bytes for the same graph.
 
@@ -41,6 +44,7 @@ def save(
         path: Where to; ``.svg``, ``.png``, ``.pdf``, ``.dot``, ``.json`` or ``.html``. The HTML
             is one file that works without a network and without a kernel.
         options: How it is drawn.
+        folding: How it is folded; if not given it is not.
 
     Raises:
         OptionError: If the ending is none of these.
@@ -62,7 +66,7 @@ def save(
             f"cannot save as {os.fspath(path)!r}: a picture can be saved as {', '.join(WRITERS)}"
         )
     known = graph if isinstance(graph, Graph) else graph.graph
-    Path(path).write_bytes(write(known, options))
+    Path(path).write_bytes(write(known, options, folding))
 
 
 def refuse_animation(
@@ -95,13 +99,13 @@ def refuse_animation(
     )
 
 
-def to_png(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
+def to_png(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:
     """The picture as PNG on white, with text in the packaged font.
 
     Raises:
         GradvizError: If the package ``resvg-py`` is not installed.
     """
-    return svg_to_png(draw(graph, options, variables=False))
+    return svg_to_png(_drawn(graph, options, folding, variables=False))
 
 
 def svg_to_png(svg: str) -> bytes:
@@ -138,21 +142,29 @@ def _scale(area: float) -> float:
     return min(SCALE, max(sharp, min(1.0, readable)))
 
 
-def to_pdf(graph: Graph, options: DrawOptions = DEFAULT) -> bytes:
+def _drawn(
+    graph: Graph, options: DrawOptions, folding: Folding | None, *, variables: bool = True
+) -> str:
+    if folding is None:
+        return draw(graph, options, variables=variables)
+    return FoldedDrawing(folding, options).text(variables=variables)
+
+
+def to_pdf(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> bytes:
     """The picture as PDF, drawn by the program ``dot``.
 
     Raises:
         GraphvizNotFoundError: If that is not installed.
     """
-    return run_dot(to_dot(graph, options), "pdf")
+    return run_dot(to_dot(graph, options, folding), "pdf")
 
 
-WRITERS: Final[dict[str, Callable[[Graph, DrawOptions], bytes]]] = {
-    ".svg": lambda graph, options: draw(graph, options).encode(),
+WRITERS: Final[dict[str, Callable[[Graph, DrawOptions, Folding | None], bytes]]] = {
+    ".svg": lambda *graph: _drawn(*graph).encode(),
     ".png": to_png,
     ".pdf": to_pdf,
-    ".dot": lambda graph, options: to_dot(graph, options).encode(),
-    ".json": lambda graph, _: (graph_json(graph) + "\n").encode(),
-    ".html": lambda graph, options: to_page(graph, options).encode(),
+    ".dot": lambda *graph: to_dot(*graph).encode(),
+    ".json": lambda graph, *_: (graph_json(graph) + "\n").encode(),
+    ".html": lambda *graph: to_page(*graph).encode(),
 }
 """What can be saved, by ending."""

@@ -8,9 +8,12 @@ from string import Template
 from typing import Any, Final
 
 from gradviz.model.errors import GradvizError
+from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
+from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import LISTED
 from gradviz.view.text import shorten, xml
@@ -89,17 +92,21 @@ try {
 """)
 
 
-def to_page(graph: Graph, options: DrawOptions = DEFAULT) -> str:
+def to_page(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | None = None) -> str:
     """The page as text, the same for the same graph.
 
     Args:
         graph: What it shows.
         options: How it is drawn.
+        folding: How it is folded; if not given it is not.
 
     Raises:
         GradvizError: If the front end is not built.
     """
-    wire = graph_document(graph, options, room=10_000_000, in_text=LISTED)
+    folded = None if folding is None else FoldedDrawing(folding, options)
+    wire = graph_document(
+        graph, options, room=10_000_000, in_text=LISTED, folded=folded, insides=PAGE
+    )
     traits = {"wire": wire, "engine_arrows": options.engine_arrows, "density": options.density}
     return page_of(wire, traits, wire["pictures"][wire["density"]])
 

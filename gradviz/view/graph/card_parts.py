@@ -37,7 +37,7 @@ _LEFT_OUT: Final[dict[Density, frozenset[str]]] = {
 MORE: Final = "more"
 """Id of the stub for nodes that are not drawn."""
 
-Icon: TypeAlias = Literal["", "pin", "bar", "cut", "ref"]
+Icon: TypeAlias = Literal["", "pin", "bar", "cut", "ref", "folded", "open"]
 Status: TypeAlias = Literal["", "done", "now", "next", "raised", "new"]
 """Where backward is, at one step of a recording; or that the step has made it."""
 STATUSES: Final = ("done", "now", "next", "raised", "new")
@@ -143,6 +143,8 @@ class Card:
     tensor: str = ""
     refers: str = ""
     """Id of the card that it is a small reference to."""
+    is_stack: bool = False
+    """Whether it stands for several equal parts and looks like several cards."""
 
     @property
     def is_of_tensor(self) -> bool:

@@ -9,7 +9,16 @@ from typing import Final, TypeAlias
 
 from gradviz.view.element import Element, Value
 from gradviz.view.graph.card_parts import MORE, Block, Line, Port, times
-from gradviz.view.graph.geometry import BESIDE, INSIDE, PAD, PILL, CardFrame, chip_width, port_place
+from gradviz.view.graph.geometry import (
+    BESIDE,
+    INSIDE,
+    PAD,
+    PILL,
+    STACK,
+    CardFrame,
+    chip_width,
+    port_place,
+)
 from gradviz.view.graph.layout import Direction, Point
 from gradviz.view.style import SIZES
 from gradviz.view.text import plain, px, width_of
@@ -82,6 +91,8 @@ def card(
     inside = [_title(item.title)] if item.title else []
     radius = 13.0 if "gv-leaf" in item.css or "gv-tensor" in item.css else 5.0
     radius = frame.height / 2 if item.refers else radius
+    if item.is_stack:
+        inside.append(_rect(STACK, STACK, frame.width, frame.height, radius, "gv-card gv-stack"))
     inside.append(_rect(0, 0, frame.width, frame.height, radius, "gv-card"))
     if frame.band and "gv-tensor" not in item.css:
         inside.append(_band(frame.width, frame.height, frame.band, radius))
@@ -109,6 +120,8 @@ def card(
 
 def reach(frame: CardFrame, port: int, is_input: bool, direction: Direction) -> Point:
     """How far a link goes on inside the box, over the place a pill would take, to the card."""
+    if frame.card.is_stack and not is_input:
+        return 0.0, 0.0
     ports = frame.card.inputs if is_input else frame.card.outputs
     pill = ports[port].width if port < len(ports) else 0.0
     if direction == "TB":
@@ -260,7 +273,7 @@ def _band(width: float, height: float, band: float, radius: float) -> Element:
 
 def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element]:
     if not block.framed:
-        yield from _lines(block.lines, x, top)
+        yield from lines(block.lines, x, top)
         return
     height = block.height - 2
     inside = [_title(block.title), _rect(x, top, width, height, 3, "gv-box")]
@@ -268,12 +281,13 @@ def _block(block: Block, x: float, top: float, width: float) -> Iterator[Element
         inside.append(_rect(x + 2, top + 2, width - 4, height - 4, 2, "gv-box"))
     elif "gv-held" in block.css or block.kind == "tag":
         inside.append(_path("gv-mark", f"M{px(x)},{px(top)}h3v{px(height)}h-3z"))
-    inside += _lines(block.lines, x + 10, top + 2.5)
+    inside += lines(block.lines, x + 10, top + 2.5)
     yield Element("g", {"class": block.css, "data-id": block.data_id}, tuple(inside))
 
 
-def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
-    for line in lines:
+def lines(rows: Sequence[Line], x: float, top: float) -> Iterator[Element]:
+    """Lines of text below each other."""
+    for line in rows:
         baseline = top + line.height - (5.5 if line.height > 16 else 4)
         start = x + line.width - width_of(line.whole, line.size)
         if line.icon == "pin":
@@ -283,6 +297,10 @@ def _lines(lines: Sequence[Line], x: float, top: float) -> Iterator[Element]:
             yield _rect(x + 3, baseline - 9, 3, 11, 1, "gv-bar")
         elif line.icon == "ref":
             yield _path("gv-ref-sign", f"M{px(x + 1)},{px(baseline)}l7,-7m-5,0h5v5")
+        elif line.icon in ("folded", "open"):
+            sign = "m2.5,4.5h4" + ("m-2,-2v4" if line.icon == "folded" else "")
+            box = f"M{px(x)},{px(baseline - 9)}h9v9h-9z{sign}"
+            yield _path("gv-fold-sign", box)
         elif line.icon == "cut":
             yield _path("gv-cut-sign", f"M{px(x)},{px(baseline - 3.5)}h6m0,-4.5v9m3,-9v9")
         if line.change is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -32,8 +32,24 @@ POCKETS: Final = 8
 """Saved tensors that a card lists before it counts them."""
 
 
-def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card:
-    """The card of a node; of an ``AccumulateGrad`` together with its leaf."""
+def node_card(
+    node: Node,
+    graph_index: GraphIndex,
+    content: CardContent,
+    hidden: Collection[str] = (),
+) -> Card:
+    """The card of a node; of an ``AccumulateGrad`` together with its leaf.
+
+    Args:
+        node: The node.
+        graph_index: Its graph.
+        content: What cards show.
+        hidden: Nodes that have no link of their own for each entry that points to them.
+    """
+
+    def is_drawn(key: str) -> bool:
+        return key not in hidden and graph_index.is_drawn(key)
+
     variable = graph_index.tensors.get(node.variable or "")
     tags = graph_index.tags.get(node.id, ()) if "tags" in content else ()
     if variable is not None:
@@ -43,7 +59,7 @@ def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card
         css = "gv-node gv-leaf"
     else:
         blocks, css = [*_node_blocks(node, graph_index, content)], "gv-node"
-    rows = [_tag(tag, graph_index, content) for tag in tags[:FEW]]
+    rows = tag_blocks(node.id, graph_index, content)
     if content.density == "compact" and len(rows) == 1 and len(rows[0].lines) == 1:
         fits = blocks[0].width + rows[0].width <= COMPACT
         rows = [replace(rows[0], beside=fits)]
@@ -58,7 +74,7 @@ def node_card(node: Node, graph_index: GraphIndex, content: CardContent) -> Card
         blocks=tuple(blocks),
         title=_title(node, graph_index, content),
         aria=aria.of_node(node, graph_index),
-        inputs=inputs_of(node, graph_index.is_drawn, content),
+        inputs=inputs_of(node, is_drawn, content),
         outputs=outputs_of(node.id, node.output_shapes, graph_index),
         chip=chip,
         tensor=node.variable or "",
@@ -245,6 +261,12 @@ def _leaf_blocks(
         lines.append(Line(state, "gv-muted"))
     if lines:
         yield Block("text", tuple(lines))
+
+
+def tag_blocks(node_id: str, graph_index: GraphIndex, content: CardContent) -> list[Block]:
+    """The existing tensors that a node made, the first of many."""
+    tags = graph_index.tags.get(node_id, ()) if "tags" in content else ()
+    return [_tag(tag, graph_index, content) for tag in tags[:FEW]]
 
 
 def _tag(info: TensorInfo, graph_index: GraphIndex, content: CardContent) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -97,16 +97,17 @@ def picture(
     return _drawn(compose(graph, options, graph_index), options, variables)
 
 
-def pictures(
-    graph: Graph, options: DrawOptions, graph_index: GraphIndex
-) -> tuple[Density, dict[Density, Element]]:
-    """The density in which a picture opens, and the picture in each density."""
-    count = _count(options, graph_index)
-    drawn = {
+def opening_density(options: DrawOptions, graph_index: GraphIndex) -> Density:
+    """The density in which a picture opens."""
+    return options.density_of(_count(options, graph_index))
+
+
+def pictures(graph: Graph, options: DrawOptions, graph_index: GraphIndex) -> dict[Density, Element]:
+    """The picture in each density."""
+    return {
         density: _drawn(compose(graph, replace(options, density=density), graph_index), options)
-        for density in options.densities_of(count)
+        for density in options.densities_of(_count(options, graph_index))
     }
-    return options.density_of(count), drawn
 
 
 def _drawn(scene: Scene, options: DrawOptions, variables: bool = True) -> Element:
@@ -143,7 +144,7 @@ def compose(
     wires = [wire for node in graph_index.nodes for wire in _entries(node, made)]
     wires += [
         DrawnLink(
-            Link(target, _output(made[target], output_nr), MORE, place),
+            Link(target, output_port(made[target], output_nr), MORE, place),
             MORE,
             target,
             f"{MORE}.{target}.{output_nr}",
@@ -155,10 +156,10 @@ def compose(
         for node_id, name in graph_index.saved_by.get(info.id, ()):
             if node_id not in made:
                 continue
-            port = _way_in(made, node_id, name)
+            port = way_in(made, node_id, name)
             wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
     everything = [cards.tensor_card(info, graph_index, content) for info in shown]
-    wires = _thin(made, wires, content)
+    wires = thin(made, wires, content)
     everything += made.values()
     if graph_index.hidden:
         everything.append(cards.more_card(graph_index.hidden, graph_index.hidden_uses.values()))
@@ -194,7 +195,7 @@ def _outside(graph_index: GraphIndex, options: DrawOptions) -> list[TensorInfo]:
     return [info for info in graph_index.outside if every or info.requires_grad]
 
 
-def _thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -> list[DrawnLink]:
+def thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -> list[DrawnLink]:
     """Leave out the ports that a density does not have; links keep the port they arrive at."""
     linked: dict[str, set[int]] = {}
     for wire in wires:
@@ -213,19 +214,27 @@ def _thin(made: dict[str, Card], wires: list[DrawnLink], content: CardContent) -
 
 def with_references(scene: Scene) -> Scene:
     """The same with references, where many nodes use a tensor; links still say where they lead."""
-    tensors = {card.id: card for card in scene.cards if card.is_of_tensor}
-    links = [wire.link for wire in scene.wires]
+    shown, wires = referenced(scene.cards, scene.wires)
+    return replace(scene, cards=shown, wires=wires)
+
+
+def referenced(
+    shown: tuple[Card, ...], wires: Sequence[DrawnLink]
+) -> tuple[tuple[Card, ...], tuple[DrawnLink, ...]]:
+    """Cards and links with references to the tensors that many nodes use."""
+    tensors = {card.id: card for card in shown if card.is_of_tensor}
+    links = [wire.link for wire in wires]
     often = used_often((link.tail, link.head) for link in links if link.tail in tensors)
     found = references(links, often)
     beside = {own_id: link for link, own_id in found.items()}
     added = (reference_card(tensors[link.tail], link.head) for link in beside.values())
-    wires = (
+    joined = (
         replace(wire, link=replace(wire.link, tail=found[wire.link], tail_port=0))
         if wire.link in found
         else wire
-        for wire in scene.wires
+        for wire in wires
     )
-    return replace(scene, cards=(*scene.cards, *added), wires=tuple(wires))
+    return (*shown, *added), tuple(joined)
 
 
 def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
@@ -237,7 +246,7 @@ def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
         target, output_nr = entry
         key, slot, count = f"{node.id}.{port.slot}", port.slot, port.count
         if target in made:
-            link = Link(target, _output(made[target], output_nr), node.id, place)
+            link = Link(target, output_port(made[target], output_nr), node.id, place)
             yield DrawnLink(link, node.id, target, key, slot)
         elif count == 1:
             yield DrawnLink(Link(MORE, 0, node.id, place), node.id, target, key, slot)
@@ -246,11 +255,12 @@ def _entries(node: Node, made: Mapping[str, Card]) -> Iterator[DrawnLink]:
             yield DrawnLink(link, node.id, MORE, f"{node.id}.{MORE}", count=count)
 
 
-def _output(card: Card, output_nr: int) -> int:
+def output_port(card: Card, output_nr: int) -> int:
+    """The port of a card from which an output leaves."""
     return next(i for i, port in enumerate(card.outputs) if port.slot == output_nr)
 
 
-def _way_in(made: dict[str, Card], node_id: str, name: str) -> int:
+def way_in(made: dict[str, Card], node_id: str, name: str) -> int:
     """The port where a tensor from outside enters: its argument's, else one of its own."""
     card = made[node_id]
     for place, port in enumerate(card.inputs):

@@ -15,7 +15,7 @@ from gradviz.view.text import EM
 
 _FONT: Final = 11.0
 _LINE: Final = 15.0
-_WIDTH: Final = 380.0
+WIDTH: Final = 380.0
 """Pixels that a line of the banner has at least."""
 
 
@@ -89,7 +89,7 @@ def extent_of(
     listed = listed_places(graph, focus)
     drawn = frozenset(graph_index.places)
     hidden = next((i for i in range(len(graph)) if i not in drawn), None)
-    subject = subject or _subject(graph_index)
+    subject = subject or graph_index.subject_typed
     return Extent(
         nodes=len(graph),
         drawn=len(drawn),
@@ -118,10 +118,16 @@ def banner(extent: Extent, width: float) -> tuple[Element, ...]:
     """
     if not extent.drawn_words:
         return ()
-    room = int((max(width, _WIDTH) - 2 * MARGIN) / (EM * _FONT))
-    lines = wrap(extent.drawn_words, room)
-    if extent.example:
-        lines += wrap(f"To draw others: {extent.call(extent.example)}", room)
+    others = f"To draw others: {extent.call(extent.example)}" if extent.example else ""
+    return written(f"{extent.drawn_words}\n{others}", width)
+
+
+def written(words: str, width: float) -> tuple[Element, ...]:
+    """Paragraphs at the top of a picture of such a width; nothing where there is no word."""
+    room = int((max(width, WIDTH) - 2 * MARGIN) / (EM * _FONT))
+    lines = [line for paragraph in words.split("\n") for line in wrap(paragraph, room)]
+    if not lines:
+        return ()
     rows = (
         Element("text", {"class": "gv-name", "x": MARGIN, "y": MARGIN + _LINE * (i + 0.7)}, (line,))
         for i, line in enumerate(lines)
@@ -135,7 +141,7 @@ def below(layout: Layout, words: Sequence[Element]) -> Layout:
         return layout
     down = banner_height(words)
     return Layout(
-        max(layout.width, _WIDTH),
+        max(layout.width, WIDTH),
         layout.height + down,
         {key: (x, round(y + down, 1)) for key, (x, y) in layout.places.items()},
         tuple(tuple((x, round(y + down, 1)) for x, y in path) for path in layout.paths),
@@ -153,11 +159,3 @@ def _which(graph: Graph, places: Sequence[int], focus: str) -> str:
     if focus:
         return f"the nearest to {focus}"
     return f"{graph.nodes[places[0]].id} to {graph.nodes[places[-1]].id}"
-
-
-def _subject(graph_index: GraphIndex) -> str:
-    """The names of the roots, as a person types them."""
-    named = {(i.node, i.output_nr): i for i in graph_index.tensors.values() if i.name}
-    found = [named.get(root) for root in graph_index.graph.roots]
-    names = list(dict.fromkeys(graph_index.names[i.id] for i in found if i is not None))
-    return ", ".join(names) if names and all(found) and len(names) <= 4 else "…"

@@ -22,6 +22,8 @@ REFERENCE: Final = 22.0
 """Height of a reference."""
 CROWD: Final = 640.0
 """Width that ports alone can give to a card."""
+STACK: Final = 5.0
+"""How far a card that stands for several reaches to the right and down, beyond itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def measure(card: Card, direction: Direction, spine: int = -1, gap: float = 0.0)
         left, right = (max(0.0, size - INSIDE) for size in (above, below))
         width += (INSIDE if above else 0.0) + (INSIDE if below else 0.0)
         top = bottom = 0.0
+    if card.is_stack:
+        right, bottom = right + STACK, bottom + STACK
     box = LayoutBox(
         card.id,
         round(left + width + right, 1),
@@ -124,7 +128,7 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     tops, y, band = [], start, 0.0
     for block in card.blocks:
         if block.beside:
-            tops.append(band - block.height - 0.5)
+            tops.append(band - block.height - (0.5 if block.framed else 4.5))
         elif block.kind == "title":
             y += 3
             tops.append(y)

@@ -26,6 +26,8 @@ ROW_WIDTH: Final = 640.0
 """Boxes without a link are placed in rows at least this wide, below the rest."""
 SPINE: Final = 9
 """How straight the longest path is kept: the weight of its links for Graphviz."""
+STRAIGHT: Final = 4
+"""How straight links are kept that come in over a rim."""
 STEADY: Final = 60.0
 """Pixels of a box, across the flow, for one more weight of its links: a wide box is above its port,
 and links of narrow boxes go around it instead of below it."""
@@ -76,6 +78,7 @@ def lay_out(
     direction: Direction = "TB",
     engine: LayoutProgram = "auto",
     gap: float = 0.0,
+    rims: Sequence[Sequence[str]] = (),
 ) -> Layout:
     """Place boxes so that links run down (``"TB"``) or to the right (``"LR"``).
 
@@ -85,6 +88,8 @@ def lay_out(
         direction: ``"TB"`` or ``"LR"``.
         engine: Which Graphviz.
         gap: Pixels between ranks; 0 for the default.
+        rims: Ids of the boxes before all others, and of those after all others, side by side in
+            this order.
 
     Raises:
         GraphvizNotFoundError: If no engine is installed.
@@ -104,7 +109,7 @@ def lay_out(
     paths: tuple[tuple[Point, ...], ...] = ()
     if placed:
         gap = gap or RANK_GAP[direction]
-        width, height, places, paths = _place(placed, links, direction, engine, gap)
+        width, height, places, paths = _place(placed, links, direction, engine, gap, rims)
     loose = [box for box in boxes if box.id not in linked]
     if loose:
         width, height = _in_rows(loose, places, width, height)
@@ -136,16 +141,21 @@ def _place(
     direction: Direction,
     engine: LayoutProgram,
     gap: float,
+    rims: Sequence[Sequence[str]],
 ) -> tuple[float, float, dict[str, Point], tuple[tuple[Point, ...], ...]]:
-    found = _solve(boxes, links, direction, engine, gap)
+    found = _solve(boxes, links, direction, engine, gap, rims)
     width, height = map(float, found["bb"].split(",")[2:])
     places: dict[str, Point] = {}
     for item in found.get("objects", ()):
+        if "pos" not in item:  # the boxes of one rim
+            continue
         box = boxes[int(item["name"][1:])]
         x, y = map(float, item["pos"].split(","))
         places[box.id] = (x - box.width / 2, height - y - box.height / 2)
     by_id = {box.id: box for box in boxes}
-    routes = {int(item["class"]): str(item["pos"]) for item in found.get("edges", ())}
+    routes = {
+        int(item["class"]): str(item["pos"]) for item in found.get("edges", ()) if "class" in item
+    }
     paths = []
     for i, link in enumerate(links):
         start = _port(by_id[link.tail], places[link.tail], link.tail_port, False, direction)
@@ -161,13 +171,15 @@ def _solve(
     direction: Direction,
     engine: LayoutProgram,
     gap: float,
+    rims: Sequence[Sequence[str]],
 ) -> Any:
     """The answer of Graphviz; long links are left out when there are too many."""
     number = {box.id: i for i, box in enumerate(boxes)}
     for span in (SPAN, 0):
         chosen = near([box.id for box in boxes], links, span)
         try:
-            return json.loads(render(_dot(boxes, links, chosen, number, direction, gap), engine))
+            dot = _dot(boxes, links, chosen, number, direction, gap, rims)
+            return json.loads(render(dot, engine))
         except TooDeepError as error:
             problem = error
     raise GradvizError("this graph is too deep to be drawn") from problem
@@ -180,6 +192,7 @@ def _dot(
     number: dict[str, int],
     direction: Direction,
     gap: float,
+    rims: Sequence[Sequence[str]],
 ) -> str:
     """DOT with sizes and ports only: no text of the user goes in."""
     down = direction == "TB"
@@ -205,7 +218,12 @@ def _dot(
         is_spine = boxes[number[link.head]].spine == link.head_port
         across = boxes[number[link.tail]].width if down else boxes[number[link.tail]].height
         weight = SPINE if is_spine else max(1, min(SPINE, int(across / STEADY)))
+        if rims and link.tail in rims[0]:
+            weight = max(weight, STRAIGHT)
         lines.append(f"{tail}->{head} [class={i} weight={weight}]")
+    for rank, ids in zip(("source", "sink"), rims):
+        row = "->".join(f"b{number[one]}" for one in ids)
+        lines += [f"{{rank={rank} {row} [style=invis]}}"] if row else []
     return "\n".join((*lines, "}"))
 
 

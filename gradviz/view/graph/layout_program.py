@@ -23,7 +23,7 @@ class TooDeepError(Exception):
     """The engine ran out of stack."""
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def render(dot: str, engine: LayoutProgram) -> str:
     """DOT with positions, as JSON.
 

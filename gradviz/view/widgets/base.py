@@ -73,11 +73,32 @@ class GraphWidget(anywidget.AnyWidget):
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     """``"auto"`` follows the notebook."""
 
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._answer)
+
+    def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
+        """Answer a question of the browser: ``{"ask": what, "number": which}``."""
+        if not isinstance(asked, dict):
+            return
+        answer = {"answer": asked.get("number"), "error": ""}
+        try:
+            found = self._answer_to(asked.get("ask"))
+        except GradvizError as error:
+            self.send({**answer, "error": str(error)})
+        else:
+            if found is not None:
+                self.send(answer, [found])
+
+    def _answer_to(self, what: Any) -> bytes | None:
+        """What a question is answered with; ``None`` if it is not for this widget."""
+        return None
+
     @traitlets.validate("selected")
     def _check_selected(self, proposal: dict[str, Any]) -> str:
         chosen: str = proposal["value"]
-        known = self._ids()
-        if chosen and chosen not in known:
+        if chosen and not self._has(chosen):
+            known = self._ids()
             ids = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
             raise UnknownNodeError(
                 f"this graph has no node or tensor {chosen!r} to select; it has: {ids or 'none'}. "
@@ -87,7 +108,7 @@ class GraphWidget(anywidget.AnyWidget):
 
     @traitlets.observe("wire")
     def _forget_selection(self, _change: object) -> None:
-        if self.selected not in self._ids():
+        if self.selected and not self._has(self.selected):
             self.selected = ""
 
     @property
@@ -101,6 +122,10 @@ class GraphWidget(anywidget.AnyWidget):
     def _still(self) -> str:
         """The picture for readers without a kernel."""
         return str(self.wire.get("pictures", {}).get(self.shown_density, ""))
+
+    def _has(self, key: str) -> bool:
+        """Whether something can be selected."""
+        return key in self._ids()
 
     def _ids(self) -> list[str]:
         rows = self.wire.get("outline", {}).get("rows", ())

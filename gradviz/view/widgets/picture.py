@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import traitlets
 
 from gradviz.model import Graph
+from gradviz.model.collector import no_collection
+from gradviz.model.folding import Folding
+from gradviz.view.documents.fold_answers import FoldAnswers
 from gradviz.view.documents.graph import graph_document
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
@@ -27,6 +31,7 @@ class Picture(GraphWidget):
         graph: What to show.
         options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
+        fold: How a graph is folded, ``None`` if it is not; if not given no graph is.
 
     Examples:
         >>> import torch, gradviz
@@ -38,14 +43,23 @@ class Picture(GraphWidget):
     """
 
     focus = traitlets.Unicode("").tag(sync=True)
-    """Id of the node around which a graph is drawn that is too large to be drawn whole; ``""``: its
-    first nodes."""
+    """Id of a node: the folds around it are open. Of a graph that is not folded, and too large to
+    be drawn whole, the nodes around it are drawn; ``""``: the first ones."""
 
-    _holds: ClassVar[tuple[str, ...]] = ("_graph",)
+    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_folding", "_folded")
 
-    def __init__(self, graph: Graph, options: DrawOptions = DEFAULT, height: int = 0) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        options: DrawOptions = DEFAULT,
+        height: int = 0,
+        fold: Callable[[Graph], Folding | None] | None = None,
+    ) -> None:
         self._graph = graph
         self._options = options
+        self._fold = fold
+        self._folded: FoldedDrawing | None = None
+        self._take_folds()
         super().__init__(
             wire=self._document(),
             engine_arrows=options.engine_arrows,
@@ -63,6 +77,12 @@ class Picture(GraphWidget):
     def __str__(self) -> str:
         return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
+    def _has(self, key: str) -> bool:
+        """Whether something can be selected: of a folded graph every node, listed or not."""
+        folding = self.__dict__.get("_folding")
+        is_node = folding is not None and self._graph.place_of(key) is not None
+        return is_node or super()._has(key)
+
     @traitlets.observe("focus")
     def _draw_around(self, _change: object) -> None:
         """Draw the part of a large graph that is around another node."""
@@ -79,7 +99,35 @@ class Picture(GraphWidget):
 
     def _document(self) -> dict[str, Any]:
         """What the browser gets."""
-        return graph_document(self._graph, self._options)
+        with no_collection():
+            folding = self._folding
+            self._folded = FoldedDrawing(folding, self._options) if folding else None
+            return graph_document(self._graph, self._options, folded=self._folded)
+
+    def _take_folds(self) -> None:
+        """Fold the graph."""
+        with no_collection():
+            self._folding = self._fold(self._graph) if self._fold else None
+
+    def _answer_to(self, what: Any) -> bytes | None:
+        """The inside of a fold, ``{"inside": id}``, or what is found, ``{"find": query}``."""
+        if self._folded is None or not isinstance(what, dict):
+            return None
+        answers = FoldAnswers(self._folded)
+        with no_collection():
+            if isinstance(fold_id := what.get("inside"), str):
+                return answers.inside(fold_id, self.shown_density)
+            if isinstance(query := what.get("find"), str):
+                return answers.find(query)
+        return None
+
+    @property
+    def _still(self) -> str:
+        """The picture for readers without a kernel; folded it is sent in one density only."""
+        known = super()._still
+        if known or self._folding is None:
+            return known
+        return FoldedDrawing(self._folding, self._shown).text()
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.
@@ -90,6 +138,7 @@ class Picture(GraphWidget):
         if graph.place_of(self.focus) is None:
             self._options = replace(self._options, focus="")
         self._graph = graph
+        self._take_folds()
         self.wire = self._document()
         self.focus = self._options.focus
 
@@ -114,7 +163,7 @@ class Picture(GraphWidget):
         from gradviz.view.export.files import refuse_animation, save
 
         refuse_animation(path, animated, stops, seconds)
-        save(self._graph, path, self._shown)
+        save(self._graph, path, self._shown, self._folding)
 
     @property
     def _shown(self) -> DrawOptions:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import traitlets
 
 from gradviz.model.collector import no_collection
-from gradviz.model.errors import GradvizError, OptionError
+from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
 from gradviz.view.animation.animation import Animation, Animations
 from gradviz.view.animation.decisive_steps import decisive_steps
@@ -107,7 +107,6 @@ class Player(GraphWidget):
             density=options.density,
             height=height,
         )
-        self.on_msg(self._answer)
 
     @property
     def recording(self) -> Recording:
@@ -289,20 +288,12 @@ class Player(GraphWidget):
             at, step.number, caption(recording, at), code, len(recording), tuple(about)
         )
 
-    def _answer(self, _widget: object, asked: Any, _buffers: object) -> None:
-        """Send the animation that the menu of the browser asks for.
+    def _answer_to(self, what: Any) -> bytes | None:
+        """The animation that the menu of the browser asks for.
 
         The browser does not make it: code, graph and captions would be laid out by two programs.
         """
-        if not isinstance(asked, dict) or asked.get("ask") != "animation":
-            return
-        answer = {"answer": asked.get("number"), "error": ""}
-        try:
-            file = self.animation_file(".svg")
-        except GradvizError as error:
-            self.send({**answer, "error": str(error)})
-        else:
-            self.send(answer, [file])
+        return self.animation_file(".svg") if what == "animation" else None
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int | str:

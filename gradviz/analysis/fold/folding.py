@@ -1,0 +1,39 @@
+"""A graph folded, with the totals of the folds and those that are open at first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gradviz.analysis.fold.opening import opened
+from gradviz.analysis.fold.totals import all_totals
+from gradviz.analysis.fold.tree import fold_tree
+from gradviz.model.folding import Folding
+from gradviz.model.graph import Graph
+
+SMALL: Final = 40
+"""Nodes, leaves included, up to which a graph is not folded unless that is asked for."""
+
+
+def folding_of(graph: Graph, fold: object = None) -> Folding | None:
+    """How a graph is shown folded; ``None`` if it is not.
+
+    Args:
+        graph: The graph.
+        fold: As :func:`~gradviz.analysis.fold.opening.opened` takes it; ``False``: not folded;
+            ``None``: folded if it has more than 40 nodes.
+
+    Raises:
+        OptionError: If ``fold`` cannot be this.
+
+    Examples:
+        >>> from gradviz.model import Node
+        >>> graph = Graph.of([Node("n0", "SinBackward0", (None,))], [("n0", 0)])
+        >>> folding_of(graph) is None, folding_of(graph, 0).totals["f0"].nodes
+        (True, 1)
+    """
+    if fold is False or (fold is None and len(graph) <= SMALL):
+        return None
+    tree = fold_tree(graph)
+    opening = opened(tree, fold)
+    totals = {one.id: found for one, found in all_totals(tree)}
+    return Folding(tree, opening, totals, is_automatic=fold is None)

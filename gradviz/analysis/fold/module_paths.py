@@ -1,0 +1,39 @@
+"""Paths of modules: ``model.layers.0``, ``models["a.b"].fc``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PART: Final = re.compile(r"""(?:\[(?:"[^"]*"|'[^']*'|[^\]]*)\]|[^.\[])+""")
+_NUMBER: Final = re.compile(r"\[?\d+\]?$")
+
+
+def parts_of(path: str) -> list[str]:
+    """The names that a path consists of, the variable first.
+
+    Examples:
+        >>> parts_of("model.layers.0"), parts_of('models["a.b"].fc'), parts_of("")
+        (['model', 'layers', '0'], ['models["a.b"]', 'fc'], [])
+    """
+    return _PART.findall(path)
+
+
+def stem(path: str) -> str:
+    """The last name of a path without its number.
+
+    Examples:
+        >>> stem("model.layers.12"), stem("model.conv2"), stem("models[1]"), stem("model")
+        ('', 'conv', 'models', 'model')
+    """
+    return _NUMBER.sub("", (parts_of(path) or [""])[-1])
+
+
+def is_numbered(path: str) -> bool:
+    """Whether the last name of a path ends with a number.
+
+    Examples:
+        >>> is_numbered("model.layers.12"), is_numbered("models[1]"), is_numbered("model")
+        (True, True, False)
+    """
+    return _NUMBER.search(path) is not None

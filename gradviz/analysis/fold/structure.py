@@ -1,0 +1,146 @@
+"""Which nodes and folds have equal structure: the same operations, connected in the same way."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
+
+from gradviz.analysis.fold.drafts import Draft, DraftMember, nodes_of
+from gradviz.analysis.fold.module_paths import stem
+from gradviz.model.graph import Graph
+
+
+class Structure:
+    """The nodes of a graph in one order, and numbers that equal parts of it have in common.
+
+    Args:
+        graph: The graph.
+        order: Places of all nodes but the leaves, each after those whose outputs it uses.
+    """
+
+    def __init__(self, graph: Graph, order: Sequence[int]) -> None:
+        self._graph = graph
+        self._numbers: dict[Hashable, int] = {}
+        self.position = [-1] * len(graph)
+        """By place, where a node is in the order; of leaves -1."""
+        for number, place in enumerate(order):
+            self.position[place] = number
+        self._order = order
+        self._shapes = self._node_shapes()
+        self._last = self._last_uses()
+        self._widths = self._all_widths()
+
+    def _node_shapes(self) -> list[int]:
+        position, numbers = self.position, self._numbers
+        return [
+            numbers.setdefault(
+                (name, *[-2 if e is None else -1 if position[e[0]] < 0 else e[1] for e in row]),
+                len(numbers),
+            )
+            for name, row in zip(self._graph.names, self._graph.targets)
+        ]
+
+    def _last_uses(self) -> list[int]:
+        """By position, that of the last node that uses an output of a node; its own if none."""
+        targets, position = self._graph.targets, self.position
+        last = list(range(len(self._order)))
+        for number, place in enumerate(self._order):
+            for entry in targets[place]:
+                if entry is not None and (made := position[entry[0]]) >= 0:
+                    last[made] = number
+        return last
+
+    def _all_widths(self) -> list[int]:
+        """By position, how many nodes before it have outputs that are used there or later."""
+        changes = [0] * (len(self._order) + 1)
+        for made, used in enumerate(self._last):
+            changes[made + 1] += 1
+            changes[used + 1] -= 1
+        return list(accumulate(changes))
+
+    def carried(self, cuts: Sequence[int], length: int) -> list[int]:
+        """How many nodes before each position have outputs whose last use is soon behind it.
+
+        Args:
+            cuts: Positions that rise, all within ``length``.
+            length: How many nodes behind a position are soon.
+        """
+        targets, position, last = self._graph.targets, self.position, self._last
+        counts = [0] * (len(cuts) + 1)
+        for user in range(cuts[0], min(cuts[-1] + length, len(self._order))):
+            made = {position[e[0]] for e in targets[self._order[user]] if e is not None}
+            for one in made:
+                if one >= 0 and last[one] == user:
+                    counts[bisect_left(cuts, max(one, user - length) + 1)] += 1
+                    counts[bisect_right(cuts, user)] -= 1
+        return list(accumulate(counts))[:-1]
+
+    def first(self, one: DraftMember) -> int:
+        """Position of the first node of a member."""
+        return self.position[one] if isinstance(one, int) else one.first
+
+    def width(self, one: DraftMember) -> int:
+        """How many nodes before a member have outputs that are used in it or behind it."""
+        return self._widths[self.first(one)]
+
+    def shape(self, one: DraftMember) -> int:
+        """A number that members of equal structure have in common."""
+        return self._shapes[one] if isinstance(one, int) else one.shape
+
+    def label(self, one: DraftMember) -> Hashable:
+        """What members have in common that are made by the same code, as far as that is seen."""
+        if isinstance(one, int):
+            return self._graph.names[one]
+        if one.kind == "views":
+            return self._graph.names[one.head or 0]
+        if one.kind == "module":
+            return stem(one.path), one.type
+        return one.kind, self.label(one.members[0])
+
+    def close(self, draft: Draft, until: int | None = None) -> Draft:
+        """Give a fold with its members its shape.
+
+        Args:
+            draft: The fold.
+            until: Position behind which it does not matter how the members are connected.
+        """
+        start = draft.first = self.first(draft.members[0])
+        inner: list[tuple[int, int, int]] = []
+        outgoing: list[tuple[int, int, int]] = []
+        for one in draft.members:
+            entries = self._entries(one) if isinstance(one, int) else one.outgoing
+            for entry in entries:
+                at, slot, target = entry
+                if target < start:
+                    outgoing.append(entry)
+                elif until is None or at < until:
+                    inner.append((at - start, slot, target - start))
+        draft.outgoing = outgoing
+        draft.size = sum(1 if isinstance(one, int) else one.size for one in draft.members)
+        key = (
+            draft.kind,
+            draft.type,
+            stem(draft.path) if draft.kind == "module" else "",
+            tuple([self.shape(one) for one in draft.members]),
+            tuple(inner),
+        )
+        draft.shape = self._numbers.setdefault(key, len(self._numbers))
+        return draft
+
+    def _entries(self, place: int) -> Iterable[tuple[int, int, int]]:
+        position = self.position
+        at = position[place]
+        for slot, entry in enumerate(self._graph.targets[place]):
+            if entry is not None and (target := position[entry[0]]) >= 0:
+                yield at, slot, target
+
+    def leaves(self, members: Iterable[DraftMember]) -> tuple[int, ...]:
+        """Places of the leaves that members use, in the order in which they do."""
+        targets, position = self._graph.targets, self.position
+        return tuple(
+            entry[0]
+            for place in nodes_of(members)
+            for entry in targets[place]
+            if entry is not None and position[entry[0]] < 0
+        )

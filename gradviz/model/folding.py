@@ -1,0 +1,33 @@
+"""How a graph is shown folded: the folds, what is in them, and which are open at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gradviz.model.fold import FoldTotals, FoldTree, Opening
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """A folded graph with the totals of its folds."""
+
+    tree: FoldTree
+    opening: Opening
+    totals: Mapping[str, FoldTotals]
+    """Of each fold, by its id."""
+    is_automatic: bool = False
+    """Whether nobody asked for these folds: then fewer may be open, so that a picture fits."""
+
+    def closed(self, fold_id: str) -> Folding:
+        """The same with one fold closed."""
+        return replace(self, opening=replace(self.opening, ids=self.opening.ids - {fold_id}))
+
+    def opened_around(self, key: str) -> Folding:
+        """The same with the folds around a node or a fold open, too.
+
+        Raises:
+            UnknownNodeError: If there is no such node or fold.
+        """
+        around = (fold.id for fold in self.tree.around(key))
+        return replace(self, opening=replace(self.opening, ids=self.opening.ids.union(around)))

@@ -1,0 +1,244 @@
+"""The folds of a graph as the browser gets them: their names, and as many insides as fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, Final
+
+from gradviz.model.fold import Fold
+from gradviz.model.ids import by_number
+from gradviz.model.records import Node, TensorInfo
+from gradviz.view.element import write
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.fold_header import header
+from gradviz.view.graph.folded import FoldedDrawing
+from gradviz.view.graph.inside_layout import DrawnInside
+from gradviz.view.graph.insides import BOX
+from gradviz.view.graph_index import LISTED
+from gradviz.view.items import fold_item, folded_item, tensor_item
+
+FOLDS: Final = 300
+"""Folds that a document names, the outer ones, beside those around the nodes that it lists."""
+LIMIT: Final = "needs a kernel: this document has only some of the folds"
+"""What a fold says whose inside is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of the insides of folds a document has; those that are open at first always."""
+
+    count: int
+    """How many insides, each density for itself."""
+    size: int
+    """Bytes of all of them, before compression."""
+    nodes: int
+    """How many nodes are listed, beside those in these insides."""
+    in_text: int
+    """How many nodes the text lists, of more."""
+
+
+WIDGET: Final = Room(60, 220_000, 1_000, 400)
+"""In a notebook, where a kernel has the rest."""
+PAGE: Final = Room(20_000, 8_000_000, LISTED, LISTED)
+"""In a saved page, which has no kernel."""
+
+
+class FoldDocument:
+    """The folds of one graph as plain data.
+
+    Args:
+        drawing: The folded graph.
+        densities: The densities in which it can be seen, that in which it opens first.
+        room: How many insides there are.
+        wanted: Which insides, in this order, the first of them in any case; if not given those of
+            the folds that are open at first, then of all others, the outer ones first.
+    """
+
+    def __init__(
+        self,
+        drawing: FoldedDrawing,
+        densities: Sequence[Density],
+        room: Room = WIDGET,
+        wanted: Iterable[tuple[str, Density]] | None = None,
+    ) -> None:
+        self._drawing, self._tree = drawing, drawing.folding.tree
+        self._densities, self._room = densities, room
+        self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
+        first = [*self._first()] if wanted is None else []
+        self.is_whole = self._fill(first, self._others() if wanted is None else wanted)
+        every = chain.from_iterable(found.values() for found in self.insides.values())
+        self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
+        """Nodes and folds that have a card in an inside."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The field ``fold`` of the document of a graph."""
+        opening = self._drawing.folding.opening
+        return {
+            "opened": list(by_number(opening.ids)),
+            "direction": self._drawing.options.direction,
+            "folds": [self.fold(fold) for fold in self.listed],
+            "insides": self.insides,
+            "limit": "" if self.is_whole else LIMIT,
+            "note": self._drawing.note,
+        }
+
+    @cached_property
+    def listed(self) -> tuple[Fold, ...]:
+        """The folds that are named."""
+        outer = (fold for fold, _ in zip(self._by_depth(), range(FOLDS)))
+        inner = (one for node in self.nodes for one in self._tree.around(node.id))
+        shown = (self._tree[key] for key in self._shown if key[0] == "f")
+        ids = {fold.id for fold in chain(outer, inner, shown)}
+        return tuple(self._tree[key] for key in by_number(ids))
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """The nodes that are listed: the first ones, and those that have a card."""
+        graph = self._tree.graph
+        first = range(min(self._room.nodes, len(graph)))
+        shown = (graph.place_of(key) for key in self._shown if key[0] == "n")
+        places = {*first, *(place for place in shown if place is not None)}
+        return [graph.nodes[place] for place in sorted(places)]
+
+    @property
+    def in_text(self) -> int:
+        """How many nodes the text lists."""
+        count = len(self._tree.graph)
+        return count if count <= self._room.nodes else self._room.in_text
+
+    @property
+    def extent(self) -> dict[str, Any] | None:
+        """What is said of nodes that are not listed."""
+        count, listed = len(self._tree.graph), len(self.nodes)
+        if count <= listed:
+            return None
+        subject = self._drawing.graph_index.subject_typed
+        words = (
+            f"Outline lists {listed:,} of {count:,} nodes; with a kernel Find finds all. Totals "
+            f"cover all; print(gradviz.snapshot({subject})) lists all."
+        )
+        return {"words": words, "subject": subject, "example": ""}
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The folds as what can be found and selected."""
+        return [self.fold_item(fold) for fold in self.listed]
+
+    def fold_item(self, fold: Fold) -> dict[str, Any]:
+        """A fold as what can be found and selected."""
+        above = self._tree.above(fold.id)
+        is_whole = fold.id in self._shown or any(fold.id in ids for ids in self.insides.values())
+        return fold_item(fold, above.id if above else "", self._drawing.words, is_whole)
+
+    def item(self, one: Node | TensorInfo) -> dict[str, Any]:
+        """What can be found and selected: a node, a tensor it made, or one outside the graph."""
+        graph_index = self._drawing.graph_index
+        if isinstance(one, Node):
+            fold = self._tree.around(one.id)[-1]
+            return folded_item(one, graph_index, fold, self._drawing.words, one.id in self._shown)
+        savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
+        near = ([one.node], []) if one.node else ([], list(savers))
+        folds = self._drawing.drawings.outside_folds
+        fold_id = self._tree.around(one.node)[-1].id if one.node else folds.get(one.id, "")
+        return {**tensor_item(one, graph_index, *near), "fold": fold_id}
+
+    def fold(self, fold: Fold) -> dict[str, Any]:
+        """What the browser knows of a fold, whether or not it has its inside."""
+        above, words = self._tree.above(fold.id), self._drawing.words
+        return {
+            "id": fold.id,
+            "above": above.id if above is not None else "",
+            "kind": fold.kind,
+            "path": fold.path,
+            "label": words.label(fold),
+            "words": [words.counts(fold)],
+            "nodes": fold.nodes,
+            "members": len(fold.members),
+            "has_inside": any(fold.id in ids for ids in self.insides.values()),
+        }
+
+    def _first(self) -> Iterator[tuple[str, Density]]:
+        ids = self._drawing.folding.opening.ids
+        keys = [BOX, *(fold.id for fold in self._tree if fold.id in ids)]
+        return ((key, density) for density in self._densities for key in keys)
+
+    def _others(self) -> Iterator[tuple[str, Density]]:
+        for density in self._densities:
+            yield from ((fold.id, density) for fold in self._by_depth())
+
+    def _by_depth(self) -> Iterator[Fold]:
+        level = [self._tree.root]
+        while level:
+            yield from level
+            level = [inner for fold in level for inner in fold.folds]
+
+    def _fill(
+        self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]
+    ) -> bool:
+        """Take the first insides, then others until there is no room; returns whether all fit."""
+        used = sum(self._put(*one) for one in first)
+        for fold_id, density in others:
+            if fold_id in self.insides[density]:
+                continue
+            if len(self.insides[density]) >= self._room.count or used >= self._room.size:
+                return False
+            used += self._put(fold_id, density)
+        return True
+
+    def _put(self, fold_id: str, density: Density) -> int:
+        """Add an inside; returns its size."""
+        inside = self.inside(fold_id, density)
+        self.insides[density][fold_id] = inside
+        return len(json.dumps(inside, ensure_ascii=False))
+
+    def inside(self, fold_id: str, density: Density) -> dict[str, Any]:
+        """The inside of a fold as plain data."""
+        found = inside_data(self._drawing.drawings.drawn(fold_id, density))
+        words = self._drawing.words
+        if fold_id == BOX:
+            return {**found, "header": ""}
+        fold = self._tree[fold_id]
+        parts = header(words.label(fold), words.counts(fold))
+        return {**found, "header": "".join(map(write, parts))}
+
+
+def inside_data(inside: DrawnInside) -> dict[str, Any]:
+    """The inside of a fold as plain data."""
+    return {
+        "width": inside.width,
+        "height": inside.height,
+        "cards": [
+            {
+                "id": card.id,
+                "x": card.x,
+                "y": card.y,
+                "width": card.width,
+                "height": card.height,
+                "markup": write(card.element),
+            }
+            for card in inside.cards
+        ],
+        "links": [
+            {
+                "points": [list(point) for point in link.points],
+                "tail": list(link.tail),
+                "head": list(link.head),
+                "tail_reach": list(link.tail_reach),
+                "head_reach": list(link.head_reach),
+                "id": link.id,
+                "source": link.source,
+                "target": link.target,
+                "slot": link.slot,
+                "count": link.count,
+                "is_edge": link.is_edge,
+            }
+            for link in inside.links
+        ],
+        "inputs": list(inside.inputs),
+        "outputs": list(inside.outputs),
+    }

@@ -1,0 +1,155 @@
+"""What is in a fold, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gradviz.model.fold import Fold, FoldTotals
+from gradviz.model.folding import Folding
+from gradviz.model.records import Node
+from gradviz.view import formatting
+from gradviz.view.fold_words import node_name, title
+from gradviz.view.graph_index import GraphIndex
+from gradviz.view.text import clean
+
+NAMES: Final = 3
+"""Nodes that the title of a part lists."""
+KINDS: Final = {
+    "graph": "the whole graph",
+    "module": "one call of a module",
+    "repeat": "repeated parts",
+    "turn": "one of several equal parts",
+    "part": "nodes that follow each other",
+    "views": "a node with the views and casts of its inputs",
+    "leaves": "leaves",
+}
+"""What a fold is."""
+
+
+class FoldFacts:
+    """Says what is in the folds of one graph.
+
+    Args:
+        folding: The folds.
+        graph_index: Their graph.
+    """
+
+    def __init__(self, folding: Folding, graph_index: GraphIndex) -> None:
+        self._folding = folding
+        self._tree = folding.tree
+        self._index = graph_index
+
+    def label(self, fold: Fold) -> str:
+        """What it is called, seen from the fold that it is in."""
+        if fold.kind == "graph":
+            return f"graph of {self._index.subject}"
+        return title(self._tree, fold)
+
+    def counts(self, fold: Fold) -> str:
+        """Nodes and saved bytes, and whether they are freed."""
+        totals = self._folding.totals[fold.id]
+        nodes = formatting.plural(totals.nodes, "node")
+        if fold.kind == "leaves":
+            nodes = formatting.plural(totals.leaves, "leaf")
+        elif fold.times > 1 and fold.equal and totals.nodes % fold.times == 0:
+            nodes = f"{formatting.plural(totals.nodes // fold.times, 'node')} each"
+        return formatting.join((nodes, *self.memory(totals)))
+
+    def memory(self, totals: FoldTotals) -> Iterator[str]:
+        """What is saved."""
+        if totals.saved_bytes:
+            yield f"{formatting.size(totals.saved_bytes)} saved"
+        if totals.freed:
+            yield "partly freed" if totals.held + totals.modified else "freed"
+        if totals.packed:
+            yield f"{totals.packed:,} packed"
+
+    def parameters(self, fold: Fold) -> str:
+        """Elements of its leaves; ``""`` if there are none."""
+        totals = self._folding.totals[fold.id]
+        if not totals.leaves:
+            return ""
+        if fold.path or fold.times or self._around(self._tree.above(fold.id)):
+            return formatting.plural(totals.parameters, "parameter")
+        sizes = formatting.plural(totals.parameters, "element")
+        return f"{formatting.plural(totals.leaves, 'leaf')}, {sizes}"
+
+    def gradients(self, fold: Fold) -> str:
+        """The norm of the gradients of its leaves together; ``""`` before there is one."""
+        totals = self._folding.totals[fold.id]
+        if not totals.grads:
+            return ""
+        norm = "" if totals.grad_norm is None else f" norm {formatting.number(totals.grad_norm)}"
+        some = f" of {totals.grads:,} of {totals.leaves:,}" if totals.grads < totals.leaves else ""
+        return f".grad{norm}{some}"
+
+    def problems(self, fold: Fold) -> Iterator[str]:
+        """What is wrong inside."""
+        totals = self._folding.totals[fold.id]
+        if totals.modified:
+            yield f"⚠ {formatting.plural(totals.modified, 'saved tensor')} modified"
+        if totals.bad_grads:
+            yield f"⚠ nan or inf in {totals.bad_grads:,} .grad"
+
+    def rows(self, fold: Fold) -> list[list[str]]:
+        """Everything that is known of a fold, as pairs of label and value."""
+        totals = self._folding.totals[fold.id]
+        rows = [
+            ("id", fold.id),
+            ("fold", KINDS[fold.kind]),
+            ("module", formatting.join((clean(fold.path), clean(fold.type)))),
+            ("nodes", f"{totals.nodes:,}"),
+            ("leaves", f"{totals.leaves:,}" if totals.leaves else ""),
+            ("elements", f"{totals.parameters:,}" if totals.leaves else ""),
+            ("saved tensors", self._saved(totals)),
+            ("saved bytes", formatting.size(totals.saved_bytes) if totals.saved_bytes else ""),
+            (".grad", self.gradients(fold).removeprefix(".grad").strip() if totals.grads else ""),
+            ("hooks", f"{totals.hooks:,}" if totals.hooks else ""),
+            ("problems", formatting.join(self.problems(fold), ", ")),
+            ("module inferred", self._inferred(fold)),
+        ]
+        if fold.times:
+            same = "equal structure" if fold.equal else "equal, but for the first or last"
+            rows.insert(2, ("parts", f"{fold.times:,}, {same}"))
+        return [[label, value] for label, value in rows if value]
+
+    def of_node(self, node: Node, fold: Fold) -> list[list[str]]:
+        """What the folds say of a node: which module made it, and how that is known."""
+        around = self._around(fold)
+        place = self._tree.graph.place_of(node.id)
+        if not around or node.module is not None or node.variable is not None:
+            return []
+        how = " (inferred from the nodes before and after it)"
+        return [["module", f"{clean(around)}{how if place in self._tree.inferred else ''}"]]
+
+    def _saved(self, totals: FoldTotals) -> str:
+        counts = {
+            "held": totals.held,
+            "modified": totals.modified,
+            "freed": totals.freed,
+            "packed": totals.packed,
+        }
+        return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+
+    def _inferred(self, fold: Fold) -> str:
+        found = sum(place in self._tree.inferred for place in self._tree.nodes_of(fold))
+        if not found or not self._around(fold):
+            return ""
+        return f"{found:,} of {fold.nodes:,} nodes, from the nodes before and after them"
+
+    def with_head(self, fold: Fold) -> str:
+        """The views that are folded into the card of a node: ``"t, view"``."""
+        places = (place for place in self._tree.nodes_of(fold) if place != fold.head)
+        return self._listed([node_name(self._tree, place).lower() for place in places])
+
+    def _around(self, fold: Fold | None) -> str:
+        """The path of the module that a fold is in."""
+        while fold is not None and not fold.path:
+            fold = self._tree.above(fold.id)
+        return "" if fold is None else fold.path
+
+    def _listed(self, names: list[str]) -> str:
+        several = list(dict.fromkeys(names))
+        more = ", …" if len(several) > NAMES else ""
+        return ", ".join(several[:NAMES]) + more

@@ -1,0 +1,195 @@
+"""Where the cards and links of one inside are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gradviz.view.element import Element
+from gradviz.view.graph import card_svg
+from gradviz.view.graph.card_parts import Card
+from gradviz.view.graph.drawing import DrawnLink
+from gradviz.view.graph.geometry import CardFrame, count_gap, measure
+from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Point, lay_out
+from gradviz.view.graph.layout_links import spines
+from gradviz.view.graph.options import DrawOptions
+
+SPARED: Final = 12.0
+"""Pixels by which ranks with numbers are closer, too."""
+GAP: Final[dict[str, float]] = {"TB": 16.0, "LR": 30.0}
+"""Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
+End: TypeAlias = tuple[str, int]
+"""Where a link ends: id of a card, ``""`` for the rim, and the number of the port."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCard:
+    """A card in an inside, drawn with its box at 0, 0."""
+
+    id: str
+    x: float
+    y: float
+    width: float
+    height: float
+    element: Element
+    card: Card
+    offset: Point
+    """Where the card is in its box."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLink:
+    """A link in an inside."""
+
+    points: tuple[Point, ...]
+    """Bézier control points, ``1 + 3 k`` of them, from tail to head."""
+    tail: End
+    head: End
+    tail_reach: Point
+    """How far it goes on into the box of the card that it comes from."""
+    head_reach: Point
+    id: str
+    source: str
+    """The card or node where it is an entry of ``next_functions``, or that saved it."""
+    target: str
+    """The card or node that this points to, or the tensor that was saved."""
+    slot: int | None
+    count: int
+    is_edge: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnInside:
+    """The inside of one fold, placed."""
+
+    width: float
+    height: float
+    cards: tuple[PlacedCard, ...]
+    links: tuple[PlacedLink, ...]
+    inputs: tuple[float, ...]
+    """Where values come in, along the rim: one place per port of the closed box."""
+    outputs: tuple[float, ...]
+    """Where they go out."""
+
+
+def rim_id(side: str, port: int) -> str:
+    """The id of the place where values cross the rim, while it is laid out."""
+    return f"{side}.{port}"
+
+
+def placed(
+    shown: Sequence[Card],
+    wires: Sequence[DrawnLink],
+    ports: tuple[int, int],
+    room: float,
+    options: DrawOptions,
+) -> DrawnInside:
+    """Cards and links, placed.
+
+    Args:
+        shown: The cards.
+        wires: The links.
+        ports: How many places there are on the rim, where values come in and where they go out.
+        room: Pixels that it is wide, at least.
+        options: How it is drawn.
+    """
+    direction = options.direction
+    rims = [
+        [rim_id(side, i) for i in range(n)] for side, n in zip(("in", "out"), ports, strict=True)
+    ]
+    links = [wire.link for wire in wires]
+    ids = [*rims[0], *(card.id for card in shown), *rims[1]]
+    spine = spines(ids, links)
+    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in shown}
+    places = [LayoutBox(one, *_THIN[direction]) for rim in rims for one in rim]
+    gap = max(GAP[direction], count_gap((wire.count for wire in wires), direction) - SPARED)
+    boxes = [*places[: ports[0]], *(f.box for f in frames.values()), *places[ports[0] :]]
+    layout = lay_out(boxes, links, direction, options.engine, gap, rims)
+    return _Rimmed(layout, rims, direction, room).inside(frames, wires)
+
+
+_THIN: Final = {"TB": (8.0, 1.0), "LR": (1.0, 8.0)}
+"""Width and height of a place on the rim."""
+
+
+class _Rimmed:
+    """A layout of which the places at the rim are on the rim itself."""
+
+    def __init__(
+        self, layout: Layout, rims: Sequence[Sequence[str]], direction: Direction, room: float
+    ) -> None:
+        self._layout, self._rims = layout, rims
+        self._down = direction == "TB"
+        self._direction: Direction = direction
+        width, height = layout.width, layout.height
+        left = (max(width, room) - width) / 2
+        top = 0.0
+        if rims[0]:
+            before = MARGIN + 1.0
+            left, top = (left, -before) if self._down else (left - before, top)
+        if rims[1]:
+            x, y = layout.places[rims[1][0]]
+            below = [c[1] for key, c in layout.places.items() if key not in rims[1]]
+            height = y if self._down and y > max(below, default=0.0) else height
+            width = x if not self._down else width
+        self._by = (left, top)
+        self.width = round(max(width + left, room) if not self._down else max(width, room), 1)
+        self.height = round(height + top, 1)
+
+    def inside(self, frames: dict[str, CardFrame], wires: Sequence[DrawnLink]) -> DrawnInside:
+        """What is inside, with its cards drawn."""
+        placed = tuple(self._card(frame) for frame in frames.values())
+        links = tuple(
+            self._link(wire, path, frames)
+            for wire, path in zip(wires, self._layout.paths, strict=True)
+        )
+        into, out = (tuple(map(self._along, rim)) for rim in self._rims)
+        return DrawnInside(self.width, self.height, placed, links, into, out)
+
+    def _at(self, point: Point) -> Point:
+        return round(point[0] + self._by[0], 1) + 0.0, round(point[1] + self._by[1], 1) + 0.0
+
+    def _along(self, place: str) -> float:
+        x, y = self._at(self._layout.places[place])
+        return round((x if self._down else y) + 4.0, 1)
+
+    def _card(self, frame: CardFrame) -> PlacedCard:
+        x, y = self._at(self._layout.places[frame.box.id])
+        element = card_svg.card(frame, (0.0, 0.0), self._direction)
+        offset = (frame.left, frame.top)
+        box = frame.box
+        return PlacedCard(box.id, x, y, box.width, box.height, element, frame.card, offset)
+
+    def _link(
+        self, wire: DrawnLink, path: Sequence[Point], frames: dict[str, CardFrame]
+    ) -> PlacedLink:
+        link, points = wire.link, [self._at(point) for point in path]
+        if link.head in self._rims[1]:
+            along = self._along(link.head)
+            end = (along, self.height) if self._down else (self.width, along)
+            by = end[0] - points[-1][0], end[1] - points[-1][1]
+            points[-2:] = [(round(x + by[0], 1), round(y + by[1], 1)) for x, y in points[-2:]]
+        tail, tail_reach = self._end(link.tail, link.tail_port, False, frames)
+        head, head_reach = self._end(link.head, link.head_port, True, frames)
+        return PlacedLink(
+            tuple(points),
+            tail,
+            head,
+            tail_reach,
+            head_reach,
+            wire.key,
+            wire.source,
+            wire.target,
+            wire.slot,
+            wire.count,
+            wire.is_edge,
+        )
+
+    def _end(
+        self, key: str, port: int, is_input: bool, frames: dict[str, CardFrame]
+    ) -> tuple[End, Point]:
+        for rim in self._rims:
+            if key in rim:
+                return ("", rim.index(key)), (0.0, 0.0)
+        return (key, port), card_svg.reach(frames[key], port, is_input, self._direction)

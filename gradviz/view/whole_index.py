@@ -1,0 +1,70 @@
+"""Look-ups in a graph of which any part may be drawn: nodes are made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from gradviz.model.graph import Graph
+from gradviz.view.graph_index import GraphIndex, LookUp
+
+
+class WholeIndex(GraphIndex):
+    """The index of a graph that is folded: all of its nodes can be drawn.
+
+    Args:
+        graph: The graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph, 0, graph.device)
+        self.places = range(len(graph))
+        # Who asks these, asks for a node.
+        self.consumers = LookUp((), self._consumers_of)
+        for tensor, node_id, slot in graph.saving():
+            savers = self._savers.setdefault(tensor, {})
+            savers[node_id] = (*savers.get(node_id, ()), slot)
+        for info in graph.tensors:
+            self._put_tensor(info.id, info)
+        self._put_roots(graph.roots)
+
+    @property
+    def hidden(self) -> int:
+        """No node is hidden: each is in a fold that can be opened."""
+        return 0
+
+    def is_drawn(self, node_id: str) -> bool:
+        """Whether there is such a node."""
+        return self.graph.place_of(node_id) is not None
+
+    @cached_property
+    def used_outputs(self) -> Mapping[str, tuple[int, ...]]:
+        """Output numbers of each node that an edge or a root uses."""
+        found: dict[int, set[int]] = {}
+        for place, output_nr in self.graph.root_places:
+            found.setdefault(place, set()).add(output_nr)
+        for row in self.graph.targets:
+            for entry in row:
+                if entry is not None:
+                    found.setdefault(entry[0], set()).add(entry[1])
+
+        def used(key: str) -> tuple[int, ...]:
+            place = self.graph.place_of(key)
+            return () if place is None else tuple(sorted(found.get(place, ())))
+
+        return LookUp((), used)
+
+    @cached_property
+    def _users(self) -> Sequence[Sequence[int]]:
+        users: list[dict[int, None]] = [{} for _ in range(len(self.graph))]
+        for place, row in enumerate(self.graph.targets):
+            for entry in row:
+                if entry is not None:
+                    users[entry[0]][place] = None
+        return [tuple(places) for places in users]
+
+    def _consumers_of(self, key: str) -> tuple[str, ...]:
+        place = self.graph.place_of(key)
+        if place is None:
+            return ()
+        return tuple(self.graph.nodes[user].id for user in self._users[place])

@@ -1,0 +1,176 @@
+"""The inside of one fold: a card per member, links between them and over the rim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from gradviz.model import Graph, Node
+from gradviz.model.fold import Fold
+from gradviz.view.graph.card_parts import Density
+from gradviz.view.graph.insides import BOX
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.graph.rims import PORTS
+from tests.view.folds import blocks, drawing_of, folded_graphs
+from tests.view.graphs import often_used, saved, tensor
+
+COMPACT: Density = "compact"
+
+
+def texts(element: Any) -> str:
+    """All text of an element."""
+    parts = (one if isinstance(one, str) else texts(one) for one in element.children)
+    return " ".join(" ".join(filter(None, parts)).split())
+
+
+def card_of(drawing: Any, fold_id: str, density: Density = COMPACT) -> Any:
+    """The closed box of a fold."""
+    above = drawing.folding.tree.above(fold_id)
+    inside = drawing.drawings.drawn(above.id if above else BOX, density)
+    return next(card for card in inside.cards if card.id == fold_id)
+
+
+@settings(max_examples=40)
+@given(folded_graphs())
+def test_every_member_has_one_card_and_every_entry_one_way(graph: Graph) -> None:
+    """Nothing of the graph is lost: each entry of next_functions is one link, or one chain of
+    links from fold to fold, in the insides together."""
+    folding, drawing = drawing_of(graph)
+    tree = folding.tree
+    ends: dict[tuple[str, int], int] = {}
+    for fold in tree:
+        inside = drawing.drawings.drawn(fold.id, COMPACT)
+        own = [card.id for card in inside.cards if not card.card.refers]
+        keys = [m.id if isinstance(m, Fold) else graph.nodes[m].id for m in fold.members]
+        assert sorted(own) == sorted(keys)
+        rim = drawing.drawings.insides.rim(fold.id)
+        assert len(inside.inputs) == rim.input_ports <= PORTS
+        assert len(inside.outputs) == rim.output_ports <= PORTS
+        for link in inside.links:
+            if link.slot is not None:
+                ends[link.source, link.slot] = ends.get((link.source, link.slot), 0) + 1
+            elif graph.place_of(link.head[0]) is not None:
+                ends[link.head[0], -1] = ends.get((link.head[0], -1), 0) + link.count
+    for node in graph.nodes:
+        entries = sum(entry is not None for entry in node.next_functions)
+        slots = [count for (key, slot), count in ends.items() if key == node.id and slot >= 0]
+        assert sum(slots) + ends.get((node.id, -1), 0) == entries
+        assert set(slots) <= {1}
+
+
+def test_equal_insides_are_the_same_drawing_but_for_names() -> None:
+    _, drawing = drawing_of(blocks(5))
+    tree = drawing.folding.tree
+    same = [fold for fold in tree if fold.path.endswith(".mlp")]
+    drawn = [drawing.drawings.drawn(fold.id, COMPACT) for fold in same]
+    assert len(drawn) > 2
+    assert len({(one.height, len(one.cards), one.outputs) for one in drawn[1:-1]}) == 1
+
+
+def test_a_closed_box_says_what_is_in_it() -> None:
+    graph = blocks(4)
+    _, drawing = drawing_of(graph)
+    words = texts(card_of(drawing, drawing.folding.tree.root.id).element)
+    assert f"{len(graph)} nodes" in words
+    assert "5 leaves, 15 elements" in words
+
+
+def test_a_repeat_is_a_stack_that_names_its_ends_and_their_number() -> None:
+    _, drawing = drawing_of(blocks(6))
+    repeat = next(fold for fold in drawing.folding.tree if fold.kind == "repeat")
+    card = card_of(drawing, repeat.id)
+    assert card.card.is_stack
+    assert f"×{repeat.times}" in texts(card.element)
+    assert "…" in texts(card.element)
+
+
+def test_problems_inside_are_seen_from_outside() -> None:
+    nodes = [
+        Node("n0", "SumBackward0", (("n1", 0),)),
+        Node(
+            "n1",
+            "ExpBackward0",
+            (("n2", 0),),
+            state="holds",
+            module="net",
+            saved=(saved("result", "modified", saved_version=0, current_version=1),),
+        ),
+        Node("n2", "SinBackward0", (None,), module="net"),
+    ]
+    _, drawing = drawing_of(Graph.of(nodes, [("n0", 0)]))
+    net = next(fold for fold in drawing.folding.tree if fold.path == "net")
+    card = card_of(drawing, net.id)
+    assert "⚠ 1 saved tensor modified" in texts(card.element)
+    assert "1 saved tensor modified" in card.card.aria
+
+
+def test_many_values_over_a_rim_have_one_port_with_their_number() -> None:
+    count = PORTS + 4
+    nodes = [Node("n0", "StackBackward0", tuple((f"n{i + 1}", 0) for i in range(count)))]
+    nodes += [
+        Node(f"n{i + 1}", "SinBackward0", ((f"n{count + 1}", 0),), module="net")
+        for i in range(count)
+    ]
+    nodes.append(Node(f"n{count + 1}", "AccumulateGrad", (), variable="t0"))
+    graph = Graph.of(nodes, [("n0", 0)], [tensor(0, "w", node=f"n{count + 1}")])
+    _, drawing = drawing_of(graph)
+    inside = drawing.drawings.drawn("f0", COMPACT)
+    net = next(fold for fold in drawing.folding.tree.root.folds)
+    (link,) = [one for one in inside.links if one.tail[0] == net.id]
+    assert (link.tail, link.head, link.count) == ((net.id, 0), ("n0", 0), count)
+    assert len(drawing.drawings.drawn(net.id, COMPACT).outputs) == 1
+
+
+def test_a_tensor_outside_the_graph_is_drawn_where_it_is_saved() -> None:
+    graph = often_used()
+    folding, drawing = drawing_of(graph)
+    savers = {folding.tree.around(node)[-1].id for node in ("n0", "n1", "n2", "n3")}
+    for fold in folding.tree:
+        inside = drawing.drawings.drawn(fold.id, COMPACT)
+        masks = [card for card in inside.cards if (card.card.refers or card.id) == "t1"]
+        assert bool(masks) == (fold.id in savers)
+    assert "t1" not in {
+        card.card.refers or card.id
+        for fold in folding.tree
+        for card in drawing_of(graph, 1, DrawOptions.of(hide=["constants"]))[1]
+        .drawings.drawn(fold.id, COMPACT)
+        .cards
+    }
+
+
+def test_a_node_with_the_views_of_its_inputs_is_its_card_with_their_names() -> None:
+    nodes = [
+        Node("n0", "MmBackward0", (("n1", 0), ("n3", 0)), arguments=("self", "mat2")),
+        Node("n1", "TBackward0", (("n2", 0),)),
+        Node("n2", "ViewBackward0", (None,)),
+        Node("n3", "SinBackward0", (None,)),
+    ]
+    folding, drawing = drawing_of(Graph.of(nodes, [("n0", 0)]))
+    (views,) = folding.tree.root.folds
+    words = texts(card_of(drawing, views.id).element)
+    assert views.kind == "views"
+    assert "MmBackward0" in words
+    assert "view, t" in words
+
+
+@pytest.mark.parametrize("density", ["compact", "normal", "full"])
+def test_parameters_are_rows_where_there_is_room(density: Density) -> None:
+    nodes = [
+        Node("n0", "SumBackward0", (("n1", 0),)),
+        Node("n1", "AddmmBackward0", (("n2", 0), ("n4", 0)), module="fc"),
+        Node("n2", "AccumulateGrad", (), variable="t0"),
+        Node("n3", "AccumulateGrad", (), variable="t1"),
+        Node("n4", "MulBackward0", (("n3", 0),), module="fc"),
+    ]
+    tensors = [
+        tensor(0, "fc.bias", shape=(3,), node="n2"),
+        tensor(1, "fc.weight", shape=(3, 4), node="n3"),
+    ]
+    _, drawing = drawing_of(Graph.of(nodes, [("n0", 0)], tensors))
+    fc = next(fold for fold in drawing.folding.tree if fold.path == "fc")
+    words = texts(card_of(drawing, fc.id, density).element)
+    rows = "weight (3, 4) .grad None" in words and "bias (3,) .grad None" in words
+    assert rows == (density != "compact")
+    assert ("15 parameters" in words) == (density == "compact")
