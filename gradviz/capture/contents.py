@@ -292,8 +292,13 @@ def _spaces(module: Any) -> list[list[tuple[str, Any]]]:
     if autograd.is_scripted(module):  # its dictionaries are in C++, and its code is torch's
         return [list(getattr(module, name).items()) for name in _SPACES]
     space = _dictionary(module, _type_of(module))
-    found: list[Any] = [dict.get(space, name) for name in _SPACES]
-    return [list(dict.items(one)) if issubclass(type(one), dict) else [] for one in found]
+    return [_items(dict.get(space, name)) for name in _SPACES]
+
+
+def _items(one: Any) -> list[tuple[str, Any]]:
+    if type(one) is dict:
+        return list(one.items()) if one else []
+    return list(dict.items(one)) if issubclass(type(one), dict) else []
 
 
 def identities(module: torch.nn.Module) -> list[int]:

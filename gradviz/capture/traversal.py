@@ -162,11 +162,10 @@ def _order(nodes: Sequence[Any], columns: Columns) -> list[int] | None:
     Each thread counts for itself. Where two nodes have one number, several threads have made them,
     and nothing says which of them came first.
     """
-    numbers = list(map(autograd.sequence_nr, nodes))
     made = [place for place, variable in enumerate(columns.variable) if variable is None]
-    made.sort(key=numbers.__getitem__)
-    is_of_one = len({numbers[place] for place in made}) == len(made)
-    return made if is_of_one else None
+    numbers = [autograd.sequence_nr(nodes[place]) for place in made]
+    order = [place for _, place in sorted(zip(numbers, made))]
+    return order if len(set(numbers)) == len(numbers) else None
 
 
 def read_walked(
