@@ -70,8 +70,8 @@ def closed_words(table: Table) -> Iterator[str]:
     if count:
         verb = "is" if count == 1 else "are"
         yield (
-            f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of the table has all "
-            "rows, and report.save('rows.csv') writes those of the first table."
+            f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of the table "
+            "has all, and report.save('rows.csv') writes those of the first table."
         )
 
 
