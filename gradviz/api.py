@@ -14,7 +14,7 @@ from gradviz.analysis.diff.report import comparison_of
 from gradviz.analysis.memory.count import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.audit.reader import audit_facts
-from gradviz.capture.module_storages import read_owned
+from gradviz.capture.memory import read_kept
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import (
     Explanation,
@@ -298,7 +298,7 @@ def memory(
             "as one list: gradviz.memory([loss, other], model)"
         )
     else:
-        found = memory_of(*read_owned(loss, model, names, naming.caller()))
+        found = memory_of(*read_kept(loss, model, names, naming.caller()))
     return ReportWidget(found, figures=lambda: figures_of(found))
 
 

@@ -160,7 +160,9 @@ class _Folding:
                 inside.setdefault(path[depth], []).append(row)
             else:
                 found.append(row)
-        for some in inside.values():
+        is_numbered = all(map(str.isdecimal, inside))
+        for name in sorted(inside, key=int) if is_numbered else inside:
+            some = inside[name]
             found.append(some[0] if len(some) == 1 else self._block(some, depth + 1))
         found = self._equal_together(found, depth, are_rows=False)
         if len(found) > MOST:

@@ -41,9 +41,12 @@ def module_infos(modules: Iterable[NamedModule], ids: Mapping[int, str]) -> tupl
                 continue
             seen.add(id(part.module))
             path = ".".join(filter(None, (name, part.path.removesuffix("."))))
-            own = (*part.parameters, *part.buffers)
-            tensors = tuple(ids[id(tensor)] for _, tensor in own if id(tensor) in ids)
-            rows.append(ModuleInfo(path, type(part.module).__name__, tensors))
+            parameters, buffers = (
+                tuple(ids[id(tensor)] for _, tensor in some if id(tensor) in ids)
+                for some in (part.parameters, part.buffers)
+            )
+            kind = type(part.module).__name__
+            rows.append(ModuleInfo(path, kind, (*parameters, *buffers), buffers))
         found += _with_tensors(rows)
     return tuple(found)
 

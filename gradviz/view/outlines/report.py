@@ -70,7 +70,7 @@ def closed_words(table: Table) -> Iterator[str]:
     if count:
         verb = "is" if count == 1 else "are"
         yield (
-            f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of the table "
+            f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of a table "
             "has all, and report.save('rows.csv') writes those of the first table."
         )
 

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz.analysis.memory.count import memory_of
-from gradviz.capture.module_storages import read_owned
+from gradviz.capture.memory import read_kept
 from gradviz.model.memory import Memory
 from tests.analysis.memory.counting import counted, without_numbers
 from tests.programs import PROGRAMS, Program, named, run_backward
@@ -36,7 +36,7 @@ def memory(
     loss: Any, model: nn.Module | None = None, names: dict[str, Tensor] | None = None
 ) -> Memory:
     """What ``gradviz.memory`` reports, without drawing it."""
-    return memory_of(*read_owned(loss, model, names, sys._getframe(1)))
+    return memory_of(*read_kept(loss, model, names, sys._getframe(1)))
 
 
 def leaf() -> Tensor:
