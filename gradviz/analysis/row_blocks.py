@@ -65,6 +65,8 @@ def blocks_of(facts: RowFacts) -> tuple[RowMember, ...]:
 def ranges(places: Iterable[int], names: Sequence[str], most: int = 2) -> str:
     """Names of places side by side by the first and the last of them.
 
+    Of several such the beginning of paths is written once, where numbers follow it.
+
     Args:
         places: Rising.
         names: By place.
@@ -73,9 +75,9 @@ def ranges(places: Iterable[int], names: Sequence[str], most: int = 2) -> str:
     Examples:
         >>> names = [f"h.{i}" for i in range(100)]
         >>> ranges(range(100), names), ranges([0, 1, 2, 4, 6, 7], names)
-        ('h.0 … h.99', 'h.0 … h.2, h.4, h.6, h.7')
+        ('h.0 … h.99', 'h.0 … 2, 4, 6, 7')
         >>> ranges(range(0, 100, 2), names)
-        'h.0, h.2 and 48 more'
+        'h.0, 2 and 48 more'
     """
     runs: list[list[int]] = []
     for place in places:
@@ -84,13 +86,23 @@ def ranges(places: Iterable[int], names: Sequence[str], most: int = 2) -> str:
         else:
             runs.append([place])
     words = []
+    start = _common_start(names) if len(runs) > 1 else 0
     for run in runs:
-        inside = [names[place] for place in run]
+        inside = [names[place][0 if place == runs[0][0] else start :] for place in run]
         words.append(f"{inside[0]} … {inside[-1]}" if len(run) >= EQUAL else ", ".join(inside))
     if len(runs) <= most + 1:
         return ", ".join(words)
     rest = sum(map(len, runs[most:]))
     return f"{', '.join(words[:most])} and {rest} more"
+
+
+def _common_start(names: Sequence[str]) -> int:
+    """The length of the path that all names have before a number; 0 if they have no such one."""
+    start = names[0].rpartition(".")[0]
+    is_numbered = all(
+        above == start and end.isdecimal() for above, _, end in (n.rpartition(".") for n in names)
+    )
+    return len(start) + 1 if is_numbered and start else 0
 
 
 @dataclass(slots=True, eq=False)
@@ -103,6 +115,8 @@ class _Draft:
     may_open: bool = True
     """Whether it may be open at first: not the equal ones, nor those that are left."""
     is_open: bool = False
+    rank: Any = None
+    """By which it is sorted, once it is known."""
 
 
 class _Folding:
@@ -220,5 +234,8 @@ class _Folding:
         return self._facts.name(one) if isinstance(one, int) else one.label
 
     def _rank(self, one: int | _Draft) -> Any:
-        rows = [one] if isinstance(one, int) else one.rows
-        return self._facts.rank(rows), rows[0]
+        if isinstance(one, int):
+            return self._facts.rank([one]), one
+        if one.rank is None:
+            one.rank = self._facts.rank(one.rows), one.rows[0]
+        return one.rank

@@ -19,7 +19,8 @@ class Naming:
     """Names the parameters of one model.
 
     Few are listed by name. Of a model whose table has blocks more are named by modules: by the
-    largest ones of which all parameters are meant.
+    largest ones of which all parameters are meant. If these are many modules, and most of all
+    parameters, they are counted.
 
     Args:
         names: The paths of all parameters.
@@ -54,7 +55,10 @@ class Naming:
             return str(listed(names, FEW))
         if len(names) == self._count:
             return f"all {plural(len(names), 'parameter')}"
-        return f"{listed(list(self._whole(names)), FEW)} ({plural(len(names), 'parameter')})"
+        parts = list(self._whole(names))
+        if len(parts) > FEW + 1 and 2 * len(names) > self._count:
+            return f"{len(names):,} of {plural(self._count, 'parameter')}"
+        return f"{listed(parts, FEW)} ({plural(len(names), 'parameter')})"
 
     def _whole(self, names: Sequence[str]) -> Iterator[str]:
         """The largest modules that have no other parameters, and the parameters of no such one, the

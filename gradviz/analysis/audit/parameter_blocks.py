@@ -60,11 +60,11 @@ class ParameterBlocks:
     def _cells(self, label: str, found: ModuleAudit) -> Iterator[Cell]:
         rows = found.parameters
         yield label
+        yield _answers(row.gets_gradient for row in rows)
+        yield _reasons(rows)
         yield plural(len(rows), "parameter")
         yield found.elements
         yield _answers(row.reached for row in rows)
-        yield _answers(row.gets_gradient for row in rows)
-        yield _reasons(rows)
         if self._has_grads:
             grads = [row.grad for row in rows if row.grad is not None]
             yield found.norm

@@ -36,14 +36,15 @@ def tables_of(
 def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
     has_grads = any(row.grad is not None for row in rows)
     members = blocks_of(ParameterBlocks(rows, has_grads, has_optimizer))
-    columns = [
-        Column("parameter", help="path in the model"),
-        Column("shape"),
-        *([Column("elements", "number", "how many numbers it has")] if members else ()),
-        Column("reached", "flag", help="whether the graph of the loss reaches it"),
-        Column("gradient", "flag", help="whether loss.backward() gives it one"),
-        Column("reason", help="why it gets no gradient"),
-    ]
+    reached = Column("reached", "flag", help="whether the graph of the loss reaches it")
+    gradient = Column("gradient", "flag", help="whether loss.backward() gives it one")
+    reason = Column("reason", help="why it gets no gradient")
+    columns = [Column("parameter", help="path in the model"), Column("shape")]
+    if members:  # what is looked at first is in sight without scrolling
+        elements = Column("elements", "number", "how many numbers it has")
+        columns = [columns[0], gradient, reason, columns[1], elements, reached]
+    else:
+        columns += [reached, gradient, reason]
     if has_grads:
         columns += [
             Column("norm", "number", help="Euclidean norm of .grad; empty if .grad is None"),
@@ -59,10 +60,13 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
         ]
     cells = []
     for row in rows:
-        name, shape, *about = _about(row)
+        about = list(_about(row))
+        if members:
+            name, shape, *answers = about
+            about = [name, *answers[1:], shape, row.elements, answers[0]]
         cells.append(
             (
-                *(name, shape, *([row.elements] if members else ()), *about),
+                *about,
                 *(_grad(row) if has_grads else ()),
                 *((ANSWER[row.updated], row.update) if has_optimizer else ()),
             )

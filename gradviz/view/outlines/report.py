@@ -53,7 +53,8 @@ def table_text(table: Table) -> str:
         row[0] = indent(table, line) + row[0]
     widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
     written = [_line(row, widths, table.columns) for row in shown]
-    return "\n".join((*caption, *written, *left_out(len(lines), ROWS), *closed_words(table)))
+    more = filter(None, [*left_out(len(lines), ROWS), closed_words(_closed(table))])
+    return "\n".join((*caption, *written, *more))
 
 
 def indent(table: Table, line: TableLine) -> str:
@@ -64,15 +65,25 @@ def indent(table: Table, line: TableLine) -> str:
     return "  " * (line.level - 1) + mark
 
 
-def closed_words(table: Table) -> Iterator[str]:
-    """A line that counts the rows in blocks that are closed at first."""
-    count = len(table.rows) - sum(isinstance(line.member, int) for line in table.lines())
-    if count:
-        verb = "is" if count == 1 else "are"
-        yield (
-            f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of a table "
-            "has all, and report.save('rows.csv') writes those of the first table."
-        )
+def closed_words(count: int) -> str:
+    """A line that counts the rows in blocks that are closed at first.
+
+    Examples:
+        >>> closed_words(0), closed_words(1)[:31]
+        ('', '▸ 1 row is in closed blocks: .r')
+    """
+    if not count:
+        return ""
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of a table has "
+        "all, and report.save('rows.csv') writes those of the first table."
+    )
+
+
+def _closed(table: Table) -> int:
+    """How many rows are in blocks that are closed at first."""
+    return len(table.rows) - sum(isinstance(line.member, int) for line in table.lines())
 
 
 def cells_of(table: Table, row: tuple[Cell, ...]) -> list[str]:
