@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import hypot, isfinite, prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from gradviz.model.audit_input import Gradient, OptimizerFacts
 from gradviz.model.errors import UnknownNodeError
@@ -155,6 +155,9 @@ class Audit(Printed):
     """Which saved tensors the graph has."""
     optimizer: OptimizerFacts | None = None
     """The optimizer's groups and settings."""
+    all_sentences: tuple[str, ...] = field(default=(), compare=False)
+    """All findings in sentences; of many, ``sentences`` has the first and the number of the
+    others."""
 
     def __iter__(self) -> Iterator[ParameterAudit]:
         return iter(self.parameters)
@@ -165,8 +168,11 @@ class Audit(Printed):
     def __bool__(self) -> bool:
         return True
 
-    def __getitem__(self, name: str) -> ParameterAudit | ModuleAudit:
+    def __getitem__(self, name: str) -> Any:
         """The row of a parameter, by any of its paths, or the rows of a module, by its path.
+
+        Returns:
+            A :class:`ParameterAudit`, or for a module a :class:`ModuleAudit`.
 
         Raises:
             UnknownNodeError: If the model has no such parameter; the message lists the names.

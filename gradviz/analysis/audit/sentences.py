@@ -71,13 +71,29 @@ def sentences_of(
         *([f"The recording was not used: {problem}."] if problem else ()),
         *_unknown(rows),
     ]
-    found = tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(said))
+
+
+def first_of(
+    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, found: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The sentences that are shown: of many about a model with many parameters those about what is
+    wrong, and the number of the others.
+
+    Args:
+        facts: What was read.
+        rows: What was found.
+        state: What the graph holds.
+        found: All sentences.
+    """
+    named = Naming([row.name for row in rows])
     if not named.has_blocks or len(found) <= LINES + 1:
         return found
-    more = (
-        f"{len(found) - LINES} more findings: reason, why and unknown of each parameter have them."
-    )
-    return (*found[:LINES], more)
+    groups = list(_groups(rows, state, named))
+    wrong = [*groups[:2], *_gradients(rows, named), *[*_optimizer(facts, rows, named)][1:]]
+    first = tuple(dict.fromkeys((*wrong, *groups, *found)))[:LINES]
+    more = len(found) - LINES
+    return (*first, f"{more} more findings: all_sentences of the findings has them.")
 
 
 def _state(
