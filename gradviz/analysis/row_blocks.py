@@ -26,6 +26,8 @@ class RowFacts(Protocol):
 
     paths: Sequence[Path]
     """Per row the parts of a path: rows whose paths begin alike are in one block."""
+    is_ordered: bool
+    """Whether rows stay in their order; of too many none matters more, and they are in parts."""
 
     def label(self, path: Path) -> str:
         """A path in words."""
@@ -182,6 +184,8 @@ class _Folding:
         if len(found) > MOST:
             found = self._equal_together(found, depth, are_rows=True)
         found.sort(key=self._rank)
+        if len(found) > MOST and self._facts.is_ordered:
+            return self._parts(found, -(-len(found) // FEW))
         if len(found) > MOST:
             rest = found[FEW:]
             found[FEW:] = [self._together(f"{len(rest)} more", rest)]
@@ -217,12 +221,16 @@ class _Folding:
         rows = [row for one in members for row in ([one] if isinstance(one, int) else one.rows)]
         members = sorted(members, key=self._rank)
         while len(members) > LONG:
-            parts = [members[at : at + PART] for at in range(0, len(members), PART)]
-            members = [
-                self._together(f"{self._name(part[0])} … {self._name(part[-1])}", part)
-                for part in parts
-            ]
+            members = self._parts(members, PART)
         return _Draft(label, members, rows, may_open=False)
+
+    def _parts(self, members: list[int | _Draft], size: int) -> list[int | _Draft]:
+        """Members in parts of a size, each with the names of its first and last one."""
+        parts = [members[at : at + size] for at in range(0, len(members), size)]
+        return [
+            self._together(f"{self._name(part[0])} … {self._name(part[-1])}", part)
+            for part in parts
+        ]
 
     def _shape(self, one: int | _Draft, depth: int) -> Hashable:
         facts = self._facts

@@ -13,8 +13,9 @@ from gradviz.model.report import Block, Cell, Column, RowMember, Table
 class Numbers:
     """Rows of a table with a path and a number."""
 
-    def __init__(self, rows: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, rows: Sequence[tuple[str, int]], is_ordered: bool = False) -> None:
         self._rows = rows
+        self.is_ordered = is_ordered
         self.paths: Sequence[Path] = [tuple(path.split(".")) for path, _ in rows]
 
     def label(self, path: Path) -> str:
@@ -31,6 +32,19 @@ class Numbers:
 
     def cells(self, label: str, rows: Sequence[int]) -> tuple[Cell, ...]:
         return label, sum(self._rows[row][1] for row in rows)
+
+
+class InOrder(Numbers):
+    """The same, in the order they have."""
+
+    def __init__(self, rows: Sequence[tuple[str, int]]) -> None:
+        super().__init__(rows, is_ordered=True)
+
+    def alike(self, row: int) -> Hashable:
+        return row
+
+    def rank(self, rows: Sequence[int]) -> int:
+        return 0
 
 
 def table(rows: Sequence[tuple[str, int]]) -> Table:
@@ -81,6 +95,18 @@ def test_very_many_equal_rows_are_in_parts() -> None:
         ("p.0 … p.99", 100),
         ("p.100 … p.199", 100),
     ]
+
+
+def test_rows_that_stay_in_their_order_are_in_parts_where_they_are_many() -> None:
+    rows = [(f"{i}", 1000 - i if i % 7 else i) for i in range(40)]
+    (total,) = blocks_of(InOrder(rows))
+    assert isinstance(total, Block)
+    assert [one.cells[0] for one in total.members if isinstance(one, Block)][:3] == [
+        "0 … 3",
+        "4 … 7",
+        "8 … 11",
+    ]
+    assert total.rows == tuple(range(40))
 
 
 def blocks(members: Sequence[RowMember]) -> list[Block]:

@@ -26,6 +26,8 @@ class ParameterBlocks:
         has_optimizer: Whether it has those of an optimizer.
     """
 
+    is_ordered = False
+
     def __init__(
         self, rows: Sequence[ParameterAudit], has_grads: bool, has_optimizer: bool
     ) -> None:

@@ -8,7 +8,7 @@ from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import WORDS
 from gradviz.analysis.row_blocks import Path
 from gradviz.model.formatting import plural
-from gradviz.model.memory import HeldStorage, Holder, UnknownSave
+from gradviz.model.memory import CurvePoint, HeldStorage, Holder, UnknownSave
 from gradviz.model.report import Cell
 
 
@@ -19,6 +19,8 @@ class _Blocks:
         names: What the rows are called.
         modules: Per row the path of its module; ``None`` where rows are in no order of modules.
     """
+
+    is_ordered = False
 
     def __init__(self, names: Sequence[str], modules: Sequence[str | None]) -> None:
         self._names = names
@@ -128,3 +130,43 @@ class UnknownBlocks(_Blocks):
         nodes = len({self._found[row].node for row in rows})
         why = ", ".join(dict.fromkeys(self._found[row].why for row in rows))
         return label, plural(nodes, "node"), plural(len(rows), "saved tensor"), why
+
+
+class StepBlocks(_Blocks):
+    """Rows of steps, in the steps that they are sub-steps of.
+
+    Args:
+        points: What was kept after each of them.
+        lines: Their lines of code.
+        peak: Step at which most is kept.
+    """
+
+    is_ordered = True
+
+    def __init__(self, points: Sequence[CurvePoint], lines: Sequence[str], peak: int) -> None:
+        names = [str(point.number) for point in points]
+        super().__init__(names, names)
+        self._points = points
+        self._line_of = dict(zip(names, lines, strict=True))
+        self._peak = peak
+
+    def alike(self, row: int) -> Hashable:
+        """Each step is another one."""
+        return row
+
+    def rank(self, _rows: Sequence[int]) -> int:
+        """In the order in which they ran."""
+        return 0
+
+    def cells(self, label: str, rows: Sequence[int]) -> tuple[Cell, ...]:
+        """The most that is kept after one of them."""
+        points = [self._points[row] for row in rows]
+        beside = [point.beside for point in points if point.beside is not None]
+        has_peak = any(point.step == self._peak for point in points)
+        return (
+            label,
+            self._line_of.get(label) or None,
+            max(point.held for point in points),
+            max(beside, default=None),
+            "peak" if has_peak else "",
+        )

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.memory.holders import Saves
-from gradviz.analysis.memory.kept_blocks import HolderBlocks, StorageBlocks, UnknownBlocks
+from gradviz.analysis.memory.kept_blocks import (
+    HolderBlocks,
+    StepBlocks,
+    StorageBlocks,
+    UnknownBlocks,
+)
 from gradviz.analysis.memory.modules import Modules
 from gradviz.analysis.memory.sentences import line_words
 from gradviz.analysis.row_blocks import blocks_of
@@ -161,20 +166,22 @@ def _steps(curve: Curve) -> Table:
         else Column("live tensors", "bytes", "Bytes of live tensors that the recording knows.")
     )
     kept = Column("kept", "bytes", "Bytes that saved tensors keep alive after the step.")
+    points = [one for one in curve.points if one.level == 0 or one.step == curve.peak]
+    lines = [line_words(point) for point in points]
     rows = [
         (
             point.number,
-            line_words(point) or None,
+            line or None,
             point.held,
             point.beside,
             "peak" if point.step == curve.peak else "",
         )
-        for point in curve.points
-        if point.level == 0 or point.step == curve.peak
+        for point, line in zip(points, lines, strict=True)
     ]
+    members = blocks_of(StepBlocks(points, lines, curve.peak))
     step = Column("step", "number", "Step at which the line had run; a backward takes many steps.")
     columns = (step, Column("line"), kept, beside, Column("mark"))
-    return Table("Over the steps", columns, tuple(rows))
+    return Table("Over the steps", columns, tuple(rows), members=members)
 
 
 def _storages(memory: Memory, modules: Modules) -> Table:
