@@ -88,7 +88,7 @@ def ranges(places: Iterable[int], names: Sequence[str], most: int = 2) -> str:
         else:
             runs.append([place])
     words = []
-    start = _common_start(names) if len(runs) > 1 else 0
+    start = _common_start([names[place] for run in runs for place in run]) if runs[1:] else 0
     for run in runs:
         inside = [names[place][0 if place == runs[0][0] else start :] for place in run]
         words.append(f"{inside[0]} … {inside[-1]}" if len(run) >= EQUAL else ", ".join(inside))

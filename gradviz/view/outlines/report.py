@@ -52,7 +52,9 @@ def table_text(table: Table) -> str:
     for line, row in zip(lines, shown[1:]):
         row[0] = indent(table, line) + row[0]
     widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
-    written = [_line(row, widths, table.columns) for row in shown]
+    first, *others = table.columns
+    aligned = (Column(first.name) if table.members else first, *others)
+    written = [_line(row, widths, aligned) for row in shown]
     more = filter(None, [*left_out(len(lines), ROWS), closed_words(_closed(table))])
     return "\n".join((*caption, *written, *more))
 
