@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.kept_blocks import (
@@ -121,16 +121,24 @@ def _nodes(memory: Memory, modules: Modules, columns: _Columns) -> Table:
         names = {name_of[node] for node in one.nodes}
         many = f"{names.pop()} ×{len(one.nodes)}" if len(names) == 1 else ""
         about = (label, many or plural(len(one.nodes), "node"), "")[: len(first)]
-        return (*about, *columns.cells(one, True, added))
+        return _joined(about, columns.cells(one, True, added), True)
 
     paths = [modules.paths[one.id] if memory.modules else None for one in memory.nodes]
     members = blocks_of(HolderBlocks(memory.nodes, paths, columns.saves, cells))
+    is_folded = bool(members)
     rows = []
     for one in memory.nodes:
         named = (one.id, one.name, modules.words(one.id))[: len(first)]
-        rows.append((*named, *columns.cells(one, bool(members))))
+        rows.append(_joined(named, columns.cells(one, is_folded), is_folded))
     ids = tuple(one.id for one in memory.nodes)
-    return Table("By node", (*first, *columns.of(bool(members))), tuple(rows), ids, members)
+    all_columns = _joined(tuple(first), columns.of(is_folded), is_folded)
+    return Table("By node", all_columns, tuple(rows), ids, members)
+
+
+def _joined(about: tuple[Any, ...], amounts: tuple[Any, ...], is_folded: bool) -> tuple[Any, ...]:
+    """What a row is about and its amounts; beside a block come its bytes and its share."""
+    first = 2 if is_folded else 0
+    return (about[0], *amounts[:first], *about[1:], *amounts[first:])
 
 
 def _others(
@@ -149,14 +157,17 @@ def _others(
         return (label, len(one.nodes), one.inferred)[: 1 + len(nodes)]
 
     def cells(label: str, one: Holder, added: int) -> tuple[Cell, ...]:
-        return (*about(label, one), *columns.cells(one, True, added))
+        return _joined(about(label, one), columns.cells(one, True, added), True)
 
     members = blocks_of(HolderBlocks(found, paths, columns.saves, cells))
     is_folded = bool(members)
-    rows = [(*about(one.name, one), *columns.cells(one, is_folded)) for one in found]
+    rows = [
+        _joined(about(one.name, one), columns.cells(one, is_folded), is_folded) for one in found
+    ]
     # A row selects a node of its own in the picture: the first of them.
     ids = tuple(one.nodes[0] for one in found)
-    return Table(caption, (first, *nodes, *columns.of(is_folded)), tuple(rows), ids, members)
+    all_columns = _joined((first, *nodes), columns.of(is_folded), is_folded)
+    return Table(caption, all_columns, tuple(rows), ids, members)
 
 
 def _steps(curve: Curve) -> Table:
