@@ -200,7 +200,9 @@ def audit(
     Returns:
         A report: sentences, a table with one row per parameter, further tables, and the graph
         with the cuts marked. ``report["fc.weight"]`` has the findings for a parameter: ``reached``,
-        ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …
+        ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …;
+        ``report["h.3"]`` has those for all parameters of a module. More than 12 rows are in blocks
+        by module, with totals, problems first; ``list(report)`` has all rows.
 
     Raises:
         NotATensorError: If ``loss`` is not a tensor, or ``model`` contains no parameters.
@@ -261,7 +263,9 @@ def memory(
     Returns:
         A report with tables by node, module, line and storage; ``report.findings`` has ``total``,
         ``parameters``, ``activations``, ``shared``, ``unknown``, ``storages`` and ``curve``, and
-        ``report["fc1"]`` has the bytes of one module or node.
+        ``report["fc1"]`` has the bytes of one module, with the modules in it, or of one node. More
+        than 12 rows of a table are in blocks, most bytes first; a storage that several rows of a
+        block keep is counted once in it.
 
     Raises:
         OptionError: If an option does not apply to the type of ``loss``.
