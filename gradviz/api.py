@@ -15,7 +15,7 @@ from gradviz.analysis.fold.folding import folding_of
 from gradviz.analysis.memory.count import memory_of, memory_over
 from gradviz.capture import naming
 from gradviz.capture.audit.reader import audit_facts
-from gradviz.capture.module_storages import read_owned
+from gradviz.capture.memory import read_kept
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import (
     Explanation,
@@ -236,7 +236,9 @@ def audit(
     Returns:
         A report: sentences, a table with one row per parameter, further tables, and the graph
         with the cuts marked. ``report["fc.weight"]`` has the findings for a parameter: ``reached``,
-        ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …
+        ``gets_gradient``, ``reason``, ``why``, ``at``, ``grad``, ``stale``, ``updated``, …;
+        ``report["h.3"]`` has those for all parameters of a module. More than 12 rows are in blocks
+        by module, with totals, problems first; ``list(report)`` has all rows.
 
     Raises:
         NotATensorError: If ``loss`` is not a tensor, or ``model`` contains no parameters.
@@ -297,7 +299,9 @@ def memory(
     Returns:
         A report with tables by node, module, line and storage; ``report.findings`` has ``total``,
         ``parameters``, ``activations``, ``shared``, ``unknown``, ``storages`` and ``curve``, and
-        ``report["fc1"]`` has the bytes of one module or node.
+        ``report["fc1"]`` has the bytes of one module, with the modules in it, or of one node. More
+        than 12 rows of a table are in blocks, most bytes first; a storage that several rows of a
+        block keep is counted once in it.
 
     Raises:
         OptionError: If an option does not apply to the type of ``loss``.
@@ -334,7 +338,7 @@ def memory(
             "as one list: gradviz.memory([loss, other], model)"
         )
     else:
-        found = memory_of(*read_owned(loss, model, names, naming.caller()))
+        found = memory_of(*read_kept(loss, model, names, naming.caller()))
     return ReportWidget(found, figures=lambda: figures_of(found))
 
 

@@ -43,10 +43,14 @@ def module_infos(modules: Iterable[NamedParts], ids: Mapping[int, str]) -> tuple
                 continue
             seen.add(id(part.module))
             path = (prefix + part.path)[:-1]
+            parameters, buffers = (
+                tuple([ids[id(tensor)] for _, tensor in some if id(tensor) in ids]) if some else ()
+                for some in (part.parameters, part.buffers)
+            )
             own = (*part.parameters, *part.buffers) if part.parameters or part.buffers else ()
-            tensors = tuple([ids[id(tensor)] for _, tensor in own if id(tensor) in ids])
             has_own = any(tensor is not None for _, tensor in own)
-            rows.append((ModuleInfo(path, type(part.module).__name__, tensors), has_own))
+            kind = type(part.module).__name__
+            rows.append((ModuleInfo(path, kind, (*parameters, *buffers), buffers), has_own))
         found += _with_tensors(rows)
     return tuple(found)
 

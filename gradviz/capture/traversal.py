@@ -174,6 +174,7 @@ def read_walked(
     entries: Entries,
     tensors: Tensors,
     index: dict[Any, int],
+    modules: Iterable[NamedModule] = (),
 ) -> Graph:
     """The graph of nodes that :func:`walk` has found.
 
@@ -183,9 +184,11 @@ def read_walked(
         entries: As ``walk`` returned them.
         tensors: The live tensors; afterwards they have their ids.
         index: As ``walk`` returned it.
+        modules: Modules with their names, of which the graph names those that have its tensors.
     """
     columns, infos = read_columns(nodes, entries, tensors, index)
-    return Graph(columns, roots, infos)
+    named = module_infos(modules, {id(one.tensor): one.id for one in tensors.shown})
+    return Graph(columns, roots, infos, modules=named, order=_order(nodes, columns))
 
 
 def read_columns(

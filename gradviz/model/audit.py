@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from math import hypot, isfinite, prod
+from typing import Any, Literal, TypeAlias
 
 from gradviz.model.audit_input import Gradient, OptimizerFacts
 from gradviz.model.errors import UnknownNodeError
@@ -93,13 +94,54 @@ class ParameterAudit:
     update: str = ""
     """The gradient that the step uses, or why it does not change the parameter."""
 
+    @property
+    def elements(self) -> int:
+        """How many numbers it has; 0 for a lazy parameter that has no shape yet."""
+        return 0 if self.shape is None else prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleAudit:
+    """What was found about all parameters of a module and of the modules in it."""
+
+    name: str
+    """Path in the model: ``"h.3"``."""
+    parameters: tuple[ParameterAudit, ...]
+    """One row per parameter; a shared one is in the module of its first path."""
+
+    @property
+    def elements(self) -> int:
+        """How many numbers the parameters have together."""
+        return sum(row.elements for row in self.parameters)
+
+    @property
+    def gets_gradient(self) -> bool | None:
+        """Whether all of them get a gradient; ``None`` if that is not known."""
+        found = {row.gets_gradient for row in self.parameters}
+        return False if False in found else None if None in found else True
+
+    @property
+    def without_gradient(self) -> tuple[ParameterAudit, ...]:
+        """Those that get no gradient."""
+        return tuple(row for row in self.parameters if row.gets_gradient is False)
+
+    @property
+    def norm(self) -> float | None:
+        """Euclidean norm of all ``.grad`` together; ``None`` if there is none, or one of them was
+        not read."""
+        norms = [row.grad.norm_number for row in self.parameters if row.grad is not None]
+        known = [norm for norm in norms if norm is not None]
+        if not norms or len(known) < len(norms):
+            return None
+        return hypot(*known) if all(map(isfinite, known)) else sum(known)
+
 
 @dataclass(frozen=True)
 class Audit(Printed):
     """What was found about the parameters of a model.
 
-    ``audit["fc.weight"]`` is the row of a parameter; iterating gives all rows in the order of the
-    model.
+    ``audit["fc.weight"]`` is the row of a parameter, ``audit["fc"]`` has those of a module;
+    iterating gives all rows in the order of the model.
     """
 
     title: str
@@ -113,6 +155,9 @@ class Audit(Printed):
     """Which saved tensors the graph has."""
     optimizer: OptimizerFacts | None = None
     """The optimizer's groups and settings."""
+    all_sentences: tuple[str, ...] = field(default=(), compare=False)
+    """All findings in sentences; of many, ``sentences`` has the first and the number of the
+    others."""
 
     def __iter__(self) -> Iterator[ParameterAudit]:
         return iter(self.parameters)
@@ -123,8 +168,11 @@ class Audit(Printed):
     def __bool__(self) -> bool:
         return True
 
-    def __getitem__(self, name: str) -> ParameterAudit:
-        """The row of a parameter, by any of its paths.
+    def __getitem__(self, name: str) -> Any:
+        """The row of a parameter, by any of its paths, or the rows of a module, by its path.
+
+        Returns:
+            A :class:`ParameterAudit`, or for a module a :class:`ModuleAudit`.
 
         Raises:
             UnknownNodeError: If the model has no such parameter; the message lists the names.
@@ -132,6 +180,10 @@ class Audit(Printed):
         for row in self.parameters:
             if name in row.names:
                 return row
+        if isinstance(name, str) and name:
+            rows = tuple(row for row in self.parameters if row.name.startswith(f"{name}."))
+            if rows:
+                return ModuleAudit(name, rows)
         raise UnknownNodeError(f"this model has no parameter {name!r}{self._hint(name)}")
 
     def _hint(self, name: object) -> str:

@@ -36,6 +36,11 @@ class Gradient:
     """Whether its numbers were not read: more than the budget allows, or not wanted."""
 
     @property
+    def norm_number(self) -> float | None:
+        """The norm, which may be nan or inf; ``None`` if it was not read."""
+        return float(self.norm) if isinstance(self.norm, str) else self.norm
+
+    @property
     def is_zero(self) -> bool | None:
         """Whether all numbers are 0; ``None`` if they cannot be read."""
         return None if self.zeros is None else self.zeros == self.numbers

@@ -32,15 +32,6 @@ that the graph did not compute it is true of both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Belongs:
-    """What a module has on a storage."""
-
-    kind: Literal["parameter", "buffer"]
-    module: str | None
-    """Path of the only module that has it; ``None`` if several have."""
-
-
-@dataclass(frozen=True, slots=True)
 class HeldStorage:
     """Memory that saved tensors keep alive: one storage, however many of them share it."""
 
@@ -98,6 +89,8 @@ class Holder:
     """Ids of its nodes that save something."""
     unknown: int = 0
     """How many saves of unknown size it has."""
+    inferred: int = 0
+    """Of how many of its nodes the module is not known, but inferred from the nodes around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +148,10 @@ class Memory(Printed):
     nodes: tuple[Holder, ...]
     """Nodes that save something, most bytes first."""
     modules: tuple[Holder, ...] = ()
-    """Modules, most bytes first; empty if none is known."""
+    """Modules with the nodes they made themselves, most bytes first; empty if none is known."""
+    blocks: tuple[Holder, ...] = ()
+    """Modules that have modules in them with everything these made too, the outermost first; a
+    storage that several of these save is counted once."""
     lines: tuple[Holder, ...] = ()
     """Lines of code, most bytes first; empty if none is known."""
     unknown: tuple[UnknownSave, ...] = ()
@@ -209,7 +205,7 @@ class Memory(Printed):
         return _sum(one for one in self.storages if one.kind == kind)
 
     def __getitem__(self, name: str) -> Holder:
-        """What a module, a node or a line keeps.
+        """What a module with the modules in it, a node or a line keeps.
 
         Args:
             name: Path of a module, also without its beginning if only one ends so; id of a node;
@@ -218,9 +214,11 @@ class Memory(Printed):
         Raises:
             UnknownNodeError: If nothing of this name saves anything; the message lists names.
         """
-        everything = (*self.modules, *self.nodes, *self.lines)
+        whole = {one.id for one in self.blocks}
+        alone = tuple(one for one in self.modules if one.id not in whole)
+        everything = (*alone, *self.nodes, *self.lines, *self.blocks)
         exact = [one for one in everything if one.id == name]
-        ends = [one for one in self.modules if one.id.endswith(f".{name}")]
+        ends = [one for one in (*alone, *self.blocks) if one.id.endswith(f".{name}")]
         starts = [one for one in self.lines if one.id.startswith(f"{name}:")]
         found = next((some for some in (exact, ends, starts) if len(some) == 1), None)
         if found is None:

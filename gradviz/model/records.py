@@ -238,3 +238,5 @@ class ModuleInfo:
     tensors: tuple[str, ...] = ()
     """Ids in ``graph.tensors`` of its own parameters and buffers, not of those of modules in it; of
     a recording none."""
+    buffers: tuple[str, ...] = ()
+    """Those of them that are buffers."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 
 Cell: TypeAlias = "str | int | float | bool | None"
+RowMember: TypeAlias = "int | Block"
+"""A row of a table, by its place in ``rows``, or a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,34 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Several rows as one row with their totals: a module with those in it, or equal modules."""
+
+    cells: tuple[Cell, ...]
+    """One per column, the name of the block first."""
+    members: tuple[RowMember, ...]
+    """What matters most first."""
+    is_open: bool = False
+    """Whether its members are shown at first."""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """All rows in it, by their places."""
+        return tuple(
+            line.member for line in _lines(self.members, 1, True) if isinstance(line.member, int)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """A row or a block as a folded table shows it."""
+
+    level: int
+    """1 for those that are in no block."""
+    member: RowMember
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows that can be printed, sorted, and turned into a DataFrame."""
 
@@ -35,6 +65,31 @@ class Table:
     ids: tuple[str, ...] = ()
     """Per row the id of the node or tensor in the picture that it is about, ``""`` for none;
     empty if no row has one."""
+    members: tuple[RowMember, ...] = field(default=(), metadata={"left out": "if empty"})
+    """The rows in blocks, each row once; empty where all rows are shown in their order."""
+
+    def lines(self, closed: bool = False) -> Iterator[TableLine]:
+        """What is shown from top to bottom: rows and blocks.
+
+        Args:
+            closed: Whether what is in closed blocks comes too.
+
+        Examples:
+            >>> block = Block(("a and b",), (1, 0), is_open=True)
+            >>> table = Table("", (Column("name"),), (("a",), ("b",)), members=(block,))
+            >>> [(line.level, table.cells(line)) for line in table.lines()]
+            [(1, ('a and b',)), (2, ('b',)), (2, ('a',))]
+        """
+        return _lines(self.members or tuple(range(len(self.rows))), 1, closed)
+
+    def cells(self, line: TableLine) -> tuple[Cell, ...]:
+        """The cells of a row or block."""
+        member = line.member
+        return self.rows[member] if isinstance(member, int) else member.cells
+
+    def id(self, line: TableLine) -> str:
+        """The id that a row has in :attr:`ids`, ``""`` for none."""
+        return self.ids[line.member] if self.ids and isinstance(line.member, int) else ""
 
     def dicts(self) -> list[dict[str, Cell]]:
         """One dictionary per row, as ``pandas.DataFrame`` takes them."""
@@ -46,6 +101,13 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def _lines(members: Iterable[RowMember], level: int, closed: bool) -> Iterator[TableLine]:
+    for member in members:
+        yield TableLine(level, member)
+        if isinstance(member, Block) and (member.is_open or closed):
+            yield from _lines(member.members, level + 1, closed)
 
 
 @runtime_checkable

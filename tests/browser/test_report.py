@@ -13,6 +13,7 @@ import torch
 from playwright.sync_api import Locator, expect
 
 import gradviz
+from gradviz.model.report import Block, Column, Table
 from gradviz.view.widgets.report import ReportWidget
 from tests.browser.bare import Bare, Widget, axe_violations
 from tests.browser.conftest import Shoot
@@ -205,3 +206,28 @@ def test_a_figure_is_never_cut_and_its_words_keep_a_size(bare: Bare) -> None:
 
 def _box(item: Locator) -> Any:
     return item.bounding_box()
+
+
+def test_rows_in_blocks_open_by_keyboard_and_axe_finds_nothing_wrong(
+    bare: Bare, shoot: Shoot
+) -> None:
+    columns = (Column("node"), Column("bytes", "bytes"))
+    rows = tuple((f"h.{i}.weight", 10 * i) for i in range(6))
+    layers = Block(("h.1 … h.5 ×5", 150), (5, 4, 3, 2, 1))
+    table = Table("kept", columns, rows, ("n1",) * 6, (Block(("total", 150), (layers, 0), True),))
+    report = bare.mount(json.loads(json.dumps(ReportWidget(MadeUp(tables=(table,))).wire)))
+    grid = report.root.get_by_role("treegrid")
+    shown = grid.locator("tbody tr")
+    report.button("total").focus()
+    for key, count in (("ArrowRight", 3), ("ArrowRight", 8), ("Enter", 3), ("Enter", 8)):
+        report.page.keyboard.press(key)
+        expect(shown).to_have_count(count)
+    expect(grid.get_by_role("row", expanded=True)).to_have_count(2)
+    assert report.focused == "h.1 … h.5 ×5"
+    wrong = axe_violations(report.page, "#one")
+    shoot("report-blocks")
+    report.page.set_viewport_size({"width": 400, "height": 900})
+    assert report.page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    assert wrong + axe_violations(report.page, "#one") == []
+    report.button("Close all").click()
+    expect(shown).to_have_count(3)

@@ -13,7 +13,7 @@ import pytest
 
 from gradviz.model import Graph, OptionError, UnknownNodeError
 from gradviz.model.highlights import Highlight
-from gradviz.model.report import Column, Table
+from gradviz.model.report import Block, Column, Table
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.widgets.report import ReportWidget
@@ -212,3 +212,63 @@ def test_a_large_graph_is_sent_without_its_json() -> None:
     assert small["json"] == report_json(MadeUp())
     assert "json" not in report_document(replace(MadeUp(), graph=chain(400)))
     assert "json" not in report_document(replace(MadeUp(), graph=chain(401)), room=10**9)
+
+
+def folded() -> MadeUp:
+    """Findings whose rows are in blocks, of which one is closed."""
+    columns = (Column("node"), Column("bytes", "bytes"))
+    rows = (("n1", 1), ("n2", 2), ("n3", 3))
+    members = (Block(("all", 6), (Block(("two of them", 5), (2, 1)), 0), is_open=True),)
+    return MadeUp(tables=(Table("kept", columns, rows, ("n1", "n2", "n3"), members),))
+
+
+def test_rows_in_blocks_have_their_level_and_blocks_the_number_of_their_rows() -> None:
+    (table,) = report_document(folded())["tables"]
+    assert [
+        (row["cells"][0]["text"], row["id"], row["level"], row.get("inside"), row.get("open"))
+        for row in table["rows"]
+    ] == [
+        ("all", "", 1, 3, True),
+        ("two of them", "", 2, 2, False),
+        ("n3", "n3", 3, None, None),
+        ("n2", "n2", 3, None, None),
+        ("n1", "n1", 2, None, None),
+    ]
+    assert table["more"] == ""
+    assert "level" not in report_document(MadeUp())["tables"][0]["rows"][0]
+
+
+def test_of_too_many_rows_in_blocks_the_outer_ones_are_sent() -> None:
+    rows = tuple((str(i),) for i in range(6000))
+    inner = tuple(Block((f"block {k}",), tuple(range(60 * k, 60 * k + 60))) for k in range(100))
+    table = Table("", (Column("name"),), rows, members=(Block(("all",), inner, is_open=True),))
+    (sent,) = report_document(MadeUp(tables=(table,)))["tables"]
+    blocks = [row for row in sent["rows"] if "inside" in row]
+    assert (len(sent["rows"]), len(blocks)) == (5000, 101)
+    assert sent["more"] == "… and 1,101 more rows"
+
+
+def test_without_a_script_the_open_blocks_are_there_and_the_closed_rows_are_counted() -> None:
+    html = bundle_of(ReportWidget(folded()))["text/html"]
+    assert html.count("<tr>") == 1 + 3
+    assert "▾ all<" in html
+    assert "\u2003▸ two of them<" in html
+    assert "▸ 2 rows are in closed blocks" in html
+    assert "n3" not in html.split("<table>")[1].split("</table>")[0]
+
+
+def test_files_have_all_rows_of_blocks_and_json_the_blocks_too(tmp_path: Path) -> None:
+    report = ReportWidget(folded())
+    report.save(tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text("utf-8") == "node,bytes\nn1,1\nn2,2\nn3,3\n"
+    (table,) = json.loads(report_json(folded()))["tables"]
+    assert table["rows"] == [["n1", 1], ["n2", 2], ["n3", 3]]
+    assert table["members"] == [
+        {
+            "cells": ["all", 6],
+            "members": [{"cells": ["two of them", 5], "members": [2, 1], "is_open": False}, 0],
+            "is_open": True,
+        }
+    ]
+    assert "members" not in json.loads(report_json(MadeUp()))["tables"][0]
+    assert [row["node"] for row in report] == ["n1", "n2", "n3"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradviz.model.report import Column, Table
+from gradviz.model.report import Block, Column, Table
 from gradviz.view.outlines.report import report_text, table_text
 from gradviz.view.text import cells
 from tests.view.graphs import HOSTILE
@@ -48,3 +48,20 @@ def test_hostile_words_stay_in_their_line(word: str) -> None:
     text = report_text(hostile(word))
     assert len(text.split("\n")) == 7
     assert not set(text) & set("\x00\x1b\r\u202e\u2028\ud800")
+
+
+def test_of_blocks_the_open_ones_are_printed_and_the_closed_rows_counted() -> None:
+    columns = (Column("node"), Column("bytes", "bytes"))
+    inner = Block(("two of them", 5), (2, 1))
+    table = Table("kept", columns, (("n1", 1), ("n2", 2), ("n3", 3)), (), (
+        Block(("all", 6), (inner, 0), is_open=True),
+    ))  # fmt: skip
+    assert table_text(table).splitlines() == [
+        "kept",
+        "node             bytes",
+        "▾ all              6 B",
+        "  ▸ two of them    5 B",
+        "  n1               1 B",
+        "▸ 2 rows are in closed blocks: .rows of a table has all, and report.save('rows.csv') "
+        "writes those of the first table.",
+    ]

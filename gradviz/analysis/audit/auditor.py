@@ -10,7 +10,7 @@ from gradviz.analysis.audit.gradient_reach import Arrival, arrivals
 from gradviz.analysis.audit.optimizer_step import NEEDS_CLOSURE, update_of
 from gradviz.analysis.audit.reasons_live import LiveReasons
 from gradviz.analysis.audit.reasons_recorded import RecordedReasons, Verdict
-from gradviz.analysis.audit.sentences import sentences_of, title_of
+from gradviz.analysis.audit.sentences import first_of, sentences_of, title_of
 from gradviz.analysis.audit.tables import tables_of
 from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.audit import Audit, GraphState, ParameterAudit
@@ -31,15 +31,17 @@ def audit_of(facts: AuditInput, recording: Recording | None = None) -> Audit:
     """
     auditor = _Auditor(facts, recording)
     rows = tuple(auditor.row(place) for place in range(len(facts.parameters)))
+    sentences = sentences_of(facts, rows, auditor.state, auditor.problem)
     return Audit(
         title_of(facts, rows, auditor.state, auditor.saw_all(rows)),
-        sentences_of(facts, rows, auditor.state, auditor.problem),
+        first_of(facts, rows, auditor.state, sentences),
         tables_of(facts, rows, auditor.verdicts),
         facts.graph,
         tuple(auditor.marks(rows)),
         rows,
         auditor.state,
         facts.optimizer,
+        sentences,
     )
 
 

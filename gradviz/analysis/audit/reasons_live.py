@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gradviz.analysis.audit.naming import FEW
 from gradviz.analysis.audit.reasons_recorded import REBOUND, Verdict
-from gradviz.analysis.audit.sentences import FEW
 from gradviz.analysis.cuts import has_no_gradient
 from gradviz.model.audit_input import AuditInput, UnknownTensor
 from gradviz.model.records import Node, SavedTensor, TensorInfo

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.audit.grad_history import CLOSURE, SUM
+from gradviz.analysis.audit.naming import FEW, Naming
 from gradviz.model.audit import GraphState, ParameterAudit
 from gradviz.model.audit_input import AuditInput
 from gradviz.model.explanation import CodeLine
 from gradviz.model.formatting import plural
 from gradviz.model.sentence import listed
 
-FEW: Final = 3
-"""Parameters that a sentence lists by name."""
+LINES: Final = 5
+"""Sentences about a model with many parameters; of more than one more, the rest are counted."""
 
 
 def title_of(
@@ -42,9 +43,9 @@ def title_of(
         return f"{shown}: {every} {get} a gradient"
     parts = []
     if none or not unknown:
-        parts.append(f"{none} of {count} {'gets' if none == 1 else 'get'} no gradient")
+        parts.append(f"{none:,} of {count} {'gets' if none == 1 else 'get'} no gradient")
     if unknown:
-        parts.append(f"{unknown}{'' if none else f' of {count}'} not known")
+        parts.append(f"{unknown:,}{'' if none else f' of {count}'} not known")
     return f"{shown}: {', '.join(parts)}"
 
 
@@ -61,18 +62,43 @@ def sentences_of(
     facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, problem: str
 ) -> tuple[str, ...]:
     """The findings, most important first."""
-    found = [
-        *_state(facts, rows, state),
-        *_groups(rows, state),
-        *_gradients(rows),
-        *_optimizer(facts, rows),
+    named = Naming([row.name for row in rows])
+    said = [
+        *_state(facts, rows, state, named),
+        *_groups(rows, state, named),
+        *_gradients(rows, named),
+        *_optimizer(facts, rows, named),
         *([f"The recording was not used: {problem}."] if problem else ()),
         *_unknown(rows),
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(said))
 
 
-def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
+def first_of(
+    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, found: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The sentences that are shown: of many about a model with many parameters those about what is
+    wrong, and the number of the others.
+
+    Args:
+        facts: What was read.
+        rows: What was found.
+        state: What the graph holds.
+        found: All sentences.
+    """
+    named = Naming([row.name for row in rows])
+    if not named.has_blocks or len(found) <= LINES + 1:
+        return found
+    groups = list(_groups(rows, state, named))
+    wrong = [*groups[:2], *_gradients(rows, named), *[*_optimizer(facts, rows, named)][1:]]
+    first = tuple(dict.fromkeys((*wrong, *groups, *found)))[:LINES]
+    more = len(found) - LINES
+    return (*first, f"{more} more findings: all_sentences of the findings has them.")
+
+
+def _state(
+    facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState, named: Naming
+) -> Iterator[str]:
     lost = [loss.name for loss in facts.losses if loss.root is None]
     if lost:
         names = listed(lost, FEW)
@@ -81,7 +107,7 @@ def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState)
         there = [r for r in rows if r.reached and r.requires_grad and r.grad is not None]
         if there:
             yield (
-                f"The graph still has its saved tensors. {listed([r.name for r in there], FEW)} "
+                f"The graph still has its saved tensors. {named(r.name for r in there)} "
                 f"{_have(there)} a .grad already: another backward accumulates into it."
             )
         else:
@@ -89,7 +115,7 @@ def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState)
                 "The graph still has its saved tensors. No parameter of this graph has a .grad yet."
             )
     elif state == "freed":
-        yield from _freed(rows)
+        yield from _freed(rows, named)
     elif state == "partly freed":
         yield (
             "Part of the graph is freed: a backward from another root, with inputs= or with an "
@@ -99,7 +125,7 @@ def _state(facts: AuditInput, rows: Sequence[ParameterAudit], state: GraphState)
         yield "The nodes of this graph save no tensors, so whether backward has run is not known."
 
 
-def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+def _freed(rows: Sequence[ParameterAudit], named: Naming) -> Iterator[str]:
     reached = [row for row in rows if row.reached and row.grad is not None]
     doubtful = [
         row.name for row in reached if row.stale is None and not {SUM, CLOSURE} & set(row.also)
@@ -109,7 +135,7 @@ def _freed(rows: Sequence[ParameterAudit]) -> Iterator[str]:
         return
     yield "The graph is freed: backward() or autograd.grad() has run over it."
     yield (
-        f"Whether the .grad of {listed(doubtful, FEW)} is from this loss alone is not known: other "
+        f"Whether the .grad of {named(doubtful)} is from this loss alone is not known: other "
         "backwards may have accumulated into it. A recording of the backward may show it: pass "
         "recording=."
     )
@@ -123,7 +149,7 @@ def _them(things: Sequence[object]) -> str:
     return "it" if len(things) == 1 else "them"
 
 
-def _groups(rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
+def _groups(rows: Sequence[ParameterAudit], state: GraphState, named: Naming) -> Iterator[str]:
     """Parameters without a gradient, and of which it is not known, by the reason why."""
     for gets in (False, None):
         groups: dict[tuple[str, tuple[str, ...], CodeLine | None, bool], list[str]] = {}
@@ -136,49 +162,52 @@ def _groups(rows: Sequence[ParameterAudit], state: GraphState) -> Iterator[str]:
             words = "may get a gradient" if gets is None else f"{verb} no gradient"
             if is_missing:
                 words = f"{_have(names)} no .grad"
-            yield f"{listed(names, FEW)} {words}: {'; '.join((why, *also))}."
+            yield f"{named(names)} {words}: {'; '.join((why, *also))}."
             if at is not None and at.text:
                 yield f"Line {at.line}: {at.text}" if at.line is not None else at.text
 
 
-def _gradients(rows: Sequence[ParameterAudit]) -> Iterator[str]:
+def _gradients(rows: Sequence[ParameterAudit], named: Naming) -> Iterator[str]:
     there = [row for row in rows if row.grad is not None]
     bad = [row.name for row in there if row.grad is not None and row.grad.is_finite is False]
     if bad:
-        yield f"{listed(bad, FEW)}: nan or inf in .grad."
+        yield f"{named(bad)}: nan or inf in .grad."
     zero = [row.name for row in there if row.grad is not None and row.grad.is_zero]
     if zero:
-        yield f"{listed(zero, FEW)}: .grad is all zeros."
+        yield f"{named(zero)}: .grad is all zeros."
     unread = [row.name for row in there if row.grad is not None and row.grad.is_unread]
     if unread:
-        yield f"{listed(unread, FEW)}: .grad is not read: values=True reads it."
+        yield f"{named(unread)}: .grad is not read: values=True reads it."
     noticed: dict[str, list[str]] = {}
     for row in rows:
         for text in row.also if row.gets_gradient else ():
             noticed.setdefault(text, []).append(row.name)
     for text, names in noticed.items():
-        yield f"{listed(names, FEW)}: {text}."
+        yield f"{named(names)}: {text}."
     stale = [row.name for row in there if row.stale]
     if stale:
-        yield f"{listed(stale, FEW)}: .grad is stale: it does not come from this graph."
+        yield f"{named(stale)}: .grad is stale: it does not come from this graph."
 
 
-def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit]) -> Iterator[str]:
+def _optimizer(facts: AuditInput, rows: Sequence[ParameterAudit], named: Naming) -> Iterator[str]:
     optimizer = facts.optimizer
     if optimizer is None:
         return
     updated = sum(row.updated is True for row in rows)
     unknown = sum(row.updated is None for row in rows)
-    more = f"; of {unknown} it is not known" if unknown else ""
-    yield f"{optimizer.name}.step() updates {updated} of {plural(len(rows), 'parameter')}{more}."
-    for row in rows:
-        if not row.requires_grad and row.updated:
-            yield f"{row.name} is frozen, but {optimizer.name}.step() still updates it."
+    more = f"; of {unknown:,} it is not known" if unknown else ""
+    yield f"{optimizer.name}.step() updates {updated:,} of {plural(len(rows), 'parameter')}{more}."
+    frozen = [row.name for row in rows if not row.requires_grad and row.updated]
+    for names in [frozen] if named.has_blocks else [[name] for name in frozen]:
+        if names:
+            are = "is" if len(names) == 1 else "are"
+            them = _them(names)
+            yield f"{named(names)} {are} frozen, but {optimizer.name}.step() still updates {them}."
     replaced = [s.stands_for for s in optimizer.strangers if s.stands_for is not None]
     outside = [r.name for r in rows if r.group is None and not set(r.names) & set(replaced)]
     if outside and optimizer.groups:
         verb = "is" if len(outside) == 1 else "are"
-        yield f"{listed(outside, FEW)} {verb} in no group of the optimizer."
+        yield f"{named(outside)} {verb} in no group of the optimizer."
     if replaced:
         yield (
             f"{listed(replaced, FEW)}: rebound after the optimizer was created; the optimizer "

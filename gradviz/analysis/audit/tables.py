@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from gradviz.analysis.audit.parameter_blocks import ANSWER, ParameterBlocks
 from gradviz.analysis.audit.reasons_recorded import Verdict
+from gradviz.analysis.row_blocks import blocks_of
 from gradviz.model.audit import ParameterAudit
 from gradviz.model.audit_input import AuditInput, OptimizerFacts
 from gradviz.model.records import Attribute
 from gradviz.model.report import Cell, Column, Table
 from gradviz.model.sentence import listed
 
-_ANSWER: Final[dict[bool | None, str]] = {True: "yes", False: "no", None: "unknown"}
 _NUMBER: Final = ("lr", "momentum", "weight_decay")
 """Settings of an optimizer that have a column."""
 
@@ -33,14 +34,17 @@ def tables_of(
 
 
 def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
-    columns = [
-        Column("parameter", help="path in the model"),
-        Column("shape"),
-        Column("reached", "flag", help="whether the graph of the loss reaches it"),
-        Column("gradient", "flag", help="whether loss.backward() gives it one"),
-        Column("reason", help="why it gets no gradient"),
-    ]
     has_grads = any(row.grad is not None for row in rows)
+    members = blocks_of(ParameterBlocks(rows, has_grads, has_optimizer))
+    reached = Column("reached", "flag", help="whether the graph of the loss reaches it")
+    gradient = Column("gradient", "flag", help="whether loss.backward() gives it one")
+    reason = Column("reason", help="why it gets no gradient")
+    columns = [Column("parameter", help="path in the model"), Column("shape")]
+    if members:  # what is looked at first is in sight without scrolling
+        elements = Column("elements", "number", "how many numbers it has")
+        columns = [columns[0], gradient, reason, columns[1], elements, reached]
+    else:
+        columns += [reached, gradient, reason]
     if has_grads:
         columns += [
             Column("norm", "number", help="Euclidean norm of .grad; empty if .grad is None"),
@@ -56,22 +60,26 @@ def _parameters(rows: Sequence[ParameterAudit], has_optimizer: bool) -> Table:
         ]
     cells = []
     for row in rows:
+        about = list(_about(row))
+        if members:
+            name, shape, *answers = about
+            about = [name, *answers[1:], shape, row.elements, answers[0]]
         cells.append(
             (
-                *_about(row),
+                *about,
                 *(_grad(row) if has_grads else ()),
-                *((_ANSWER[row.updated], row.update) if has_optimizer else ()),
+                *((ANSWER[row.updated], row.update) if has_optimizer else ()),
             )
         )
     ids = tuple(row.tensor for row in rows)
-    return Table("parameters", tuple(columns), tuple(cells), ids)
+    return Table("parameters", tuple(columns), tuple(cells), ids, members)
 
 
 def _about(row: ParameterAudit) -> Iterator[Cell]:
     yield " = ".join(row.names)
     yield "none yet" if row.shape is None else str(row.shape)
-    yield _ANSWER[row.reached]
-    yield _ANSWER[row.gets_gradient]
+    yield ANSWER[row.reached]
+    yield ANSWER[row.gets_gradient]
     line = f", line {row.at.line}" if row.at is not None and row.at.line is not None else ""
     yield f"{row.reason}{line}"
 
@@ -81,10 +89,9 @@ def _grad(row: ParameterAudit) -> Iterator[Cell]:
     if grad is None:
         yield from (None, None, None, None, "")
         return
-    norm = grad.norm
-    yield float(norm) if isinstance(norm, str) and norm in ("nan", "inf") else norm
+    yield grad.norm_number
     yield from (grad.zeros, grad.nan, grad.inf)
-    yield _ANSWER[row.stale]
+    yield ANSWER[row.stale]
 
 
 def _cuts(rows: Sequence[ParameterAudit], verdicts: Mapping[int, Verdict]) -> Table:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from gradviz.analysis.memory.curve import curve_of
-from gradviz.analysis.memory.holders import holders
+from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import modules_of
 from gradviz.analysis.memory.sentences import sentences_of, title_of
 from gradviz.analysis.memory.storages import saving_nodes, storages_of, unknown_saves
 from gradviz.analysis.memory.tables import tables_of
 from gradviz.model.graph import Graph
-from gradviz.model.memory import Belongs, Curve, Memory
+from gradviz.model.memory import Curve, Memory
 from gradviz.model.recording import Recording
 
 
-def memory_of(
-    graph: Graph,
-    belongs: Mapping[str, Belongs] | None = None,
-    allocated: int | None = None,
-) -> Memory:
+def memory_of(graph: Graph, allocated: int | None = None) -> Memory:
     """What a graph keeps at its one moment.
 
     Args:
         graph: What is counted.
-        belongs: By id of a storage, what modules have on it; see ``capture.module_storages``.
         allocated: What the allocator of a GPU reports.
 
     Examples:
@@ -35,7 +29,7 @@ def memory_of(
         >>> memory_of(Graph.of([node], [("n0", 0)])).total
         4
     """
-    return _memory(graph, belongs or {}, None, allocated)
+    return _memory(graph, None, allocated)
 
 
 def memory_over(recording: Recording, step: int | str | None = None) -> Memory:
@@ -54,12 +48,11 @@ def memory_over(recording: Recording, step: int | str | None = None) -> Memory:
     from_before = frozenset(node.id for node in recording.graph_at(0).nodes)
     graph = recording.graph_at(index)
     allocated = curve.points[index].beside if curve.beside == "allocated" else None
-    return _memory(graph, {}, from_before, allocated, index, curve, recording.label)
+    return _memory(graph, from_before, allocated, index, curve, recording.label)
 
 
 def _memory(
     graph: Graph,
-    belongs: Mapping[str, Belongs],
     from_before: frozenset[str] | None,
     allocated: int | None,
     step: int | None = None,
@@ -67,19 +60,20 @@ def _memory(
     label: str = "",
 ) -> Memory:
     saving = saving_nodes(graph)
-    modules = modules_of(graph, saving, belongs, from_before)
-    storages = storages_of(saving, graph.tensors, belongs)
+    modules = modules_of(graph, saving, from_before)
+    storages = storages_of(saving, graph)
     unknown = unknown_saves(saving)
-    nodes, in_modules, lines = holders(saving, storages, unknown, modules)
+    saves = Saves(saving, storages, unknown, modules)
     counted = Memory(
         title="",
         sentences=(),
         tables=(),
         graph=graph,
         storages=storages,
-        nodes=nodes,
-        modules=in_modules,
-        lines=lines,
+        nodes=saves.by_node(),
+        modules=saves.by_module(),
+        blocks=saves.blocks(),
+        lines=saves.by_line(),
         unknown=unknown,
         allocated=allocated,
         step=step,
@@ -89,5 +83,5 @@ def _memory(
         counted,
         title=title_of(counted, label),
         sentences=tuple(sentences_of(counted)),
-        tables=tuple(tables_of(counted, modules)),
+        tables=tuple(tables_of(counted, modules, saves)),
     )

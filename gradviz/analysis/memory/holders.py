@@ -2,93 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
-from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
-from gradviz.model.memory import KINDS, HeldStorage, Holder, StorageKind, UnknownSave
+from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN, WORDS, Modules
+from gradviz.model.memory import KINDS, HeldStorage, Holder, UnknownSave
 from gradviz.model.records import Node
 
 Holders = tuple[Holder, ...]
 
 
-def holders(
-    nodes: Sequence[Node],
-    storages: Sequence[HeldStorage],
-    unknown: Sequence[UnknownSave],
-    modules: Mapping[str, str],
-) -> tuple[Holders, Holders, Holders]:
-    """Nodes, modules and lines that save something, each with most bytes first.
+class Saves:
+    """What nodes save, for any set of them.
 
-    Modules and lines are left out if not one is known.
+    Args:
+        nodes: All nodes that may save something.
+        storages: All storages behind saved tensors.
+        unknown: Saves of unknown size.
+        modules: The modules of the nodes.
     """
-    saving = {node for one in storages for node in one.nodes} | {one.node for one in unknown}
-    nodes = [node for node in nodes if node.id in saving]
 
-    def line_of(node: Node) -> str:
-        return node.source or UNKNOWN
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        storages: Sequence[HeldStorage],
+        unknown: Sequence[UnknownSave],
+        modules: Modules,
+    ) -> None:
+        self._of: dict[str, list[HeldStorage]] = {}
+        for one in storages:
+            for node, _ in one.saves:
+                self._of.setdefault(node, []).append(one)
+        self._unknown = Counter(one.node for one in unknown)
+        self._modules = modules
+        self.nodes = [one for one in nodes if one.id in self._of or self._unknown[one.id]]
+        """The nodes that save something."""
 
-    by_node = _grouped(nodes, storages, unknown, lambda node: node.id)
-    by_module = _grouped(nodes, storages, unknown, lambda node: modules[node.id])
-    by_line = _grouped(nodes, storages, unknown, line_of)
-    return (
-        by_node,
-        by_module if any(one.id not in (OUTSIDE, UNKNOWN) for one in by_module) else (),
-        by_line if any(one.id != UNKNOWN for one in by_line) else (),
-    )
+    def held_by(self, key: str, name: str, nodes: Sequence[str]) -> Holder:
+        """What some nodes keep together, each storage once.
+
+        Args:
+            key: Id of the holder.
+            name: Its name.
+            nodes: Ids of its nodes.
+        """
+        own = frozenset(nodes)
+        kept = {one.id: one for node in nodes for one in self._of.get(node, ())}
+        mine = Counter(one.id for node in nodes for one in self._of.get(node, ()))
+        unknown = sum(self._unknown[node] for node in nodes)
+        by_kind = [0, 0, 0, 0]
+        counted = shared = 0
+        for one in kept.values():
+            by_kind[KINDS.index(one.kind)] += one.nbytes
+            counted += one.nbytes if one.owner in own else 0
+            shared += one.nbytes if mine[one.id] < len(one.saves) else 0
+        return Holder(
+            id=key,
+            name=name,
+            nbytes=sum(by_kind),
+            counted=counted,
+            shared=shared,
+            by_kind=(by_kind[0], by_kind[1], by_kind[2], by_kind[3]),
+            saves=mine.total() + unknown,
+            nodes=tuple(nodes),
+            unknown=unknown,
+            inferred=len(own & self._modules.inferred),
+        )
+
+    def by_node(self) -> Holders:
+        """Nodes, each with most bytes first."""
+        return _sorted(self.held_by(node.id, node.name, (node.id,)) for node in self.nodes)
+
+    def by_module(self) -> Holders:
+        """Modules with the nodes they made themselves; none if not one is known."""
+        found = self._grouped(lambda node: self._modules.paths[node.id])
+        return found if any(one.id not in (OUTSIDE, UNKNOWN) for one in found) else ()
+
+    def by_line(self) -> Holders:
+        """Lines of code; none if not one is known."""
+        found = self._grouped(lambda node: node.source or UNKNOWN)
+        return found if any(one.id != UNKNOWN for one in found) else ()
+
+    def blocks(self) -> Holders:
+        """Modules that have others in them, with everything these made, the outermost first."""
+        groups: dict[str, list[str]] = {}
+        inner = set()
+        for node in self.nodes:
+            own = self._modules.paths[node.id]
+            if own in (OUTSIDE, UNKNOWN):
+                continue
+            parts = own.split(".")
+            for count in range(1, len(parts) + 1):
+                path = ".".join(parts[:count])
+                groups.setdefault(path, []).append(node.id)
+                if path != own:
+                    inner.add(path)
+        return tuple(self.held_by(path, path, groups[path]) for path in groups if path in inner)
+
+    def _grouped(self, group_of: Callable[[Node], str]) -> Holders:
+        groups: dict[str, list[str]] = {}
+        for node in self.nodes:
+            groups.setdefault(group_of(node), []).append(node.id)
+        return _sorted(self.held_by(key, WORDS.get(key, key), groups[key]) for key in groups)
 
 
-def _grouped(
-    nodes: Sequence[Node],
-    storages: Sequence[HeldStorage],
-    unknown: Sequence[UnknownSave],
-    group_of: Callable[[Node], str],
-) -> Holders:
-    groups: dict[str, list[Node]] = {}
-    for node in nodes:
-        groups.setdefault(group_of(node), []).append(node)
-    group = {node.id: key for key, members in groups.items() for node in members}
-    kept: dict[str, list[_Kept]] = {key: [] for key in groups}
-    saves = dict.fromkeys(groups, 0)
-    for one in storages:
-        keys = dict.fromkeys(group[node] for node, _ in one.saves)
-        owner = group[one.owner]
-        for key in keys:
-            kept[key].append(_Kept(one.nbytes, one.kind, key == owner, len(keys) > 1))
-        for saver, _ in one.saves:
-            saves[group[saver]] += 1
-    not_known = dict.fromkeys(groups, 0)
-    for save in unknown:
-        not_known[group[save.node]] += 1
-    found = [
-        _holder(key, members, kept[key], saves[key], not_known[key])
-        for key, members in groups.items()
-    ]
+def _sorted(found: Iterator[Holder]) -> Holders:
     return tuple(sorted(found, key=lambda one: (-one.nbytes, -one.unknown)))
-
-
-class _Kept(NamedTuple):
-    """A storage as one group keeps it."""
-
-    nbytes: int
-    kind: StorageKind
-    is_owner: bool
-    is_shared: bool
-
-
-def _holder(
-    key: str, members: Sequence[Node], kept: Sequence[_Kept], saves: int, unknown: int
-) -> Holder:
-    words = {OUTSIDE: "no module", UNKNOWN: "unknown", members[0].id: members[0].name}
-    by_kind = [sum(one.nbytes for one in kept if one.kind == kind) for kind in KINDS]
-    return Holder(
-        id=key,
-        name=words.get(key, key),
-        nbytes=sum(one.nbytes for one in kept),
-        counted=sum(one.nbytes for one in kept if one.is_owner),
-        shared=sum(one.nbytes for one in kept if one.is_shared),
-        by_kind=(by_kind[0], by_kind[1], by_kind[2], by_kind[3]),
-        saves=saves + unknown,
-        nodes=tuple(node.id for node in members),
-        unknown=unknown,
-    )

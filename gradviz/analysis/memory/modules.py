@@ -1,85 +1,62 @@
-"""Which module made each node, where that is known."""
+"""Which module made each node that saves something, where that is known or follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+from gradviz.analysis.fold.placement import placement_of
 from gradviz.model.graph import Graph
-from gradviz.model.memory import Belongs
 from gradviz.model.records import Node
 
 UNKNOWN: Final = "?"
 OUTSIDE: Final = ""
 """Made while no module ran."""
+WORDS: Final = {OUTSIDE: "no module", UNKNOWN: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """The modules of some nodes."""
+
+    paths: Mapping[str, str]
+    """By id of the node the path of its module, ``""`` for none, ``"?"`` where it is not known."""
+    inferred: frozenset[str] = field(default=frozenset())
+    """Ids of the nodes of which it is not known, but follows from those around them."""
+
+    def words(self, node: str) -> str:
+        """The module of a node as a table has it."""
+        path = self.paths[node]
+        words = WORDS.get(path, path)
+        return f"{words} (inferred)" if node in self.inferred else words
 
 
 def modules_of(
-    graph: Graph,
-    nodes: Sequence[Node],
-    belongs: Mapping[str, Belongs],
-    from_before: frozenset[str] | None = None,
-) -> dict[str, str]:
-    """Path of the module of each of these nodes.
-
-    A recording has seen which module made a node. Without one, it is the module whose parameters
-    the node uses, if these are parameters of one module only.
+    graph: Graph, nodes: Sequence[Node], from_before: frozenset[str] | None = None
+) -> Modules:
+    """The modules of these nodes: as the forward was placed, and as a recording has seen it.
 
     Args:
         graph: Whose nodes they are.
         nodes: Which nodes.
-        belongs: By id of a storage, what modules have on it.
         from_before: Of a recording's graph, the nodes that were there before it began.
-
-    Returns:
-        By id of the node; ``"?"`` where it is not known.
     """
-    if from_before is not None:
-        return {
-            node.id: node.module or (OUTSIDE if _was_seen(node, from_before) else UNKNOWN)
-            for node in nodes
-        }
-    users = _Users(graph, belongs)
-    return {node.id: node.module or users.module_of(node) for node in nodes}
+    placement = placement_of(graph)
+    paths: dict[str, str] = {}
+    inferred = set()
+    for node in nodes:
+        if from_before is not None and _was_seen(node, from_before):
+            paths[node.id] = node.module or OUTSIDE
+            continue
+        place = graph.place_of(node.id)
+        path = None if place is None else placement.paths[place]
+        paths[node.id] = UNKNOWN if path is None else path
+        if place in placement.inferred:
+            inferred.add(node.id)
+    return Modules(paths, frozenset(inferred))
 
 
 def _was_seen(node: Node, from_before: frozenset[str]) -> bool:
     """Whether the recording saw how a node was made: then it knows the line."""
     return node.source is not None and node.id not in from_before
-
-
-class _Users:
-    """Finds the parameters that a node uses."""
-
-    def __init__(self, graph: Graph, belongs: Mapping[str, Belongs]) -> None:
-        self._graph = graph
-        self._belongs = belongs
-        self._storages = {info.id: info.storage for info in graph.tensors}
-
-    def module_of(self, node: Node) -> str:
-        """The only module whose parameters or buffers a node uses."""
-        if not self._belongs or node.variable is not None:
-            return UNKNOWN
-        found = {self._belongs[key].module for key in self._used_by(node) if key in self._belongs}
-        only = found.pop() if len(found) == 1 else None
-        return UNKNOWN if only is None else only
-
-    def _used_by(self, node: Node) -> Iterator[str]:
-        yield from (slot.storage for slot in node.saved if slot.storage is not None)
-        for entry in node.next_functions:
-            if entry is not None and (key := self._leaf_behind(entry[0])) is not None:
-                yield key
-
-    def _leaf_behind(self, node_id: str) -> str | None:
-        """Storage of the leaf that a chain of nodes without another input leads to.
-
-        Such is ``weight.t()``: its TBackward0 saves nothing and leads to one AccumulateGrad.
-        """
-        for _ in range(4):
-            node = self._graph[node_id]
-            if node.variable is not None:
-                return self._storages.get(node.variable)
-            if len(node.next_functions) != 1 or node.next_functions[0] is None or node.saved:
-                return None
-            node_id = node.next_functions[0][0]
-        return None

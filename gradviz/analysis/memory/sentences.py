@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
+from gradviz.analysis.row_blocks import FEW
 from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Curve, CurvePoint, Holder, Memory
@@ -66,17 +67,25 @@ def sentences_of(memory: Memory) -> Iterator[str]:
             f"torch.cuda.memory_allocated() is {size(memory.allocated)}: the allocator rounds up "
             "to blocks of 512 bytes, and counts all live tensors."
         )
-    if any(one.id == UNKNOWN for one in memory.modules):
-        yield (
-            "Without a recording, the module of a node is derived from the parameters that the "
-            "node uses; gradviz.record() records the module of every node."
-        )
+    yield from _how_modules_are_known(memory)
 
 
 def line_words(point: CurvePoint) -> str:
     """``"line 3: y = x * 2"``, of another file ``"net.py line 3: y = x * 2"``."""
     where = f"{point.code} " if point.code else ""
     return "" if point.line is None else f"{where}line {point.line}: {point.text}".rstrip(": ")
+
+
+def _how_modules_are_known(memory: Memory) -> Iterator[str]:
+    unknown = sum(len(one.nodes) for one in memory.modules if one.id == UNKNOWN)
+    inferred = sum(one.inferred for one in memory.modules)
+    if not unknown and not inferred:
+        return
+    said = "Without a recording, the module of a node is derived from the parameters that it uses"
+    if inferred:
+        said += f", or inferred from the nodes around it (here of {plural(inferred, 'node')})"
+    more = f" of {unknown:,} it is not known;" if unknown else ""
+    yield f"{said};{more} gradviz.record() records the module of every node."
 
 
 def _roots(graph: Graph | None) -> str:
@@ -116,12 +125,23 @@ def _largest(memory: Memory) -> Iterator[str]:
 def _largest_groups(memory: Memory) -> Iterator[str]:
     """Module and line; they hold no other bytes than the nodes."""
     said = []
-    for words, found in (("module", memory.modules), ("line of code", memory.lines)):
+    for words, found in (("module", _outer_modules(memory)), ("line of code", memory.lines)):
         first = [f"{_named(one, words)} {_with(one, found)}" for one in _until_known(found)]
         if first:
             said.append(f"by {words}: most at {', then '.join(first)}")
     if said:
         yield f"The same bytes {'; '.join(said)}."
+
+
+def _outer_modules(memory: Memory) -> Sequence[Holder]:
+    """The modules; of many of them those that the outermost one consists of, with all inside."""
+    if len(memory.modules) <= FEW:
+        return memory.modules
+    whole = {one.id: one for one in (*memory.modules, *memory.blocks)}
+    paths = [key.split(".") for key in whole if key not in (OUTSIDE, UNKNOWN)]
+    depth = next(n for n in range(1, 99) if len({".".join(path[:n]) for path in paths}) > 1)
+    kept = [one for key, one in whole.items() if key.count(".") == depth - 1]
+    return sorted(kept, key=lambda one: -one.nbytes)
 
 
 def _named(one: Holder, what: str) -> str:

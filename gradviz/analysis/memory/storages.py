@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.model.graph import Graph
-from gradviz.model.memory import Belongs, HeldStorage, StorageKind, UnknownSave
+from gradviz.model.memory import HeldStorage, StorageKind, UnknownSave
 from gradviz.model.records import Attribute, Node, SavedTensor, TensorInfo
 
 _THERE = ("held", "modified")
@@ -23,22 +23,37 @@ def saving_nodes(graph: Graph) -> list[Node]:
     return [n for n in graph.nodes if n.saved or n.state == "opaque" or any(_on_ctx(n))]
 
 
-def storages_of(
-    nodes: Sequence[Node], tensors: Iterable[TensorInfo], belongs: Mapping[str, Belongs]
-) -> tuple[HeldStorage, ...]:
-    """All storages behind saved tensors, in the order in which nodes save them."""
+def storages_of(nodes: Sequence[Node], graph: Graph) -> tuple[HeldStorage, ...]:
+    """All storages behind saved tensors, in the order in which nodes save them.
+
+    Args:
+        nodes: Those that may save something.
+        graph: Whose nodes they are; its modules tell parameters and buffers from other tensors.
+    """
     saves: dict[str, list[tuple[str, SavedTensor]]] = {}
     for node in nodes:
         for slot in node.saved:
             if slot.storage is not None and slot.storage_nbytes is not None:
                 saves.setdefault(slot.storage, []).append((node.id, slot))
     known: dict[str, list[TensorInfo]] = {}
-    for info in tensors:
+    for info in graph.tensors:
         if info.storage is not None:
             known.setdefault(info.storage, []).append(info)
+    kinds = _kinds_in_modules(graph)
     return tuple(
-        _storage(key, found, known.get(key, ()), belongs.get(key)) for key, found in saves.items()
+        _storage(key, found, known.get(key, ()), kinds.get(key)) for key, found in saves.items()
     )
+
+
+def _kinds_in_modules(graph: Graph) -> dict[str, StorageKind]:
+    """By id of a storage, what the first module that has it has it as."""
+    storages = {info.id: info.storage for info in graph.tensors}
+    found: dict[str, StorageKind] = {}
+    for module in graph.modules:
+        for key in module.tensors:
+            if (storage := storages[key]) is not None:
+                found.setdefault(storage, "buffer" if key in module.buffers else "parameter")
+    return found
 
 
 def unknown_saves(nodes: Sequence[Node]) -> tuple[UnknownSave, ...]:
@@ -72,23 +87,19 @@ def _storage(
     key: str,
     found: Sequence[tuple[str, SavedTensor]],
     known: Sequence[TensorInfo],
-    belongs: Belongs | None,
+    in_module: StorageKind | None,
 ) -> HeldStorage:
     slots = [slot for _, slot in found]
     return HeldStorage(
         id=key,
         nbytes=slots[-1].storage_nbytes or 0,
-        kind=_kind(slots, known, belongs),
+        kind=in_module or _kind(slots, known),
         name=_name(slots, known),
         saves=tuple((node, slot.name) for node, slot in found),
     )
 
 
-def _kind(
-    slots: Sequence[SavedTensor], known: Sequence[TensorInfo], belongs: Belongs | None
-) -> StorageKind:
-    if belongs is not None:
-        return belongs.kind
+def _kind(slots: Sequence[SavedTensor], known: Sequence[TensorInfo]) -> StorageKind:
     if any(slot.is_parameter for slot in slots):
         return "parameter"
     if any(slot.name.startswith("result") for slot in slots) or not known:

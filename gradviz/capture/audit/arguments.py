@@ -8,6 +8,7 @@ from typing import Any, Final
 import torch
 
 from gradviz.capture import autograd, naming
+from gradviz.capture.modules import NamedModule
 from gradviz.model import NotATensorError
 
 _DEEPEST: Final = 20
@@ -68,6 +69,19 @@ def given_parameters(path: str, where: str, value: Any, depth: int = 0) -> Itera
             yield from given_parameters(f"{path}[{i}]", f"{where}[{i}]", item, depth + 1)
     else:
         raise NotATensorError(f"{where} is {_no_parameters(value)}")
+
+
+def given_modules(path: str, value: Any) -> Iterator[NamedModule]:
+    """The outermost modules among what :func:`given_parameters` has taken, with the same paths."""
+    kind = type(value)
+    if issubclass(kind, torch.nn.Module):
+        yield path, value
+    elif issubclass(kind, dict):
+        for key, item in dict.items(value):
+            yield from given_modules(f"{path}.{key}" if path else str(key), item)
+    elif issubclass(kind, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from given_modules(f"{path}[{i}]", item)
 
 
 def _no_parameters(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradviz.capture import autograd, naming
-from gradviz.capture.audit.arguments import given_losses, given_parameters
+from gradviz.capture.audit.arguments import given_losses, given_modules, given_parameters
 from gradviz.capture.audit.neighbours import Neighbours, look_around
 from gradviz.capture.audit.optimizer import (
     checked,
@@ -20,6 +20,7 @@ from gradviz.capture.audit.optimizer import (
 )
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.gradients import gradient_of
+from gradviz.capture.modules import NamedModule
 from gradviz.capture.roots import Root, place
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.traversal import read_walked, walk
@@ -58,7 +59,8 @@ def audit_facts(
     paths = list(given_parameters("", "model", model))
     known_optimizer = checked(optimizer)
     with autograd.unseen(), no_collection():
-        reader = _AuditReader(losses, paths, known_optimizer, given, frame, values)
+        modules = list(given_modules("", model))
+        reader = _AuditReader(losses, paths, modules, known_optimizer, given, frame, values)
         return reader.read()
 
 
@@ -68,6 +70,7 @@ class _AuditReader:
     Args:
         losses: Tensors by their place in the call.
         paths: Parameters by path.
+        modules: The outermost modules by path.
         optimizer: The optimizer, if any.
         given: Names that were given.
         frame: Frame whose variables give names.
@@ -78,12 +81,14 @@ class _AuditReader:
         self,
         losses: list[naming.Named],
         paths: list[naming.Named],
+        modules: list[NamedModule],
         optimizer: torch.optim.Optimizer | None,
         given: list[naming.Named],
         frame: FrameType | None,
         values: bool | None,
     ) -> None:
         self._losses = losses
+        self._modules = modules
         self._values = values
         self._optimizer = optimizer
         self._given = given
@@ -112,7 +117,7 @@ class _AuditReader:
             self._choose(started, around)
             tensors = Tensors(list(self._known.values()), index, self._values, zeros=True)
             places = [(index[root.node], root.output_nr) for root in started]
-            graph = read_walked(places, nodes, entries, tensors, index)
+            graph = read_walked(places, nodes, entries, tensors, index, self._modules)
             functions = tuple(_functions(nodes))
         finally:
             make_safe_to_free(nodes, entries)

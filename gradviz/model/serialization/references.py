@@ -52,7 +52,11 @@ def check_graph(
 
 def _refer_to_modules(modules: Sequence[ModuleInfo], known_tensors: Collection[str]) -> None:
     for i, module in enumerate(modules):
-        of_module = ((f".tensors[{k}]", key) for k, key in enumerate(module.tensors))
+        of_module = (
+            (f".{field}[{k}]", key)
+            for field in ("tensors", "buffers")
+            for k, key in enumerate(getattr(module, field))
+        )
         _refer(of_module, known_tensors, f"modules[{i}]")
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
-from gradviz.model.report import Cell, Column, Report, Table
+from gradviz.model.report import Block, Cell, Column, Report, Table, TableLine
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.figures.figure import Figures
@@ -24,6 +24,8 @@ from gradviz.view.text import clean
 
 ROWS: Final = 2000
 """How many rows of a table the browser gets; a line says how many it does not."""
+FOLDED_ROWS: Final = 5000
+"""The same, with the blocks, of a table with blocks, of which the open ones are drawn."""
 _LARGEST: Final = 1.7976931348623157e308
 
 
@@ -78,20 +80,42 @@ def _picture(findings: Report, options: DrawOptions) -> dict[str, Any] | None:
 
 
 def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:
-    ids = [shown.get(_thing(key), "") for key in table.ids] or [""] * len(table.rows)
     columns = [
         {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns
     ]
-    rows = []
-    for key, row in zip(ids[:ROWS], table.rows[:ROWS], strict=True):
-        cells = [_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
-        rows.append({"id": key, "mark": marks.get(key, ""), "cells": cells})
+    lines = list(table.lines(closed=True))
+    sent = _sent(lines, FOLDED_ROWS if table.members else ROWS)
+    missing = len(table.rows) - sum(isinstance(line.member, int) for line in sent)
     return {
         "caption": clean(table.caption),
         "columns": columns,
-        "rows": rows,
-        "more": "".join(left_out(len(table.rows), ROWS)),
+        "rows": [_row(table, line, shown, marks) for line in sent],
+        "more": "".join(left_out(missing, 0)),
     }
+
+
+def _sent(lines: Sequence[TableLine], most: int) -> Sequence[TableLine]:
+    """The lines that are sent, in their order: of too many those of the outer blocks first."""
+    if len(lines) <= most:
+        return lines
+    outer = sorted(range(len(lines)), key=lambda place: lines[place].level)
+    return [lines[place] for place in sorted(outer[:most])]
+
+
+def _row(
+    table: Table, line: TableLine, shown: dict[str, str], marks: dict[str, str]
+) -> dict[str, Any]:
+    """A row; one of a table with blocks has its level, a block also the number of its rows."""
+    id_ = shown.get(_thing(table.id(line)), "")
+    cells = [
+        _cell(cell, column) for cell, column in zip(table.cells(line), table.columns, strict=True)
+    ]
+    row: dict[str, Any] = {"id": id_, "mark": marks.get(id_, ""), "cells": cells}
+    if table.members:
+        row["level"] = line.level
+    if isinstance(line.member, Block):
+        row |= {"inside": len(line.member.rows), "open": line.member.is_open}
+    return row
 
 
 def _cell(cell: Cell, column: Column) -> dict[str, Any]:

@@ -55,7 +55,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, Graph):
         return json.loads(value.to_json())
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+        kept = (f for f in fields(value) if f.compare)
+        found = {f.name: plain(getattr(value, f.name)) for f in kept}
+        optional = {f.name for f in fields(value) if "left out" in f.metadata}
+        return {name: one for name, one in found.items() if one or name not in optional}
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, AbstractSet):

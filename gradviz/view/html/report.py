@@ -3,15 +3,17 @@ before their script runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from gradviz.view.html.image import image_html
-from gradviz.view.outlines.report import left_out
+from gradviz.view.outlines.report import CLOSED, OPEN, closed_words, left_out
 from gradviz.view.text import xml
 
 ROWS: Final = 400
 """Rows of a table in HTML that the widget replaces."""
+_STEP: Final = "\u2003"
+"""A space that HTML keeps."""
 
 
 def report_html(wire: Mapping[str, Any], picture: str, *, images: bool = True) -> str:
@@ -45,11 +47,11 @@ def _table(table: Mapping[str, Any]) -> str:
     heads = "".join(
         f'<th scope="col"{_at(column)}>{xml(column["name"])}</th>' for column in table["columns"]
     )
-    rows = "".join(
-        f"<tr>{''.join(_cells(row['cells'], table['columns']))}</tr>"
-        for row in table["rows"][:ROWS]
-    )
-    more = table["more"] or "".join(left_out(len(table["rows"]), ROWS))
+    shown = list(_shown(table["rows"]))
+    rows = "".join(f"<tr>{''.join(_cells(row, table['columns']))}</tr>" for row in shown[:ROWS])
+    more = table["more"] or "".join(left_out(len(shown), ROWS))
+    closed = sum(row["inside"] for row in shown if "inside" in row and not row["open"])
+    more = " ".join(filter(None, (more, closed_words(closed))))
     return (
         f"<table><caption>{xml(table['caption'])}</caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
@@ -57,9 +59,27 @@ def _table(table: Mapping[str, Any]) -> str:
     )
 
 
-def _cells(cells: list[dict[str, Any]], columns: list[dict[str, Any]]) -> Iterator[str]:
-    for cell, column in zip(cells, columns, strict=True):
-        yield f"<td{_at(column)}>{xml(cell['text'])}</td>"
+def _shown(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The rows that are in no closed block."""
+    closed = 0  # level of the closed block that a row is in
+    for row in rows:
+        level = row.get("level", 0)
+        if closed and level > closed:
+            continue
+        closed = level if row.get("open") is False else 0
+        yield row
+
+
+def _cells(row: Mapping[str, Any], columns: list[dict[str, Any]]) -> Iterator[str]:
+    for place, (cell, column) in enumerate(zip(row["cells"], columns, strict=True)):
+        before = "" if place else _indent(row)
+        yield f"<td{_at(column)}>{before}{xml(cell['text'])}</td>"
+
+
+def _indent(row: Mapping[str, Any]) -> str:
+    """Spaces and a mark as in text; a style would not reach a notebook that is not trusted."""
+    mark: str = (OPEN if row["open"] else CLOSED) if "inside" in row else ""
+    return f"{_STEP * (row.get('level', 1) - 1)}{mark}"
 
 
 def _at(column: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gradviz.model.report import Cell, Column, Report, Table
+from gradviz.model.report import Cell, Column, Report, Table, TableLine
 from gradviz.view import formatting
 from gradviz.view.text import cells, clean, shorten
 
@@ -14,6 +14,8 @@ ROWS: Final = 40
 WIDTH: Final = 40
 """Character cells that one cell of a table may take."""
 GAP: Final = "  "
+OPEN: Final = "▾ "
+CLOSED: Final = "▸ "
 
 
 def report_text(findings: Report) -> str:
@@ -36,16 +38,54 @@ def report_text(findings: Report) -> str:
 
 
 def table_text(table: Table) -> str:
-    """A table with its caption, columns aligned; numbers end where their column ends."""
+    """A table with its caption, columns aligned; numbers end where their column ends.
+
+    Of a table with blocks the open ones with their members, and how many rows are in closed ones.
+    """
     caption = [clean(table.caption)] if table.caption else []
     if not table.rows:
         return "\n".join((*caption, "no rows"))
+    lines = list(table.lines())
     rows = [[column.name for column in table.columns]]
-    rows += [cells_of(table, row) for row in table.rows[:ROWS]]
+    rows += [cells_of(table, table.cells(line)) for line in lines[:ROWS]]
     shown = [[shorten(clean(cell), WIDTH) for cell in row] for row in rows]
+    for line, row in zip(lines, shown[1:]):
+        row[0] = indent(table, line) + row[0]
     widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
-    lines = [_line(row, widths, table.columns) for row in shown]
-    return "\n".join((*caption, *lines, *left_out(len(table.rows), ROWS)))
+    first, *others = table.columns
+    aligned = (Column(first.name) if table.members else first, *others)
+    written = [_line(row, widths, aligned) for row in shown]
+    more = filter(None, [*left_out(len(lines), ROWS), closed_words(_closed(table))])
+    return "\n".join((*caption, *written, *more))
+
+
+def indent(table: Table, line: TableLine) -> str:
+    """What comes before the first cell of a row or block."""
+    if not table.members:
+        return ""
+    mark = "" if isinstance(line.member, int) else OPEN if line.member.is_open else CLOSED
+    return "  " * (line.level - 1) + mark
+
+
+def closed_words(count: int) -> str:
+    """A line that counts the rows in blocks that are closed at first.
+
+    Examples:
+        >>> closed_words(0), closed_words(1)[:31]
+        ('', '▸ 1 row is in closed blocks: .r')
+    """
+    if not count:
+        return ""
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{CLOSED}{formatting.plural(count, 'row')} {verb} in closed blocks: .rows of a table has "
+        "all, and report.save('rows.csv') writes those of the first table."
+    )
+
+
+def _closed(table: Table) -> int:
+    """How many rows are in blocks that are closed at first."""
+    return len(table.rows) - sum(isinstance(line.member, int) for line in table.lines())
 
 
 def cells_of(table: Table, row: tuple[Cell, ...]) -> list[str]:

@@ -14,7 +14,8 @@ from torch.utils.checkpoint import checkpoint
 
 import gradviz
 from gradviz.analysis.memory.count import memory_of
-from gradviz.capture.module_storages import read_owned
+from gradviz.capture.memory import read_kept
+from gradviz.model import Graph, Node, SavedTensor
 from gradviz.model.memory import Memory
 from tests.analysis.memory.counting import counted, without_numbers
 from tests.programs import PROGRAMS, Program, named, run_backward
@@ -36,7 +37,7 @@ def memory(
     loss: Any, model: nn.Module | None = None, names: dict[str, Tensor] | None = None
 ) -> Memory:
     """What ``gradviz.memory`` reports, without drawing it."""
-    return memory_of(*read_owned(loss, model, names, sys._getframe(1)))
+    return memory_of(*read_kept(loss, model, names, sys._getframe(1)))
 
 
 def leaf() -> Tensor:
@@ -237,7 +238,7 @@ def test_a_module_is_found_from_the_parameters_that_a_node_uses() -> None:
     modules = {row["name"]: row["module"] for row in report}
     assert modules == {
         "AddmmBackward0": "model.2",
-        "ReluBackward0": "unknown",
+        "ReluBackward0": "model.1 (inferred)",
         "MmBackward0": "model.0",
     }
     assert report["0"].nbytes == 2 * 4 * 4
@@ -255,7 +256,7 @@ def test_a_node_that_uses_parameters_of_two_modules_tells_no_module() -> None:
     model = nn.ModuleList([first, second])
     loss = nn.functional.linear(torch.ones(2, 4), first.weight, second.bias).exp().sum()
     found = memory(first(torch.ones(2, 4)).sum() + loss, model)
-    assert [(one.id, len(one.nodes)) for one in found.modules] == [("?", 2), ("model.0", 1)]
+    assert [(one.id, len(one.nodes)) for one in found.modules] == [("", 2), ("model.0", 1)]
 
 
 def test_a_module_that_was_not_given_has_the_name_of_its_variable() -> None:
@@ -363,13 +364,28 @@ def test_bytes_of_the_largest_node_that_are_counted_elsewhere_are_said_to_be() -
     )
 
 
-def test_who_keeps_as_much_and_what_is_of_no_known_module_is_not_passed_over() -> None:
+def test_who_keeps_as_much_is_said() -> None:
     model, x = eight_layers(), torch.ones(256, 512)
     found = memory(model(x), model)
     assert found.sentences[1:3] == (
         "The node that keeps most is AddmmBackward0 (n1) with 1.5 MiB, as 6 more do.",
-        "The same bytes by module: most at nodes whose module is not known with 4.0 MiB in 8 "
-        "nodes, then model.14 with 1.5 MiB, as 6 more do.",
+        "The same bytes by module: most at model.14 with 1.5 MiB, as 6 more do.",
+    )
+
+
+def test_what_is_of_no_known_module_is_not_passed_over() -> None:
+    """As in a recording, where a node was there before it began."""
+
+    def node(number: int, nbytes: int, module: str | None) -> Node:
+        slot = SavedTensor("self", "held", storage=f"s{number}", storage_nbytes=nbytes)
+        after: tuple[tuple[str, int] | None, ...] = ((f"n{number + 1}", 0),) if number < 2 else ()
+        return Node(f"n{number}", "SinBackward0", after, (slot,), state="holds", module=module)
+
+    nodes = [node(0, 1024, "net.a"), node(1, 4096, None), node(2, 8192, None)]
+    found = memory_of(Graph.of(nodes, [("n0", 0)]))
+    assert found.sentences[2] == (
+        "The same bytes by module: most at nodes whose module is not known with 12.0 KiB in 2 "
+        "nodes, then net.a with 1024 B."
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gradviz.analysis.memory.count import memory_of
-from gradviz.capture.module_storages import read_owned
+from gradviz.capture.memory import read_kept
 from tests.analysis.memory.counting import Saves, without_numbers
 
 LAYERS: dict[str, Any] = {
@@ -51,7 +51,7 @@ def test_numbers_of_random_modules_are_those_that_hooks_count(
     whole = nn.Sequential(model, last)
     x = torch.rand(shape, requires_grad=requires_grad)
 
-    found = memory_of(*read_owned(whole(x).square().sum(), whole, None, sys._getframe()))
+    found = memory_of(*read_kept(whole(x).square().sum(), whole, None, sys._getframe()))
 
     saves = Saves()
     with saves.hooks():

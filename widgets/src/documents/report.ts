@@ -8,7 +8,7 @@ import {
   contentFields,
   type GraphContent,
 } from "./graph";
-import { type Check, listOf, orNull, recordOf, text } from "./validators";
+import { type Check, listOf, oneOf, orNull, recordOf, text, whole } from "./validators";
 
 export type ColumnKind = "text" | "number" | "bytes" | "flag";
 
@@ -31,6 +31,12 @@ export interface ReportRow {
   /** The word that marks it in the picture: "∅ unreached". */
   readonly mark: string;
   readonly cells: readonly ReportCell[];
+  /** Of a table with blocks: 1 for what is in no block. What is in a block comes after it. */
+  readonly level?: number;
+  /** Of a block, the number of rows in it. */
+  readonly inside?: number;
+  /** Whether a block is open at first. */
+  readonly open?: boolean;
 }
 
 export interface ReportTable {
@@ -59,6 +65,10 @@ export interface ReportDocument extends BaseDocument {
   readonly pictures: ByDensity<string>;
 }
 
+const perhaps =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
 const key: Check = (value) => value === null || text(value) || typeof value === "number";
 
 export const reportFields: Record<string, Check> = {
@@ -68,7 +78,14 @@ export const reportFields: Record<string, Check> = {
       caption: text,
       columns: listOf(recordOf({ name: text, kind: text, help: text })),
       rows: listOf(
-        recordOf({ id: text, mark: text, cells: listOf(recordOf({ text, sort: key })) }),
+        recordOf({
+          id: text,
+          mark: text,
+          cells: listOf(recordOf({ text, sort: key })),
+          level: perhaps(whole),
+          inside: perhaps(whole),
+          open: perhaps(oneOf([true, false])),
+        }),
       ),
       more: text,
     }),

@@ -1,8 +1,9 @@
 // What audit, memory and compare found: sentences, figures and tables, above the picture.
 
 import { isReport, type ReportDocument } from "../documents/report";
-import { html } from "../lib/dom";
+import { focusable, html } from "../lib/dom";
 import type { PanelContext } from "../panel_context";
+import { isBlock } from "../table/blocks";
 import { Table } from "../table/table";
 import { makeFigure } from "./figure";
 import { makeSections } from "./sections";
@@ -35,13 +36,34 @@ function partsOf(context: PanelContext, wire: ReportDocument): HTMLElement[] {
     content: makeFigure(context, figure, i),
   }));
   const tables = wire.tables.map((table) => ({
-    label: `${table.caption} ${table.rows.length ? `(${table.rows.length})` : ""}`.trim(),
+    label: `${table.caption} ${table.rows.length ? `(${rowsOf(table)})` : ""}`.trim(),
     content: tableOf(context, table),
   }));
   const beside = html("div", { class: "gradviz-evidence" });
   if (figures.length) beside.append(makeSections(figures, "Figures", `${prefix}-figures`));
   if (tables.length) beside.append(makeSections(tables, "Tables", `${prefix}-tables`));
   return [head, beside];
+}
+
+function rowsOf(table: ReportDocument["tables"][number]): number {
+  return table.rows.filter((row) => !isBlock(row)).length;
+}
+
+/** What opens or closes all blocks of a table, and how many rows are shown. */
+function openersOf(table: Table): HTMLElement {
+  const open = focusable(html("button", { type: "button" }, "Open all"));
+  const close = focusable(html("button", { type: "button" }, "Close all"));
+  const count = html("span", { class: "is-quiet" });
+  open.addEventListener("click", () => table.openAll());
+  close.addEventListener("click", () => table.closeAll());
+  const words = (n: number) => n.toLocaleString("en");
+  table.changed = () => {
+    const [shown, all] = table.counts;
+    const some = shown === all ? `all ${words(all)}` : `${words(shown)} of ${words(all)}`;
+    count.textContent = `${some} rows shown`;
+  };
+  table.changed();
+  return html("div", { class: "gradviz-openers" }, open, close, count);
 }
 
 function tableOf(context: PanelContext, table: ReportDocument["tables"][number]): HTMLElement {
@@ -51,6 +73,7 @@ function tableOf(context: PanelContext, table: ReportDocument["tables"][number])
   context.store.watch(["selected"], () => made.reveal());
   const { element } = made;
   const rows = html("div", { class: "gradviz-rows" }, element);
+  if (table.rows.some(isBlock)) rows.prepend(openersOf(made));
   if (table.more) rows.append(html("p", { class: "is-quiet" }, table.more));
   return rows;
 }

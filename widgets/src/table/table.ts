@@ -1,12 +1,14 @@
 // A table: rows select and highlight their node or tensor, columns with a kind sort. One
-// tab stop for the rows, one for the column heads that sort; the ARIA table pattern with buttons.
+// tab stop for the rows, one for the column heads that sort; the ARIA table pattern with buttons,
+// of rows in blocks the treegrid pattern.
 import type { ColumnKind } from "../documents/report";
 import { claim, focusable, html, scrollWithin, setProps } from "../lib/dom";
 import { icon } from "../lib/icons";
 import { roveTabindex } from "../lib/roving";
 import { relatedTo } from "../model/related";
 import type { PanelContext } from "../panel_context";
-import { isNumeric, nextOrder, type Sorting, sortRows, sortWords, UNSORTED } from "./sorting";
+import { Blocks, isBlock } from "./blocks";
+import { isNumeric, nextOrder, type Sorting, sortWords, UNSORTED } from "./sorting";
 import type { Column, Row, TableContent } from "./table_content";
 import { TableRow } from "./table_row";
 
@@ -14,17 +16,24 @@ const ARROWS = { none: "sort", ascending: "up", descending: "down" } as const;
 
 export class Table {
   readonly element: HTMLElement;
+  /** Called when blocks were opened or closed. */
+  changed: () => void = () => {};
   readonly #context: PanelContext;
   /** Characters above which a cell may wrap. */
   readonly #long: number;
+  readonly #table: HTMLElement;
   readonly #caption = html("caption", { class: "gradviz-hidden" });
   readonly #heads = html("tr", { role: "row" });
   readonly #body = html("tbody", { role: "rowgroup" });
   #content: TableContent = { caption: "", columns: [], rows: [] };
   #sorting: Sorting = UNSORTED;
-  /** In the order of the content; kept while their cells change, so that focus and place stay. */
-  #rows: ReadonlyMap<Row, TableRow> = new Map();
-  /** The same in the order they are shown. */
+  #blocks = new Blocks([]);
+  #keys: ReadonlyMap<Row, string> = new Map();
+  /** Keys of the blocks that are open. */
+  #open = new Set<string>();
+  /** Those that were shown; kept while their cells change, so that focus and place stay. */
+  #rows = new Map<Row, TableRow>();
+  /** Those that are shown, in their order. */
   #order: readonly TableRow[] = [];
   /** Key of the row that the focus or the selection was on last. */
   #visited = "";
@@ -33,8 +42,8 @@ export class Table {
     this.#context = context;
     this.#long = long;
     const head = html("thead", { role: "rowgroup" }, this.#heads);
-    const table = html("table", { role: "table" }, this.#caption, head, this.#body);
-    this.element = html("div", { class: `gradviz-table ${css}` }, table);
+    this.#table = html("table", { role: "table" }, this.#caption, head, this.#body);
+    this.element = html("div", { class: `gradviz-table ${css}` }, this.#table);
     this.#body.addEventListener("keydown", (event) => this.#move(event));
     context.store.watch(["selected"], () => {
       this.#markSelected();
@@ -50,17 +59,22 @@ export class Table {
     this.#content = content;
     const focused = this.#focused;
     const known = new Map([...this.#rows.values()].map((row) => [row.key, row]));
+    const keys = new Map<Row, string>();
     const shown = new Map<Row, TableRow>();
     for (const [key, row] of keyed(content.rows)) {
-      const made =
-        known.get(key) ?? new TableRow(this.#context, key, row.id, () => this.#visit(key));
+      keys.set(row, key);
+      const made = known.get(key);
+      if (!made || made.isBlock !== isBlock(row)) continue;
       made.show(row, content.columns, this.#long);
       shown.set(row, made);
     }
+    const isNew = !this.#keys.size;
+    this.#keys = keys;
     this.#rows = shown;
+    this.#blocks = new Blocks(content.rows);
+    if (isNew) this.#open = this.#keysOf(({ open }) => open === true);
+    this.#table.setAttribute("role", this.#blocks.exist ? "treegrid" : "table");
     this.#sort();
-    this.#markSelected();
-    this.#markLit();
     const stop = this.#setStop();
     if (focused && !this.#focused) stop?.button?.focus();
   }
@@ -72,8 +86,54 @@ export class Table {
 
   /** Scrolls to the selected row, unless the focus is on another one. */
   reveal(): void {
+    if (!this.#order.some(({ isSelected }) => isSelected)) this.#openSelected();
     const row = this.#order.find(({ isSelected }) => isSelected);
     if (row && !this.#focused) scrollWithin(this.element, row.element, this.#heads.offsetHeight);
+  }
+
+  /** How many rows are shown, and how many there are; blocks are none. */
+  get counts(): readonly [number, number] {
+    const shown = this.#order.filter((row) => !row.isBlock).length;
+    return [shown, this.#content.rows.filter((row) => !isBlock(row)).length];
+  }
+
+  openAll(): void {
+    this.#openThese(this.#keysOf(isBlock));
+  }
+
+  /** Closes all blocks but those that are in no other one. */
+  closeAll(): void {
+    this.#openThese(this.#keysOf((row) => isBlock(row) && row.level === 1));
+  }
+
+  #keysOf(which: (row: Row) => boolean): Set<string> {
+    return new Set(this.#content.rows.filter(which).map((row) => this.#keys.get(row) ?? ""));
+  }
+
+  #openThese(keys: Set<string>): void {
+    const focused = this.#focused;
+    this.#open = keys;
+    this.#sort();
+    const stop = this.#setStop();
+    if (focused && !this.#focused) stop?.button?.focus({ preventScroll: true });
+    this.changed();
+  }
+
+  #toggle(key: string): void {
+    const open = new Set(this.#open);
+    if (!open.delete(key)) open.add(key);
+    this.#visited = key;
+    this.#openThese(open);
+  }
+
+  /** Opens the blocks around the first row that is selected. */
+  #openSelected(): void {
+    const selected = this.#context.store.get("selected");
+    const row = selected ? this.#content.rows.find(({ id }) => id === selected) : undefined;
+    const open = new Set(this.#open);
+    for (let up = row && this.#blocks.above(row); up; up = this.#blocks.above(up))
+      open.add(this.#keys.get(up) ?? "");
+    if (open.size > this.#open.size) this.#openThese(open);
   }
 
   get #focused(): boolean {
@@ -96,10 +156,33 @@ export class Table {
     const stops = this.#order.filter(({ button }) => button);
     const at = stops.findIndex(({ button }) => button === event.target);
     const last = stops.length - 1;
+    const row = stops[at];
+    if (row && this.#moveAcross(row, event)) return;
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: last }[event.key];
     if (at < 0 || to === undefined) return;
     claim(event);
-    const goal = stops[Math.max(0, Math.min(to, last))];
+    this.#focus(stops[Math.max(0, Math.min(to, last))]);
+  }
+
+  /** Right opens a block, then goes into it; left closes it, or goes to the one around. */
+  #moveAcross(row: TableRow, event: KeyboardEvent): boolean {
+    if (!this.#blocks.exist || !["ArrowRight", "ArrowLeft"].includes(event.key)) return false;
+    claim(event);
+    const isRight = event.key === "ArrowRight";
+    const isOpen = row.isBlock && this.#open.has(row.key);
+    if (row.isBlock && isOpen !== isRight) this.#toggle(row.key);
+    else if (isRight && isOpen) this.#focus(this.#order[this.#order.indexOf(row) + 1]);
+    else if (!isRight) this.#focus(this.#blockAround(row));
+    return true;
+  }
+
+  #blockAround(row: TableRow): TableRow | undefined {
+    const content = this.#content.rows.find((one) => this.#keys.get(one) === row.key);
+    const above = content && this.#blocks.above(content);
+    return above && this.#rows.get(above);
+  }
+
+  #focus(goal: TableRow | undefined): void {
     goal?.button?.focus({ preventScroll: true });
     // The browser alone would leave the row under the header.
     if (goal) scrollWithin(this.element, goal.element, this.#heads.offsetHeight);
@@ -122,6 +205,7 @@ export class Table {
   #showHeads(columns: readonly Column[]): void {
     this.#sorting = UNSORTED;
     this.#rows = new Map();
+    this.#keys = new Map();
     this.#heads.replaceChildren(
       ...columns.map((column, i) =>
         column.kind ? this.#sortingHead(column, column.kind, i) : plainHead(column),
@@ -156,8 +240,12 @@ export class Table {
 
   /** Sorts the rows and moves only misplaced ones: a moved row loses its focus. */
   #sort(): void {
-    const sorted = sortRows(this.#content.rows, this.#sorting);
-    this.#order = sorted.flatMap((row) => this.#rows.get(row) ?? []);
+    const isOpen = (row: Row) => this.#open.has(this.#keys.get(row) ?? "");
+    this.#order = this.#blocks.shown(this.#sorting, isOpen).map(({ row, place, of }) => {
+      const shown = this.#rows.get(row) ?? this.#make(row);
+      if (row.level !== undefined) shown.place(row.level, place, of, isOpen(row));
+      return shown;
+    });
     const elements = this.#order.map(({ element }) => element);
     const kept = new Set<Element>(elements);
     for (const child of [...this.#body.children]) if (!kept.has(child)) child.remove();
@@ -165,6 +253,22 @@ export class Table {
       if (this.#body.children[i] !== row)
         this.#body.insertBefore(row, this.#body.children[i] ?? null);
     });
+    this.#markSelected();
+    this.#markLit();
+  }
+
+  #make(row: Row): TableRow {
+    const key = this.#keys.get(row) ?? "";
+    const made = new TableRow(
+      this.#context,
+      key,
+      row,
+      () => this.#visit(key),
+      () => this.#toggle(key),
+    );
+    made.show(row, this.#content.columns, this.#long);
+    this.#rows.set(row, made);
+    return made;
   }
 }
 

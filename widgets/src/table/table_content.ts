@@ -23,6 +23,12 @@ export interface Row {
   readonly cells: readonly Cell[];
   /** The word that marks it in the picture: "∅ unreached". */
   readonly mark?: string;
+  /** Of a table with blocks: 1 for what is in no block. What is in a block comes after it. */
+  readonly level?: number;
+  /** Of a block, the number of rows in it. */
+  readonly inside?: number;
+  /** Whether a block is open at first. */
+  readonly open?: boolean;
 }
 
 export interface TableContent {

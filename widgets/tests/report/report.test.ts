@@ -161,3 +161,42 @@ describe("a report", () => {
     expect(() => parseDocument(with_(changes as never))).toThrow(message);
   });
 });
+
+describe("a table with blocks", () => {
+  const cells = (name: string) => [
+    { text: name, sort: name },
+    ...(table?.columns.slice(1) ?? []).map(() => ({ text: "", sort: null })),
+  ];
+  const rows = [
+    { id: "", mark: "", cells: cells("total"), level: 1, inside: 2, open: true },
+    { id: "", mark: "", cells: cells("h"), level: 2, inside: 1, open: false },
+    { id: "n1", mark: "", cells: cells("h.weight"), level: 3 },
+    { id: "n3", mark: "", cells: cells("a"), level: 2 },
+  ];
+  const folded = () => with_({ tables: [{ ...table, rows } as ReportDocument["tables"][number]] });
+
+  it("opens and closes as a whole, and says how many rows are shown", () => {
+    const { one, all, names } = mount(folded());
+    const [open, close] = all(".gradviz-openers button");
+    const said = () => one(".gradviz-openers span").textContent;
+    expect([names().length, said()]).toEqual([3, "1 of 2 rows shown"]);
+    open?.click();
+    expect([names().length, said()]).toEqual([4, "all 2 rows shown"]);
+    close?.click();
+    expect([names().length, said()]).toEqual([3, "1 of 2 rows shown"]);
+    const headings = all(".gradviz-sections > .gradviz-heading");
+    expect(headings.at(-1)?.textContent).toContain("(2)");
+  });
+
+  it("opens what is selected in the picture", () => {
+    const { model, all } = mount(folded());
+    model.set("selected", "n1");
+    expect(all("tr.is-selected").map((tr) => tr.dataset.row)).toEqual(["n1"]);
+  });
+
+  it("is refused where a level is no number", () => {
+    const [first] = rows;
+    const wrong = { ...table, rows: [{ ...first, level: "1" }] };
+    expect(() => parseDocument(with_({ tables: [wrong as never] }))).toThrow();
+  });
+});
