@@ -95,6 +95,95 @@ def gpt(width: int, is_filled: bool, layers: int = 12) -> Tensor:
     return model.loss()
 
 
+class GroupedAttention(nn.Module):
+    """Causal attention whose keys and values have fewer heads than its queries."""
+
+    def __init__(self, width: int, heads: int, groups: int) -> None:
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, width // heads
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, groups * self.size, bias=False)
+        self.value = nn.Linear(width, groups * self.size, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        batch, tokens, width = x.shape
+
+        def split(y: Tensor, heads: int) -> Tensor:
+            return y.view(batch, tokens, heads, self.size).transpose(1, 2)
+
+        def turned(y: Tensor) -> Tensor:
+            first, second = y.chunk(2, 3)
+            return y * cos + torch.cat((-second, first), 3) * sin
+
+        q, k = turned(split(self.query(x), self.heads)), turned(split(self.key(x), self.groups))
+        v = split(self.value(x), self.groups)
+        attend = nn.functional.scaled_dot_product_attention
+        mixed = attend(q, k, v, is_causal=True, enable_gqa=True)
+        made: Tensor = self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        return made
+
+
+class GatedMLP(nn.Module):
+    """``down(silu(gate(x)) * up(x))``."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        made: Tensor = self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+        return made
+
+
+class LlamaBlock(nn.Module):
+    """Attention and MLP, each behind a norm and beside a residual."""
+
+    def __init__(self, width: int, heads: int, groups: int, inner: int) -> None:
+        super().__init__()
+        self.attn_norm, self.mlp_norm = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.attn, self.mlp = GroupedAttention(width, heads, groups), GatedMLP(width, inner)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        x = x + self.attn(self.attn_norm(x), cos, sin)
+        made: Tensor = x + self.mlp(self.mlp_norm(x))
+        return made
+
+
+class Llama(nn.Module):
+    """A Llama; with no arguments of the size of the one with 70 billion parameters.
+
+    On the device ``meta``, or in a ``FakeTensorMode``, it takes no memory.
+    """
+
+    def __init__(
+        self,
+        layers: int = 80,
+        width: int = 8192,
+        heads: int = 64,
+        groups: int = 8,
+        inner: int = 28672,
+        words: int = 128256,
+    ) -> None:
+        super().__init__()
+        self.size = width // heads
+        self.embedding = nn.Embedding(words, width)
+        self.layers = nn.ModuleList(LlamaBlock(width, heads, groups, inner) for _ in range(layers))
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, words, bias=False)
+
+    def loss(self, tokens: Tensor) -> Tensor:
+        """Loss of one forward."""
+        x = self.embedding(tokens)
+        cos = torch.ones(tokens.shape[1], self.size, dtype=x.dtype, device=x.device)
+        sin = torch.zeros_like(cos)
+        for layer in self.layers:
+            x = layer(x, cos, sin)
+        logits = self.head(self.norm(x)).flatten(0, 1)
+        return nn.functional.cross_entropy(logits.float(), tokens.flatten())
+
+
 BUILDERS: dict[str, Callable[[int], Tensor]] = {
     "y * w": multiplications,
     "y * 1.0001": scalings,

@@ -147,7 +147,7 @@ def _modules(
     found: Iterable[NamedModule]
     if given:
         found = [(naming.name_of(module, variables), module) for module in given]
-    elif any(issubclass(type(one.tensor), torch.nn.Parameter) for one in tensors.shown):
+    elif any(autograd.is_parameter(one.tensor) for one in tensors.shown):
         found = modules_among(variables)
     else:
         return ()
