@@ -19,12 +19,14 @@ from benchmarks import (
     player,
     recording,
     report,
+    scale,
     showing,
 )
 
 SECTIONS: dict[str, ModuleType] = {
     "capture": capture,
     "memory": memory,
+    "scale": scale,
     "importing": importing,
     "recording": recording,
     "drawing": drawing,

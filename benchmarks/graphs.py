@@ -192,3 +192,56 @@ BUILDERS: dict[str, Callable[[int], Tensor]] = {
     "GPT-2 of width": lambda width: gpt(width, False),
     "GPT-2 with .grad, of width": lambda width: gpt(width, True),
 }
+
+
+# ---------------------------------------------------------- graphs that have any size
+
+
+def fan(size: int) -> Tensor:
+    """One node that has ``size`` leaves."""
+    return torch.stack([torch.ones((), requires_grad=True) for _ in range(size)])
+
+
+def ladder(size: int) -> Tensor:
+    """``y = sin(y) + cos(y)``, with 2 to the power of a third of ``size`` paths."""
+    y = torch.ones(4, requires_grad=True)
+    for _ in range(size // 3):
+        y = y.sin() + y.cos()
+    return y
+
+
+class RNN(nn.Module):
+    """A cell whose loop is written out."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.cell, self.out = nn.RNNCell(width, width), nn.Linear(width, 1)
+
+    def loss(self, steps: int) -> Tensor:
+        """The loss after so many steps."""
+        h = torch.zeros(2, self.cell.hidden_size)
+        for _ in range(steps):
+            h = self.cell(torch.ones_like(h), h)
+        made: Tensor = self.out(h).sum()
+        return made
+
+
+def _rnn(steps: int) -> tuple[Tensor, nn.Module]:
+    model = RNN(8)
+    return model.loss(steps), model
+
+
+def _gpt(layers: int) -> tuple[Tensor, nn.Module]:
+    model = GPT(layers, 16)
+    return model.loss(), model
+
+
+SCALES: dict[str, Callable[[int], tuple[Tensor, nn.Module | None]]] = {
+    "chain": lambda size: (scalings(size), None),
+    "chain that saves": lambda size: (multiplications(size), None),
+    "fan": lambda size: (fan(size), None),
+    "ladder": lambda size: (ladder(size), None),
+    "RNN": _rnn,
+    "GPT": _gpt,
+}
+"""Graphs that are measured at several sizes, with the module that made them."""
