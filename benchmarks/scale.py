@@ -73,16 +73,19 @@ def _all_of(output: Tensor, model: nn.Module | None) -> dict[str, Any]:
     graph = done("snapshot", lambda: gradviz.snapshot(output))
     done("fold", lambda: fold_tree(graph))
     done("outline", lambda: str(graph))
-    text = done("to JSON", graph.to_json)
-    other = done("from JSON", lambda: gradviz.Graph.from_json(text))
-    del text
+    other = _there_and_back(graph, done)
     done("compare", lambda: str(gradviz.compare(graph, other)))
-    del other
     done("memory", lambda: str(gradviz.memory(graph)))
     if model is not None:
         done("audit", lambda: str(gradviz.audit(output, model)))
     done("show", lambda: gradviz.show(graph))
     return done.found
+
+
+def _there_and_back(graph: gradviz.Graph, done: _Measured) -> gradviz.Graph:
+    text = done("to JSON", graph.to_json)
+    made: gradviz.Graph = done("from JSON", lambda: gradviz.Graph.from_json(text))
+    return made
 
 
 class _Measured:
