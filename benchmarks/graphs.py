@@ -245,3 +245,55 @@ SCALES: dict[str, Callable[[int], tuple[Tensor, nn.Module | None]]] = {
     "GPT": _gpt,
 }
 """Graphs that are measured at several sizes, with the module that made them."""
+
+
+# ------------------------------------------------ graphs as modules, for tools that call them
+
+
+class Calls(nn.Module):
+    """A module whose forward is a function of a tensor and the module inside."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor], inside: nn.Module | None) -> None:
+        super().__init__()
+        self.function, self.inside = function, inside
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+def _called(model: nn.Module, loss: Callable[[], Tensor]) -> tuple[Calls, Tensor]:
+    return Calls(lambda x: loss() + 0 * x.sum(), model), torch.ones(1)
+
+
+def _called_mlp(size: int) -> tuple[Calls, Tensor]:
+    layers = [layer for _ in range(size) for layer in (nn.Linear(8, 8), nn.ReLU())]
+    model = nn.Sequential(*layers)
+    return Calls(lambda x: model(x).sum(), model), torch.ones(4, 8)
+
+
+def _called_chain(size: int) -> tuple[Calls, Tensor]:
+    def chain(x: Tensor) -> Tensor:
+        for _ in range(size):
+            x = x * 1.0001
+        return x.sum()
+
+    return Calls(chain, None), torch.ones(4, requires_grad=True)
+
+
+def _called_gpt(layers: int) -> tuple[Calls, Tensor]:
+    model = GPT(layers, 16)
+    return _called(model, model.loss)
+
+
+def _called_rnn(steps: int) -> tuple[Calls, Tensor]:
+    model = RNN(8)
+    return _called(model, lambda: model.loss(steps))
+
+
+CALLED: dict[str, Callable[[int], tuple[Calls, Tensor]]] = {
+    "MLP": _called_mlp,
+    "GPT": _called_gpt,
+    "RNN": _called_rnn,
+    "chain": _called_chain,
+}
+"""Modules and what they are called with."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import gradviz
 from benchmarks.contenders import bare, make_safe
 from benchmarks.graphs import SCALES
+from benchmarks.plot import curves_svg
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table
 
@@ -122,9 +123,9 @@ def _status(key: str) -> int:
 def tables(results: list[dict[str, Any]]) -> list[Table]:
     """Time per node, and memory per node, each as a table."""
     made = []
-    for title, value in (
-        ("Scale: microseconds a node", lambda one, nodes: f"{one['seconds'] / nodes * 1e6:,.1f}"),
-        ("Scale: bytes a node, at the peak", lambda one, nodes: f"{one['peak'] / nodes:,.0f}"),
+    for title, key, factor, digits in (
+        ("Scale: microseconds a node", "seconds", 1e6, 1),
+        ("Scale: bytes a node, at the peak", "peak", 1.0, 0),
     ):
         rows, remarks = [], []
         for result in results:
@@ -133,7 +134,19 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
                 remarks.append(f"{name}: {result['failed']}")
                 continue
             found, nodes = result["work"], result["nodes"]
-            cells = [value(found[w], nodes) if w in found else "-" for w in WORK]
+            per = {work: one[key] / nodes * factor for work, one in found.items()}
+            cells = [f"{per[work]:,.{digits}f}" if work in per else "-" for work in WORK]
             rows.append([name, f"{nodes:,}", *cells])
         made.append(Table(title, ["graph", "nodes", *WORK], rows, tuple(remarks)))
     return made
+
+
+def growth(results: list[dict[str, Any]], graph: str = "chain") -> str:
+    """Seconds of each kind of work by the number of nodes, as SVG."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for result in results:
+        if result["graph"] == graph and "failed" not in result:
+            for name, one in result["work"].items():
+                point = float(result["nodes"]), max(one["seconds"], 1e-5)
+                curves.setdefault(name, []).append(point)
+    return curves_svg(f"A {graph} of so many nodes", "nodes", "seconds of CPU time", curves)

@@ -15,7 +15,7 @@ from benchmarks.graphs import multiplications
 from gradviz.model.long_text import joined
 from gradviz.model.serialization import reader
 
-SIZE = 20_000
+SIZE = 11_000
 
 
 @pytest.fixture(scope="module")
