@@ -117,9 +117,9 @@ def look(name: str, size: int, peer: str) -> dict[str, Any]:
     loss = model(x)
     forward = time.process_time() - start
     before = most_resident()
-    start = time.perf_counter()
+    start = time.process_time()
     save = look_at(model, x, loss)
-    found: dict[str, Any] = {"forward": forward, "read": time.perf_counter() - start}
+    found: dict[str, Any] = {"forward": forward, "read": time.process_time() - start}
     if save is not None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "picture.svg")
