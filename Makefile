@@ -111,9 +111,19 @@ else
 	@echo "TypeScript is not checked: no npm with Node 20.19 or newer"
 endif
 
+# Other tools are in an environment of their own, which sees .venv: they bring packages of their own.
+.venv-bench/.installed: .venv/.installed pyproject.toml
+	$(RUN) venv .venv-bench
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  "$$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/gradviz-env.pth"
+	.venv-bench/bin/python -m pip install -q $$($(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])') || \
+	  echo "torchview and torchlens are left out: pip install failed"
+	@touch $@
+
 .PHONY: bench
-bench: env  ## measure against the bare walk and torchviz
-	$(RUN) benchmarks
+bench: .venv-bench/.installed  ## measure against the bare walk, torchviz, torchview and torchlens
+	.venv-bench/bin/python -m benchmarks --plot build/growth.svg
 
 # ------------------------------------------------------- things that are made
 
@@ -145,4 +155,4 @@ readme: env  ## draw README.svg again
 
 .PHONY: clean
 clean:  ## remove the environment and everything that was made
-	rm -rf .venv .venv-models build dist widgets/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-models .venv-bench build dist widgets/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -25,6 +25,12 @@ those of the last release, and look at ``load`` in the first line: above 1 the m
 torchviz recurses: by default it ends with RecursionError on chains of about 1,000 nodes. The
 remarks say so, and it is then measured with the limit lifted, where it survives that.
 
+*Beside other tools* lets gradviz, torchviz, torchview and torchlens look at the same models:
+seconds until each has read it, and until its picture is a file, memory, size of the picture, and
+how it fails: an error, or no answer in the time. torchview and torchlens are in an environment of
+their own (``make bench`` makes it), and need Graphviz' ``dot``. *Scale* does everything that is
+done with a graph at sizes up to a million nodes; ``--plot`` draws the growth.
+
 The other tables: memory per node (``tracemalloc`` for the Graph; growth of the resident set for
 what looking leaves behind in torch's graph), the import, layout and drawing, and the time until a
 widget is on screen, in a bare page and in JupyterLab.

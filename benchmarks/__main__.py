@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import benchmarks
 from benchmarks import (
@@ -16,15 +17,19 @@ from benchmarks import (
     importing,
     lab,
     memory,
+    peers,
     player,
     recording,
     report,
+    scale,
     showing,
 )
 
 SECTIONS: dict[str, ModuleType] = {
     "capture": capture,
     "memory": memory,
+    "peers": peers,
+    "scale": scale,
     "importing": importing,
     "recording": recording,
     "drawing": drawing,
@@ -43,15 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it runs")
     parser.add_argument("--only", choices=[*SECTIONS], action="append", help="may be repeated")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write the numbers here")
+    parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the growth (scale) here")
     options = parser.parse_args(arguments)
     chosen = options.only or [n for n in SECTIONS if not (options.quick and n in NOT_QUICK)]
-    found = {"machine": report.machine()}
+    found: dict[str, Any] = {"machine": report.machine()}
     print(", ".join(f"{key}: {value}" for key, value in found["machine"].items()), flush=True)
     for name in chosen:
         section = SECTIONS[name]
         found[name] = section.run(options.quick)
         for table in section.tables(found[name]):
             print(f"\n{table}", flush=True)
+    if options.plot and "scale" in found:
+        options.plot.parent.mkdir(parents=True, exist_ok=True)
+        options.plot.write_text(scale.growth(found["scale"]), encoding="utf-8")
+        print(f"\ngrowth: {options.plot}")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import browser, contenders
+from benchmarks import browser, contenders, peers, scale
 from benchmarks.contenders import bare, snapshot
-from benchmarks.graphs import BUILDERS, mlp
+from benchmarks.graphs import BUILDERS, SCALES, mlp
 from benchmarks.processes import Crash, in_process
 from benchmarks.report import Table
 from benchmarks.timing import Times
@@ -127,6 +129,30 @@ def test_ratios_are_of_neighbours() -> None:
 def test_a_table_lines_up_its_columns() -> None:
     lines = str(Table("Title", ["graph", "x"], [["chain", "1.0"]], ("said",))).splitlines()
     assert lines == ["Title", "-----", "graph    x", "chain  1.0", "* said"]
+
+
+def test_everything_that_is_done_with_a_graph_is_measured_at_several_sizes() -> None:
+    output, model = SCALES["chain"](20)
+    work = scale._all_of(output, model)
+    assert set(work) == set(scale.WORK) - {"audit"}  # there is no module
+    assert all(one["seconds"] > 0 for one in work.values())
+    results = [{"graph": "chain", "size": n, "nodes": n, "work": work} for n in (21, 210)]
+    times, memory = map(str, scale.tables(results))
+    assert "microseconds a node" in times
+    assert "bytes a node" in memory
+    picture = ET.fromstring(scale.growth(results))
+    curves = [one for one in picture.iter() if one.tag.endswith("circle")]
+    assert len(curves) == 2 * len(work)
+
+
+def test_what_other_tools_do_with_a_model_is_a_row_each() -> None:
+    looks = [{"graph": "MLP", "size": 2, "peer": "bare", **peers.look("MLP", 2, "bare")}]
+    looks.append({"graph": "MLP", "size": 2, "peer": "gradviz", **peers.look("MLP", 2, "gradviz")})
+    looks.append({"graph": "MLP", "size": 2, "peer": "torchlens", "failed": "no answer"})
+    (table,) = peers.tables(looks)
+    assert [row[1] for row in table.rows] == ["bare", "gradviz", "torchlens"]
+    assert re.fullmatch(r"\d+ x \d+", table.rows[1][-2])
+    assert table.rows[2][-1] == "no answer"
 
 
 def test_torchviz_absent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,9 +143,7 @@ def _modules(
     given: Sequence[torch.nn.Module], tensors: Tensors, frame: FrameType | None
 ) -> tuple[ModuleInfo, ...]:
     """The modules that have tensors of the graph: those given, else those of the variables."""
-    if not (
-        given or any(issubclass(type(one.tensor), torch.nn.Parameter) for one in tensors.shown)
-    ):
+    if not (given or any(autograd.is_parameter(one.tensor) for one in tensors.shown)):
         return ()
     variables = [] if frame is None else naming.namespace(frame)
     found: Iterable[NamedParts]

@@ -22,8 +22,8 @@ def no_collection() -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
-    gc.disable()
-    try:
+    try:  # from before it is off: a Ctrl-C may come in between
+        gc.disable()
         yield
     finally:
         gc.enable()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Final, overload
+from typing import Any, Final, overload
 
 from gradviz.model.records import Attribute, Hook, Node, NodeState, SavedTensor
 
@@ -34,6 +34,77 @@ class Columns:
 
 COLUMN_NAMES: Final = tuple(f.name for f in fields(Columns))
 OTHER_COLUMNS: Final = tuple(n for n in COLUMN_NAMES if n not in ("name", "next_functions"))
+
+
+class ColumnsOf:
+    """Columns of nodes that come one after the other; equal facts become one object."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        """Of each node, the number in its id."""
+        self.entries: list[tuple[tuple[int, int] | None, ...]] = []
+        """``next_functions``, with numbers for ids."""
+        self._others: dict[str, list[Any]] = {name: [] for name in ("name", *OTHER_COLUMNS)}
+        self._shared: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def variable(self) -> Sequence[str | None]:
+        """The leaf of each node."""
+        return self._others["variable"]
+
+    def add(self, node: Node) -> None:
+        """Append a node.
+
+        Raises:
+            ValueError: If an id is not that of a node.
+        """
+        self.numbers.append(number_of(node.id))
+        self.entries.append(
+            tuple([None if e is None else (number_of(e[0]), e[1]) for e in node.next_functions])
+        )
+        for name, column in self._others.items():
+            column.append(getattr(node, name))
+        for name in ("output_shapes", "arguments"):  # of texts and sizes: what is equal is the same
+            column = self._others[name]
+            column[-1] = self._shared.setdefault(column[-1], column[-1])
+
+    def pointing_nowhere(self) -> Iterator[tuple[int, int, int]]:
+        """Entries to nodes that are not there: place of the node, of the entry, and the number."""
+        known: Collection[int] = range(len(self)) if self.in_order else set(self.numbers)
+        for i, row in enumerate(self.entries):
+            for k, entry in enumerate(row):
+                if entry is not None and entry[0] not in known:
+                    yield i, k, entry[0]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the number of each node is its place."""
+        return not self.numbers or (self.numbers[0] == 0 and self.numbers[-1] == len(self) - 1)
+
+    def columns(self) -> Columns:
+        """All nodes. Numbers must rise, and no entry points nowhere."""
+        following = self.entries
+        if not self.in_order:
+            places = {number: i for i, number in enumerate(self.numbers)}
+            following = [
+                tuple([None if e is None else (places[e[0]], e[1]) for e in row])
+                for row in self.entries
+            ]
+        return Columns(next_functions=following, **self._others)
+
+
+def number_of(node_id: str) -> int:
+    """3 of ``"n3"``.
+
+    Raises:
+        ValueError: If it is not the id of a node.
+    """
+    if node_id[:1] == "n" and node_id[1:].isdecimal() and node_id == f"n{int(node_id[1:])}":
+        return int(node_id[1:])
+    raise ValueError(f"{node_id!r} is not the id of a node; ids are 'n0', 'n1', …")
 
 
 KEPT: Final = 10_000

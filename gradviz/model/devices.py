@@ -20,7 +20,17 @@ def place_of(tensor: TensorInfo | SavedTensor) -> Place | None:
     """Where a tensor is; ``None`` if that is not known."""
     if tensor.device is None:
         return None
-    return tensor.device, tensor.device == "cpu" and tensor.shape == ()
+    return tensor.device, tensor.device.endswith("cpu") and tensor.shape == ()
+
+
+def has_no_memory(device: str | None) -> bool:
+    """Whether tensors at a device are sizes only: on ``meta``, or made in a ``FakeTensorMode``.
+
+    Examples:
+        >>> [has_no_memory(device) for device in ("meta", "fake cuda:0", "cuda:0", None)]
+        [True, True, False, False]
+    """
+    return device is not None and (device == "meta" or device.startswith("fake "))
 
 
 def devices_at(places: Iterable[Place | None]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
-from gradviz.model.columns import COLUMN_NAMES, OTHER_COLUMNS, Columns, Nodes
+from gradviz.model.columns import COLUMN_NAMES, Columns, ColumnsOf, Nodes, number_of
 from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.forward_order import order_of
@@ -103,28 +104,38 @@ class Graph(Printed):
         Raises:
             ValueError: If an id is not such a number, or an entry points outside the graph.
         """
-        numbers = [_number_of(node.id) for node in nodes]
-        if numbers != sorted(set(numbers)):
+        found = ColumnsOf()
+        for node in nodes:
+            found.add(node)
+        if any(one >= other for one, other in pairwise(found.numbers)):
             raise ValueError("the ids of the nodes must rise: 'n0', 'n1', …")
-        places = {node.id: i for i, node in enumerate(nodes)}
+        for _, _, number in found.pointing_nowhere():
+            raise ValueError(f"'n{number}' is not in this graph of {len(nodes)} nodes")
+        return cls._of(found, roots, tensors, modules, order)
+
+    @classmethod
+    def _of(
+        cls,
+        found: ColumnsOf,
+        roots: Sequence[tuple[str, int]],
+        tensors: Sequence[TensorInfo],
+        modules: Sequence[ModuleInfo],
+        order: Sequence[str] | None,
+    ) -> Graph:
+        numbers = None if found.in_order else found.numbers
+        places = range(len(found)) if numbers is None else {n: i for i, n in enumerate(numbers)}
 
         def place(node_id: str) -> int:
-            if node_id not in places:
-                raise ValueError(f"{node_id!r} is not in this graph of {len(nodes)} nodes")
-            return places[node_id]
+            number = number_of(node_id)
+            if number not in places:
+                raise ValueError(f"{node_id!r} is not in this graph of {len(found)} nodes")
+            return places[number]
 
-        following = [
-            tuple(None if e is None else (place(e[0]), e[1]) for e in node.next_functions)
-            for node in nodes
-        ]
-        others = {name: [getattr(node, name) for node in nodes] for name in OTHER_COLUMNS}
-        columns = Columns(name=[n.name for n in nodes], next_functions=following, **others)
-        in_order = numbers == list(range(len(numbers)))
         return cls(
-            columns,
+            found.columns(),
             [(place(node_id), nr) for node_id, nr in roots],
             tensors,
-            None if in_order else numbers,
+            numbers,
             modules,
             None if order is None else [place(node_id) for node_id in order],
         )
@@ -414,13 +425,7 @@ class Graph(Printed):
                 the message says where: ``nodes[3].saved[0].state: …``.
         """
         found = graph.read(text)
-        return cls.of(found.nodes, found.roots, found.tensors, found.modules, found.order)
+        return cls._of(found.nodes, found.roots, found.tensors, found.modules, found.order)
 
     def __reduce__(self) -> tuple[Callable[[str], Graph], tuple[str]]:
         return Graph.from_json, (self.to_json(),)
-
-
-def _number_of(node_id: str) -> int:
-    if node_id[:1] == "n" and node_id[1:].isdecimal() and node_id == f"n{int(node_id[1:])}":
-        return int(node_id[1:])
-    raise ValueError(f"{node_id!r} is not the id of a node; ids are 'n0', 'n1', …")

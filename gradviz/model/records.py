@@ -71,7 +71,7 @@ class SavedTensor:
     dtype: str | None = None
     """dtype without the ``torch.`` prefix."""
     device: str | None = None
-    """Device, for example ``"cpu"`` or ``"cuda:0"``."""
+    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor."""
     nbytes: int | None = None
     """Bytes of the tensor itself, ``Tensor.nbytes``."""
     storage: str | None = None
@@ -122,7 +122,7 @@ class TensorInfo:
     dtype: str
     """dtype without the ``torch.`` prefix."""
     device: str
-    """Device, for example ``"cpu"`` or ``"cuda:0"``."""
+    """Device: ``"cpu"``, ``"cuda:0"``, ``"meta"``, …; ``"fake cpu"`` of a fake tensor."""
     requires_grad: bool
     """``Tensor.requires_grad``."""
     is_leaf: bool | None

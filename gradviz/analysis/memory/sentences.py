@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
+from gradviz.model.devices import has_no_memory
 from gradviz.analysis.row_blocks import FEW
 from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
@@ -19,6 +20,9 @@ _KINDS: Final = (
     "of tensors that this graph did not compute",
     "of activations",
 )
+
+_ON_META: Final = "on the device meta, which has no memory"
+_FAKE: Final = "fake tensors, which have no memory"
 
 
 def title_of(memory: Memory, label: str) -> str:
@@ -50,11 +54,8 @@ def sentences_of(memory: Memory) -> Iterator[str]:
         yield from _largest_groups(memory)
     elif not memory.unknown:
         yield _why_nothing(memory)
-    if meta := _on_meta(memory):
-        yield (
-            f"{size(meta)} are on the device meta, which has no memory: tensors on a real device "
-            "would take as much."
-        )
+    for what, nbytes in _without_memory(memory).items():
+        yield f"{size(nbytes)} are {what}: tensors on a real device would take as much."
     if memory.shared:
         yield (
             f"{size(memory.shared)} are saved by more than one node, and counted at the first of "
@@ -182,12 +183,18 @@ def _until_known(found: Sequence[Holder]) -> Sequence[Holder]:
     return found[: next(known, -1) + 1]
 
 
-def _on_meta(memory: Memory) -> int:
-    """Bytes of storages on the device meta, which has none."""
+def _without_memory(memory: Memory) -> dict[str, int]:
+    """Bytes of storages that have sizes only, by what they are."""
     nodes = () if memory.graph is None else memory.graph.nodes
-    slots = (slot for node in nodes for slot in node.saved if slot.device == "meta")
-    there = {slot.storage for slot in slots}
-    return sum(one.nbytes for one in memory.storages if one.id in there)
+    there: dict[str, dict[str | None, None]] = {}
+    for slot in (slot for node in nodes for slot in node.saved):
+        if has_no_memory(slot.device):
+            what = _ON_META if slot.device == "meta" else _FAKE
+            there.setdefault(what, {})[slot.storage] = None
+    return {
+        what: sum(one.nbytes for one in memory.storages if one.id in storages)
+        for what, storages in there.items()
+    }
 
 
 def _why_nothing(memory: Memory) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import CodeType, FunctionType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import torch
 from torch.autograd.function import _HookMixin
@@ -47,6 +47,18 @@ def is_compiled_call(code: CodeType) -> bool:
     if name == "eval_frame.py" and folder.endswith("_dynamo"):
         return code.co_name == "compile_wrapper"
     return folder.endswith("_aot_autograd") and code.co_name == "backward"
+
+
+def is_fake_dispatch(code: CodeType) -> bool:
+    """Whether code is where ``FakeTensorMode`` computes what an operation would give.
+
+    It is written in Python, so that one operation is hundreds of calls of torch, none the user's.
+    """
+    folder, name = os.path.split(code.co_filename)
+    return name == "fake_tensor.py" and folder.endswith("_subclasses") and code.co_name == _DISPATCH
+
+
+_DISPATCH: Final = "__torch_dispatch__"
 
 
 def is_scripted(module: Any) -> bool:

@@ -84,5 +84,9 @@ def arithmetic() -> Iterator[None]:
 
     Each GPU is waited for at most once, when a tensor on it is first read.
     """
-    with unseen(), torch.no_grad(), _disable_current_modes(), waiting_once():
-        yield
+    is_on = torch.is_grad_enabled()
+    try:
+        with unseen(), torch.no_grad(), _disable_current_modes(), waiting_once():
+            yield
+    finally:  # a Ctrl-C while no_grad() begins would leave gradients off for good
+        torch._C._set_grad_enabled(is_on)

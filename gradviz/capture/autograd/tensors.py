@@ -29,12 +29,18 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def device_of(tensor: torch.Tensor) -> str:
-    """``"cpu"`` or ``"cuda:0"``."""
+    """``"cpu"`` or ``"cuda:0"``; of a fake tensor, which has no memory there, ``"fake cpu"``."""
     device = tensor.device
     name = _DEVICES.get(device)
     if name is None:
         name = _DEVICES[device] = str(device)
-    return name
+    return f"fake {name}" if _is_fake(tensor) else name
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    if type(tensor) in _PLAIN_TYPES:
+        return False
+    return "fake_mode" in object.__getattribute__(tensor, "__dict__")
 
 
 _INTEGERS: Final = frozenset({int})

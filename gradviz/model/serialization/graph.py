@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from gradviz.model.columns import ColumnsOf
+from gradviz.model.long_text import joined
 from gradviz.model.records import ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization.reader import (
     DamagedError,
     Read,
+    each,
     items_reader,
     object_reader,
     parse,
     reader,
 )
-from gradviz.model.serialization.references import check_graph
+from gradviz.model.serialization.references import check_graph, check_node
 from gradviz.model.source_line import SourceLine
 
 FORMAT: Final = "gradviz graph 1"
@@ -31,7 +34,7 @@ class GraphDocument:
     format: str
     device: str | None
     roots: tuple[tuple[str, int], ...]
-    nodes: tuple[Node, ...]
+    nodes: ColumnsOf
     tensors: tuple[TensorInfo, ...]
     modules: tuple[ModuleInfo, ...] = ()
     order: tuple[str, ...] | None = None
@@ -55,24 +58,30 @@ def write(
         modules: The modules that have some of the tensors.
         order: Ids of the nodes as the forward made them; ``None`` if that follows from the edges.
     """
-    parts = {
-        "format": _ENCODER.encode(FORMAT),
-        "device": _ENCODER.encode(device),
-        "roots": _ENCODER.encode([list(root) for root in roots]),
-        "nodes": _written(nodes, device),
-        "tensors": _written(tensors, device),
-    }
+    header = {"format": FORMAT, "device": device, "roots": [list(root) for root in roots]}
+    lists: dict[str, Iterable[Any]] = {"nodes": nodes, "tensors": tensors}
     if modules:
-        parts["modules"] = _written(modules, device)
+        lists["modules"] = modules
+    return joined(_texts(header, lists, device, order))
+
+
+def _texts(
+    header: dict[str, Any],
+    lists: dict[str, Iterable[Any]],
+    device: str | None,
+    order: Sequence[str] | None,
+) -> Iterator[str]:
+    yield _ENCODER.encode(header)[:-1]
+    for name, facts in lists.items():
+        yield f',"{name}":['
+        comma = ""
+        for fact in facts:
+            yield comma + _ENCODER.encode(sparse(without_device(fact, device)))
+            comma = ","
+        yield "]"
     if order is not None:
-        parts["order"] = _ENCODER.encode(list(order))
-    return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
-
-
-def _written(facts: Iterable[Any], device: str | None) -> str:
-    """A list of nodes or tensors, made one after the other: a graph may have a million of them."""
-    texts = (_ENCODER.encode(sparse(without_device(fact, device))) for fact in facts)
-    return f"[{','.join(texts)}]"
+        yield f',"order":{_ENCODER.encode(list(order))}'
+    yield "}"
 
 
 def read(text: str) -> GraphDocument:
@@ -84,10 +93,22 @@ def read(text: str) -> GraphDocument:
     """
     document = parse(text, FORMAT, "graph.to_json()")
     read_node, read_tensor = row_readers(device_of(document))
-    rows = {"nodes": items_reader(read_node), "tensors": items_reader(read_tensor)}
+    rows = {"nodes": _nodes_reader(read_node), "tensors": items_reader(read_tensor)}
     found: GraphDocument = object_reader(GraphDocument, **rows)(document)
     check_graph(found.nodes, found.tensors, found.roots, found.modules, found.order)
     return found
+
+
+def _nodes_reader(read_node: Read) -> Read:
+    def read_nodes(value: Any) -> ColumnsOf:
+        found = ColumnsOf()
+        before = -1
+        for i, node in enumerate(each(read_node, value)):
+            before = check_node(node, before, f"[{i}]")
+            found.add(node)
+        return found
+
+    return read_nodes
 
 
 def without_device(fact: Any, device: str | None) -> Any:

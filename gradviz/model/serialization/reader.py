@@ -7,7 +7,8 @@ refused with the place. Nothing is converted but lists, which become tuples.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from math import isfinite
@@ -73,7 +74,7 @@ def parse(text: str, form: str, writer: str) -> dict[str, Any]:
         ValueError: If the text is not JSON, or a document of another format.
     """
     try:
-        document = json.loads(text)
+        document = _split(text) or json.loads(text)
     except RecursionError:
         raise ValueError(
             f"this is no JSON that {writer} wrote: it is nested too deeply to be read"
@@ -88,6 +89,83 @@ def parse(text: str, form: str, writer: str) -> dict[str, Any]:
             f"this is not a {form!r} document; {writer} writes one. Its format is {_shown(found)}"
         )
     return document
+
+
+class Rows:
+    """The items of a long list in a document, parsed again whenever they are gone through.
+
+    Args:
+        text: The document.
+        start: Where the first item begins.
+        count: How many there are.
+    """
+
+    def __init__(self, text: str, start: int, count: int) -> None:
+        self._text = text
+        self._start = start
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        at = self._start
+        for _ in range(self._count):
+            item, at = _decode(self._text, at)
+            at = _after(self._text, at) + 1  # the comma, or the end of the list
+            yield item
+            at = _after(self._text, at)
+
+
+_SHORT: Final = 1_000
+"""Items of a list that are in memory together."""
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_decode: Final = json.JSONDecoder().raw_decode
+
+
+def _after(text: str, at: int) -> int:
+    """The place of the next character that is no space."""
+    return at if text[at : at + 1] not in " \t\n\r" else _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _split(text: str) -> dict[str, Any] | None:
+    """The members of a JSON object, long lists as :class:`Rows`; ``None`` if it is no JSON object.
+
+    All of a graph of a million nodes as lists and dicts takes far more memory than the graph.
+    """
+    found: dict[str, Any] = {}
+    try:
+        at = _after(text, 0)
+        while text[at] == ("," if found else "{"):
+            name, at = _decode(text, _after(text, at + 1))
+            at = _after(text, at)
+            if type(name) is not str or text[at] != ":":
+                return None
+            at = _after(text, at + 1)
+            found[name], at = _list(text, at) if text[at] == "[" else _decode(text, at)
+            at = _after(text, at)
+        return found if text[at] == "}" and _after(text, at + 1) == len(text) else None
+    except (IndexError, RecursionError, ValueError):
+        return None
+
+
+def _list(text: str, at: int) -> tuple[Any, int]:
+    """The list that begins at a place, and where it ends."""
+    at = start = _after(text, at + 1)
+    if text[at] == "]":
+        return [], at + 1
+    count, items = 0, []
+    while True:
+        item, at = _decode(text, at)
+        count += 1
+        if count <= _SHORT:
+            items.append(item)
+        at = _after(text, at)
+        if text[at] == "]":
+            return (items if count <= _SHORT else Rows(text, start, count)), at + 1
+        if text[at] != ",":
+            raise ValueError("neither a comma nor the end of a list")
+        at = _after(text, at + 1)
 
 
 def reader(annotation: Any) -> Read:
@@ -167,19 +245,23 @@ def items_reader(read_item: Read) -> Read:
     Args:
         read_item: Reads one of its items.
     """
+    return lambda value: tuple(each(read_item, value))
 
-    def read(value: Any) -> Any:
-        if type(value) is not list:
-            raise _not(value, "a list")
-        found: list[Any] = []
+
+def each(read_item: Read, value: Any) -> Iterator[Any]:
+    """The items of a list, read one after the other.
+
+    Args:
+        read_item: Reads one of them.
+        value: The list.
+    """
+    if type(value) is not list and type(value) is not Rows:
+        raise _not(value, "a list")
+    for at, item in enumerate(value):
         try:
-            for item in value:
-                found.append(read_item(item))
+            yield read_item(item)
         except DamagedError as error:
-            raise error.inside(f"[{len(found)}]") from None
-        return tuple(found)
-
-    return read
+            raise error.inside(f"[{at}]") from None
 
 
 def row_reader(read_items: Iterable[Read]) -> Read:
@@ -210,18 +292,36 @@ def optional(read: Read) -> Read:
 
 
 def _one_of(words: tuple[Any, ...]) -> Read:
+    known = {word: word for word in words}
+
     def read(value: Any) -> Any:
-        if type(value) is not str or value not in words:
+        if type(value) is not str or value not in known:
             raise _not(value, "one of " + ", ".join(map(repr, words)))
-        return value
+        return known[value]
 
     return read
+
+
+_texts: Final[dict[str, str]] = {}
+_shapes: Final[dict[tuple[int, ...], tuple[int, ...]]] = {}
+_MOST_SHARED: Final = 4_096
+
+
+def _shared(value: Any, among: dict[Any, Any]) -> Any:
+    """An equal value that was read before, so that a name is not in memory a million times."""
+    if len(among) >= _MOST_SHARED:
+        among.clear()
+    return among.setdefault(value, value)
 
 
 def _text(value: Any) -> Any:
     if type(value) is not str:
         raise _not(value, "text")
-    return value
+    return _shared(value, _texts)
+
+
+def _shape(value: Any) -> Any:
+    return _shared(_sizes(value), _shapes)
 
 
 def _truth(value: Any) -> Any:
@@ -268,7 +368,7 @@ def _not(value: Any, wanted: str) -> DamagedError:
 
 def _shown(value: Any) -> str:
     """A wrong value in few characters, as JSON has it where that differs from Python."""
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, Rows)):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
@@ -276,11 +376,12 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
+_sizes: Final = items_reader(_size)
 _SIMPLE: Final[Mapping[Any, Read]] = {
     str: _text,
     bool: _truth,
     int: _count,
-    tuple[int, ...]: items_reader(_size),
+    tuple[int, ...]: _shape,
     Scalar: _scalar,
     Scalars: _scalars,
 }

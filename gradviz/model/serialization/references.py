@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gradviz.model.columns import ColumnsOf
 from gradviz.model.records import ModuleInfo, Node, TensorInfo
 from gradviz.model.serialization.reader import DamagedError
 
@@ -15,34 +16,54 @@ Reference = tuple[str, str | None]
 """A place in a row, and the id there."""
 
 
+def check_node(node: Node, before: int, place: str) -> int:
+    """Check what the ids in a row of a graph have to be, whatever else the graph has.
+
+    Args:
+        node: The row.
+        before: Number of the node before it.
+        place: Where the row is.
+
+    Returns:
+        Its number.
+
+    Raises:
+        DamagedError: If an id has another form, or that of the node is not larger than ``before``.
+    """
+    number = _number(node.id, "n", f"{place}.id")
+    if number <= before:
+        raise DamagedError(f"{node.id!r} is not larger than 'n{before}'", f"{place}.id")
+    for part, key in _nodes_of(node):
+        if key is not None and not _is_number(key, "n"):
+            raise _of_nothing(key, f"{place}{part}")
+    _check_saved(node, place)
+    return number
+
+
 def check_graph(
-    nodes: Sequence[Node],
+    nodes: ColumnsOf,
     tensors: Sequence[TensorInfo],
     roots: Sequence[tuple[str, int]],
     modules: Sequence[ModuleInfo] = (),
     order: Sequence[str] | None = None,
 ) -> None:
-    """Check the ids of a graph.
+    """Check the ids of a graph whose nodes have been checked by :func:`check_node`.
 
     Raises:
         DamagedError: If an id has another form, is not unique or in order, or refers to nothing.
     """
-    before = -1
-    for i, node in enumerate(nodes):
-        number = _number(node.id, "n", f"nodes[{i}].id")
-        if number <= before:
-            raise DamagedError(f"{node.id!r} is not larger than 'n{before}'", f"nodes[{i}].id")
-        before = number
     known_tensors: set[str] = set()
     for i, info in enumerate(tensors):
         _number(info.id, "t", f"tensors[{i}].id")
         if info.id in known_tensors:
             raise DamagedError(f"{info.id!r} is the id of two tensors", f"tensors[{i}].id")
         known_tensors.add(info.id)
-    known_nodes = {node.id for node in nodes}
-    for i, node in enumerate(nodes):
-        _refer(_nodes_of(node), known_nodes, f"nodes[{i}]")
-        _refer_to_tensors(node, known_tensors, f"nodes[{i}]")
+    for i, k, number in nodes.pointing_nowhere():
+        raise _of_nothing(f"n{number}", f"nodes[{i}].next_functions[{k}][0]")
+    for i, variable in enumerate(nodes.variable):
+        if variable is not None and variable not in known_tensors:
+            raise _of_nothing(variable, f"nodes[{i}].variable")
+    known_nodes = _Ids(nodes)
     for i, info in enumerate(tensors):
         _refer([(".node", info.node)], known_nodes, f"tensors[{i}]")
     _refer(_roots(roots), known_nodes, "roots")
@@ -60,10 +81,29 @@ def _refer_to_modules(modules: Sequence[ModuleInfo], known_tensors: Collection[s
         _refer(of_module, known_tensors, f"modules[{i}]")
 
 
-def _check_order(nodes: Sequence[Node], order: Sequence[str] | None) -> None:
+class _Ids(Collection[str]):
+    """The ids of nodes, which are not in memory as text."""
+
+    def __init__(self, nodes: ColumnsOf) -> None:
+        self._numbers = range(len(nodes)) if nodes.in_order else set(nodes.numbers)
+
+    def __contains__(self, key: object) -> bool:
+        return type(key) is str and _is_number(key, "n") and int(key[1:]) in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"n{number}" for number in self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def _check_order(nodes: ColumnsOf, order: Sequence[str] | None) -> None:
     """The order of a forward has every node that is no leaf once."""
-    made = {node.id for node in nodes if node.variable is None}
-    if order is not None and (len(order) != len(made) or set(order) != made):
+    if order is None:
+        return
+    pairs = zip(nodes.numbers, nodes.variable, strict=True)
+    made = {f"n{number}" for number, variable in pairs if variable is None}
+    if len(order) != len(made) or set(order) != made:
         raise DamagedError(
             f"it does not name the {len(made)} nodes without a leaf, once each", "order"
         )
@@ -138,6 +178,10 @@ def _nodes_of(node: Node) -> Iterator[Reference]:
 
 def _refer_to_tensors(node: Node, known: Collection[str], place: str) -> None:
     _refer([(".variable", node.variable)], known, place)
+    _check_saved(node, place)
+
+
+def _check_saved(node: Node, place: str) -> None:
     for i, slot in enumerate(node.saved):  # what was saved may have lost its row
         for name, key in ((".tensor", slot.tensor), (".view_of", slot.view_of)):
             if key is not None:
@@ -151,13 +195,21 @@ def _roots(roots: Sequence[tuple[str, int]]) -> Iterator[Reference]:
 def _refer(references: Iterable[Reference], known: Collection[str], within: str) -> None:
     for place, key in references:
         if key is not None and key not in known:
-            raise DamagedError(f"{key!r} is the id of nothing here", f"{within}{place}")
+            raise _of_nothing(key, f"{within}{place}")
+
+
+def _of_nothing(key: str, place: str) -> DamagedError:
+    return DamagedError(f"{key!r} is the id of nothing here", place)
 
 
 def _number(key: str, letter: str, place: str) -> int:
+    if not _is_number(key, letter):
+        raise DamagedError(f"{key!r} is not an id like '{letter}0'", place)
+    return int(key[1:])
+
+
+def _is_number(key: str, letter: str) -> bool:
     digits = key[1:]
     if key[:1] != letter or not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
-        raise DamagedError(f"{key!r} is not an id like '{letter}0'", place)
-    if key != f"{letter}{int(digits)}":
-        raise DamagedError(f"{key!r} is not an id like '{letter}0'", place)
-    return int(digits)
+        return False
+    return key == f"{letter}{int(digits)}"

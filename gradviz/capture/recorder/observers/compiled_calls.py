@@ -1,4 +1,4 @@
-"""Keeps the mode out of calls of compiled functions."""
+"""Keeps the mode out of calls of compiled functions, and out of what fake tensors are made by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class CompiledCalls(Observer):
     """Takes the mode that sees operations off while a compiled function runs.
 
     The compiler would follow calls into the mode, and compile anew once it is gone. So nothing
-    is recorded inside a compiled function; the node it leaves is in the graph.
+    is recorded inside a compiled function; the node it leaves is in the graph. Where operations
+    run on tensors without memory, what works out their sizes is no part of the recorded code.
 
     Args:
         resting: The mode that is taken off.
@@ -28,13 +29,14 @@ class CompiledCalls(Observer):
         self._observer = observer
 
     def watches(self, code: CodeType) -> bool:
-        """Whether a call of a compiled function runs in this code."""
-        return autograd.is_compiled_call(code)
+        """Whether a call of a compiled function, or one for fake tensors, runs in this code."""
+        return autograd.is_compiled_call(code) or autograd.is_fake_dispatch(code)
 
     def entered(self, frame: FrameType) -> None:
         """Take the mode off while this frame runs."""
         self._resting.begins(frame)
-        self.hides()
+        if not autograd.is_fake_dispatch(frame.f_code):
+            self.hides()
 
     def hides(self) -> None:
         """Something runs of which the mode does not see the calls."""

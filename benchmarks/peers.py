@@ -1,0 +1,173 @@
+"""The same models through gradviz, torchviz, torchview and torchlens: time, memory, the picture.
+
+Each look has a process of its own and so much time; how it fails is a result. torchview and
+torchlens call the model themselves, so *read* contains a forward there, which ``forward`` shows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from torch import Tensor
+
+import gradviz
+from benchmarks.contenders import bare, lift_recursion_limit
+from benchmarks.graphs import CALLED, Calls
+from benchmarks.processes import Crash, in_process, most_resident
+from benchmarks.report import Table
+
+CASES: Sequence[tuple[str, int]] = (
+    ("MLP", 8),
+    ("GPT", 2),
+    ("GPT", 12),
+    ("GPT", 96),
+    ("RNN", 500),
+    ("chain", 1_000),
+    ("chain", 10_000),
+    ("chain", 1_000_000),
+)
+QUICK: Sequence[tuple[str, int]] = (("MLP", 2),)
+LONGEST: Final = 120.0
+"""Seconds that one look may take."""
+Save = Callable[[Path], object]
+"""Writes the picture of what was read to a file."""
+
+
+def _bare(model: Calls, x: Tensor, loss: Tensor) -> Save | None:
+    bare(loss)
+    return None
+
+
+def _gradviz(model: Calls, x: Tensor, loss: Tensor) -> Save | None:
+    picture = gradviz.show(loss, model)
+    return picture.save
+
+
+def _torchviz(model: Calls, x: Tensor, loss: Tensor) -> Save | None:
+    from torchviz import make_dot
+
+    lift_recursion_limit()
+    return _dot(make_dot(loss, params=dict(model.named_parameters())).source)
+
+
+def _torchview(model: Calls, x: Tensor, loss: Tensor) -> Save | None:
+    from torchview import draw_graph
+
+    return _dot(draw_graph(model, input_data=x, device="cpu").visual_graph.source)
+
+
+def _torchlens(model: Calls, x: Tensor, loss: Tensor) -> Save | None:
+    import torchlens
+
+    trace = torchlens.trace(model, x)
+    return lambda path: trace.draw(
+        vis_outpath=str(path.with_suffix("")), vis_fileformat="svg", vis_save_only=True
+    )
+
+
+def _dot(source: str) -> Save:
+    def save(path: Path) -> None:
+        subprocess.run(["dot", "-Tsvg", "-o", str(path)], input=source.encode(), check=True)
+
+    return save
+
+
+LOOKS: dict[str, tuple[Callable[[Calls, Tensor, Tensor], Save | None], str]] = {
+    "bare": (_bare, ""),
+    "gradviz": (_gradviz, ""),
+    "torchviz": (_torchviz, "torchviz"),
+    "torchview": (_torchview, "torchview"),
+    "torchlens": (_torchlens, "torchlens"),
+}
+"""How each is called, and the package that it needs."""
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Let everybody look at every model."""
+    results = []
+    for name, size in QUICK if quick else CASES:
+        for peer, (_, package) in LOOKS.items():
+            start = time.perf_counter()
+            if package and importlib.util.find_spec(package) is None:
+                answer: Any = {"failed": "not installed"}
+            else:
+                answer = in_process("peers", "look", name, size, peer, longest=LONGEST)
+            found = {"failed": answer.text} if isinstance(answer, Crash) else answer
+            results.append({"graph": name, "size": size, "peer": peer, **found})
+            took = time.perf_counter() - start
+            print(f"{peer} on {name} {size:,}: {took:.0f} s", file=sys.stderr, flush=True)
+    return results
+
+
+def look(name: str, size: int, peer: str) -> dict[str, Any]:
+    """Let one look at one model: seconds until it is read and drawn, memory, size in pixels."""
+    look_at, _ = LOOKS[peer]
+    small, first = CALLED[name](2)
+    look_at(small, first, small(first))  # what is imported and compiled once
+    model, x = CALLED[name](size)
+    start = time.process_time()
+    loss = model(x)
+    forward = time.process_time() - start
+    before = most_resident()
+    start = time.process_time()
+    save = look_at(model, x, loss)
+    found: dict[str, Any] = {"forward": forward, "read": time.process_time() - start}
+    if save is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "picture.svg")
+            start = time.perf_counter()
+            save(path)
+            found["drawn"] = time.perf_counter() - start
+            found["pixels"] = _pixels(path.read_text())
+    found["memory"] = most_resident() - before
+    _held.append(loss)
+    return found
+
+
+_held: list[Tensor] = []
+"""Freeing a deep graph that somebody walked may crash (capture/deep_graphs)."""
+
+
+def _pixels(svg: str) -> list[int]:
+    """Width and height of a picture."""
+    head = svg[: svg.index(">", svg.index("<svg"))]
+    sizes = re.findall(r'\b(?:width|height)="([\d.]+)(pt|px|)"', head)
+    if len(sizes) < 2:
+        (box,) = re.findall(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', head)
+        sizes = [(number, "") for number in box]
+    return [round(float(number) * (4 / 3 if unit == "pt" else 1)) for number, unit in sizes[:2]]
+
+
+def tables(results: list[dict[str, Any]]) -> list[Table]:
+    """One table: a row for each look."""
+    floors = {(r["graph"], r["size"]): r for r in results if r["peer"] == "bare"}
+    columns = ["graph", "looks", "read s", "to bare", "drawn s", "MiB", "picture px", "fails"]
+    rows = []
+    for result in results:
+        cells = [f"{result['graph']} {result['size']:,}", result["peer"]]
+        if "failed" in result:
+            rows.append([*cells, *"-----", result["failed"][:60]])
+            continue
+        floor = floors[result["graph"], result["size"]].get("read")
+        pixels = result.get("pixels")
+        rows.append(
+            [
+                *cells,
+                f"{result['read']:.3f}",
+                f"{result['read'] / floor:,.0f}x" if floor else "-",
+                f"{result['drawn']:.2f}" if "drawn" in result else "-",
+                f"{result['memory'] / 2**20:,.0f}",
+                f"{pixels[0]:,} x {pixels[1]:,}" if pixels else "-",
+                "",
+            ]
+        )
+    remark = "torchview and torchlens run the model again: their time contains a forward"
+    return [Table("Beside other tools, on the same models", columns, rows, (remark,))]

@@ -1,0 +1,109 @@
+"""Ctrl-C at any moment of a look leaves the program as it was."""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import gradviz
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX")
+
+LAYERS = 210
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def deep_model() -> tuple[nn.Module, Tensor]:
+    layers = [layer for _ in range(LAYERS) for layer in (nn.Linear(4, 4), nn.Tanh())]
+    model = nn.Sequential(*layers)
+    return model, model(torch.ones(2, 4)).sum()
+
+
+def switches() -> tuple[Any, ...]:
+    """What a look switches while it runs, for the whole thread or process."""
+    return (
+        gc.isenabled(),
+        torch.is_grad_enabled(),
+        torch._C._is_torch_function_enabled(),
+        torch._C._len_torch_function_stack(),
+        torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python),
+    )
+
+
+def is_interrupted(work: Callable[[], object], after: float) -> bool:
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, after)
+            work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
+)
+def test_a_look_that_is_interrupted_anywhere_harms_nothing(seed: int, interrupts: None) -> None:
+    model, loss = deep_model()
+    graph = gradviz.snapshot(loss, model)
+    text, before = graph.to_json(), switches()
+    looks: list[Callable[[], object]] = [
+        lambda: gradviz.snapshot(loss, model, values=True),
+        lambda: gradviz.audit(loss, model),
+        lambda: gradviz.memory(loss, model),
+        lambda: gradviz.compare(graph, loss),
+        lambda: gradviz.Graph.from_json(text),
+        lambda: str(graph),
+    ]
+    took = []
+    for look in looks:
+        start = time.perf_counter()
+        look()
+        took.append(time.perf_counter() - start)
+    choose = random.Random(seed)
+    hits = 0
+    for _ in range(12):
+        place = choose.randrange(len(looks))
+        hits += is_interrupted(looks[place], choose.uniform(1e-5, took[place]))
+        assert switches() == before
+    assert hits > 2
+    assert gradviz.snapshot(loss, model).to_json() == text
+    loss.backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_an_interrupt_right_after_a_switch_switches_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, loss = deep_model()
+    before = switches()
+    for owner, name in ((gc, "disable"), (torch.no_grad, "__enter__")):
+        switch = getattr(owner, name)
+
+        def then_interrupt(*arguments: Any, switch: Any = switch) -> None:
+            switch(*arguments)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, then_interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                gradviz.snapshot(loss, model, values=True)
+        assert switches() == before, name
