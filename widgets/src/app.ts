@@ -62,8 +62,8 @@ export function mountApp(
   const graph = makeGraph(context);
   const cursor = new StepCursor(store);
   const playback = makePlayback(context, cursor);
-  const inspector = makeInspector(context);
-  const find = makeFind(context);
+  const inspector = makeInspector(context, graph.folds);
+  const find = makeFind(context, graph.folds);
   const menu = makeSaveMenu(context);
   const help = makeHelp(context);
   const fullScreen = makeFullScreen(root, context);
@@ -108,7 +108,7 @@ export function mountApp(
     whole.setAttribute("aria-pressed", String(on));
   };
   for (const button of [details, help.button]) button.classList.add("closes-popover");
-  const tools = makeToolbar(context, graph.viewport, {
+  const tools = makeToolbar(context, graph.viewport, graph.folds, {
     strip: [menu.button, whole],
     more: [details, help.button],
   });
@@ -145,6 +145,7 @@ export function mountApp(
     root.classList.toggle("has-steps", timeline !== undefined);
     root.classList.toggle("has-code", !code.hidden);
     root.classList.toggle("has-cards", (timeline?.explained.length ?? 0) > 0);
+    root.classList.toggle("has-folds", wire.fold !== undefined);
     root.classList.toggle("has-report", isReport(wire));
     root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);
     const exploration = explorationOf(wire);

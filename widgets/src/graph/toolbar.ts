@@ -7,11 +7,14 @@ import { makePopover } from "../lib/popover";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { makeDensityControl } from "./density";
+import type { FoldActions } from "./fold_actions";
+import { makeFoldAll } from "./levels";
 import type { Viewport } from "./viewport";
 
 export function makeToolbar(
   context: PanelContext,
   viewport: Viewport,
+  folds: FoldActions,
   /** Buttons of the strip, and of the panel of other tools. */
   extra: { readonly strip: readonly Node[]; readonly more: readonly Node[] },
 ): HTMLElement {
@@ -68,6 +71,7 @@ export function makeToolbar(
     zoom,
     viewport.pad,
     engine,
+    makeFoldAll(context, folds),
     ...extra.more,
   );
   const props = {
