@@ -172,7 +172,7 @@ def read_walked(
     entries: Entries,
     tensors: Tensors,
     index: dict[Any, int],
-    modules: Iterable[NamedModule] = (),
+    modules: Iterable[NamedParts] = (),
 ) -> Graph:
     """The graph of nodes that :func:`walk` has found.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
-from gradviz.model.devices import has_no_memory
 from gradviz.analysis.row_blocks import FEW
+from gradviz.model.devices import has_no_memory
 from gradviz.model.formatting import plural, size
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Curve, CurvePoint, Holder, Memory

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.capture import autograd, naming
-from gradviz.capture.modules import NamedModule
+from gradviz.capture import autograd, contents, naming
+from gradviz.capture.modules import NamedParts
 from gradviz.model import NotATensorError
 
 _DEEPEST: Final = 20
@@ -71,11 +71,11 @@ def given_parameters(path: str, where: str, value: Any, depth: int = 0) -> Itera
         raise NotATensorError(f"{where} is {_no_parameters(value)}")
 
 
-def given_modules(path: str, value: Any) -> Iterator[NamedModule]:
+def given_modules(path: str, value: Any) -> Iterator[NamedParts]:
     """The outermost modules among what :func:`given_parameters` has taken, with the same paths."""
     kind = type(value)
     if issubclass(kind, torch.nn.Module):
-        yield path, value
+        yield path, contents.parts_of(value)
     elif issubclass(kind, dict):
         for key, item in dict.items(value):
             yield from given_modules(f"{path}.{key}" if path else str(key), item)

@@ -20,7 +20,7 @@ from gradviz.capture.audit.optimizer import (
 )
 from gradviz.capture.deep_graphs import make_safe_to_free
 from gradviz.capture.gradients import gradient_of
-from gradviz.capture.modules import NamedModule
+from gradviz.capture.modules import NamedParts
 from gradviz.capture.roots import Root, place
 from gradviz.capture.tensors import Known, Tensors
 from gradviz.capture.traversal import read_walked, walk
@@ -81,7 +81,7 @@ class _AuditReader:
         self,
         losses: list[naming.Named],
         paths: list[naming.Named],
-        modules: list[NamedModule],
+        modules: list[NamedParts],
         optimizer: torch.optim.Optimizer | None,
         given: list[naming.Named],
         frame: FrameType | None,
