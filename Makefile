@@ -84,6 +84,18 @@ test-exhaustive: env  ## torch's whole operator database, the deepest graphs, mo
 test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a stand-in that g++ compiles (minutes)
 	$(RUN) tests.accelerator -n $(WORKERS)
 
+.PHONY: test-models
+test-models: .venv-models/.installed  ## the gallery of models, those of transformers, peft and lightning too
+	.venv-models/bin/python -m pytest -rs --durations=10 -m "" $(SHARED) tests/models $(PYTEST_ARGS)
+
+# It also sees the packages of .venv, so that torch is there once; nothing goes into .venv.
+.venv-models/.installed: .venv/.installed
+	$(RUN) venv --without-pip --clear .venv-models
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > "$$(echo .venv-models/lib/python*/site-packages)/packages_of_venv.pth"
+	.venv-models/bin/python -m pip install -q -c .venv/constraints.txt 'gradviz-kit[models]'
+	@touch $@
+
 .PHONY: test-versions
 test-versions: env  ## facts, capture and recorder on every Python, oldest and newest torch (nightly)
 	$(RUN) tests.versions $(PYTHONS)
@@ -133,4 +145,4 @@ readme: env  ## draw README.svg again
 
 .PHONY: clean
 clean:  ## remove the environment and everything that was made
-	rm -rf .venv build dist widgets/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-models build dist widgets/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
