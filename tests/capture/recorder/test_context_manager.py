@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import functools
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 import gradviz
 from gradviz.model.events import (
     Accumulated,
+    BackwardStarted,
     Event,
     HookChanged,
     HookFired,
@@ -325,6 +327,50 @@ def test_an_optimizer_is_one_event_with_who_was_updated_and_who_was_not() -> Non
     assert [names[t] for t in stepped.skipped] == ["unused"]
     assert zeroed.set_to_none
     assert [names[t] for t in zeroed.tensors] == ["used"]
+
+
+class Closure:
+    """What an optimizer calls, in the forms in which people and packages write it."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, w: Tensor) -> None:
+        self.optimizer, self.w = optimizer, w
+
+    def __call__(self) -> Tensor:
+        self.optimizer.zero_grad()
+        loss = self.w.exp().sum()
+        loss.backward()
+        return loss
+
+    def with_argument(self, _: object) -> Tensor:
+        return self()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda closure: closure,
+        lambda closure: closure.__call__,
+        lambda closure: lambda: closure(),
+        lambda closure: functools.partial(closure.with_argument, None),
+        lambda closure: torch.enable_grad()(lambda: closure()),
+    ],
+    ids=["object", "method", "function", "partial", "decorated"],
+)
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.LBFGS])
+def test_calls_in_the_closure_of_an_optimizer_are_events_and_its_own_are_not(
+    form: Callable[[Closure], Any], kind: Callable[..., torch.optim.Optimizer]
+) -> None:
+    w = nn.Parameter(torch.ones(2))
+    optimizer = kind([w], lr=0.1)
+    closure = form(Closure(optimizer, w))
+    with gradviz.record(only=()) as recording:
+        optimizer.step(closure)
+    runs = len(events(recording, BackwardStarted))
+    called = [e.name for e in events(recording, Operation) if isinstance(e, Operation)]
+    assert runs >= 1
+    assert called == ["exp", "sum"] * runs
+    assert len(events(recording, OptimizerStepped)) == 1
+    assert len(events(recording, ZeroedGrad)) == runs
 
 
 def test_a_node_knows_the_line_and_the_module_that_made_it() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
-from typing import Any
+from functools import partial
+from inspect import getattr_static
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -18,8 +21,20 @@ from gradviz.capture.recorder.resting_mode import RestingMode
 from gradviz.capture.recorder.step_writer import StepWriter
 from gradviz.model.events import Clipped, OptimizerStepped, Position, ZeroedGrad
 
+_MOST_WRAPPERS: Final = 20
+"""Around a closure."""
 _Before = list[tuple[str, autograd.TensorRef, "int | None", bool]]
-_Running = tuple[FrameType, str, _Before, "Position | None"]
+
+
+class _Running(NamedTuple):
+    """An optimizer that runs."""
+
+    frame: FrameType
+    name: str
+    before: _Before
+    position: Position | None
+    closures: frozenset[CodeType]
+    """Code of the user's that it was given to call."""
 
 
 class OptimizerEvents(Observer):
@@ -58,8 +73,16 @@ class OptimizerEvents(Observer):
 
     @property
     def is_running(self) -> bool:
-        """Whether an optimizer runs: what it calls is one event."""
-        return bool(self._running)
+        """Whether an optimizer runs, and no closure that it calls: what it does is one event."""
+        if not self._running:
+            return False
+        running = self._running[-1]
+        frame: FrameType | None = sys._getframe() if running.closures else None
+        while frame is not None and frame is not running.frame:
+            if frame.f_code in running.closures:
+                return False
+            frame = frame.f_back
+        return True
 
     def watches(self, code: CodeType) -> bool:
         """Whether a function is a step, a ``zero_grad`` or clips gradients."""
@@ -83,7 +106,8 @@ class OptimizerEvents(Observer):
             if _is_fused(owner):
                 self._graph_reading.unseen_writes(parameters)
         position = self._positions.of(frame, "step")
-        self._running.append((frame, type(owner).__name__, before, position))
+        closures = frozenset(code for one in _given(variables) if (code := _code_of(one)))
+        self._running.append(_Running(frame, type(owner).__name__, before, position, closures))
         self._may_change_anything = self._may_change_anything or _is_of_others(owner)
         self._graph_reading.changed(unlisted=self._may_change_anything)
         if not _runs_code_of_others(owner, variables):
@@ -91,7 +115,7 @@ class OptimizerEvents(Observer):
 
     def step_ends(self, unnamed: Any = None) -> None:
         """What the next line of an optimizer does is not seen either."""
-        self._may_change_anything = self._may_change_anything and self.is_running
+        self._may_change_anything = self._may_change_anything and bool(self._running)
         if self._may_change_anything:
             self._graph_reading.changed(unlisted=True)
 
@@ -108,9 +132,9 @@ class OptimizerEvents(Observer):
     def _end(self, frame: FrameType) -> _Running | None:
         while self._running:
             running = self._running.pop()
-            refs = [ref for _, ref, _, _ in running[2]]
+            refs = [ref for _, ref, _, _ in running.before]
             self._graph_reading.about_to_change(t for ref in refs if (t := ref()) is not None)
-            if running[0] is frame:
+            if running.frame is frame:
                 return running
         return None
 
@@ -118,7 +142,7 @@ class OptimizerEvents(Observer):
         found = self._end(frame)
         if found is None:
             return
-        _, name, before, position = found
+        before = found.before
         updated, skipped = [], []
         for key, ref, version, had_grad in before:
             tensor = ref()
@@ -127,18 +151,17 @@ class OptimizerEvents(Observer):
             elif not had_grad:
                 skipped.append(key)
         parameters = tuple(key for key, *_ in before)
-        stepped = OptimizerStepped(name, tuple(updated), tuple(skipped), parameters, position)
-        self._writer.add(stepped)
+        kinds = tuple(updated), tuple(skipped), parameters
+        self._writer.add(OptimizerStepped(found.name, *kinds, found.position))
 
     def _zeroed(self, frame: FrameType) -> None:
         found = self._end(frame)
         if found is None:
             return
-        _, name, before, _ = found
-        had = {key: ref() for key, ref, _, had_grad in before if had_grad}
+        had = {key: ref() for key, ref, _, had_grad in found.before if had_grad}
         grads = autograd.grads_of([tensor for tensor in had.values() if tensor is not None])
         to_none = all(grad is None for grad in grads)
-        self._writer.add(ZeroedGrad(name, to_none, tuple(had)))
+        self._writer.add(ZeroedGrad(found.name, to_none, tuple(had)))
 
     def _clipped(self, frame: FrameType) -> None:
         """Gradients were clipped; the frame has the list of parameters once it is made."""
@@ -167,12 +190,33 @@ def _is_of_others(owner: Any) -> bool:
 def _runs_code_of_others(owner: Any, variables: dict[str, Any]) -> bool:
     """Whether anything but torch's own code runs: that of a closure or a hook, or of a module.
 
-    Calls in there are no events either, but they tell of its lines beside a debugger.
+    Of these, only calls in a closure are events; the others tell of lines beside a debugger.
     """
     if not isinstance(owner, torch.optim.Optimizer) or _is_of_others(owner):
         return True
-    given = (*variables.get("args", ())[1:], *variables.get("kwargs", {}).values())
-    return any(map(callable, given)) or autograd.has_step_hooks(owner)
+    return any(map(callable, _given(variables))) or autograd.has_step_hooks(owner)
+
+
+def _given(variables: dict[str, Any]) -> tuple[Any, ...]:
+    """What a step was given besides its optimizer."""
+    return (*variables.get("args", ())[1:], *variables.get("kwargs", {}).values())
+
+
+def _code_of(closure: Any) -> CodeType | None:
+    """The code that a call of a closure runs in the end, without what is wrapped around it."""
+    for _ in range(_MOST_WRAPPERS):
+        if isinstance(closure, FunctionType):
+            inner = vars(closure).get("__wrapped__")
+            if inner is None:
+                return closure.__code__
+        elif isinstance(closure, partial):
+            inner = closure.func
+        elif isinstance(closure, MethodType):
+            inner = closure.__func__
+        else:
+            inner = getattr_static(type(closure), "__call__", None)
+        closure = inner
+    return None
 
 
 def _is_fused(owner: Any) -> bool:
