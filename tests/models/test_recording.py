@@ -17,32 +17,24 @@ import gradviz
 from gradviz.model.events import BackwardStarted, Event, Note, Operation, OptimizerStepped
 from tests.models.gallery import EACH, Model
 from tests.models.placement import placed
-from tests.truth.recorded import Seen, assert_same, facts, in_order
+from tests.truth.recorded import Seen, assert_same, facts, in_order, nodes_now
 from tests.truth.walk import root_of, unqualified
 
 
 def story_of(model: Model) -> Callable[[Any, Seen], None]:
-    """A step, and everything that it has changed."""
+    """A step and one more backward, and everything that they have changed or left."""
 
     def story(block: Any, seen: Seen) -> None:
         built = model.build()
         with block:
             built.step()
+            loss = built.loss()
+            loss.backward()
         named = [*built.model.named_parameters(), *built.model.named_buffers()]
         seen["facts"] = {name: facts(tensor) for name, tensor in named}
-        seen["accumulators"] = {
-            name: hooks_of(tensor) for name, tensor in named if tensor.requires_grad
-        }
+        seen["nodes"] = nodes_now([loss])  # with their hooks; the accumulators are among them
 
     return story
-
-
-def hooks_of(leaf: torch.Tensor) -> int:
-    """How many hooks the accumulator of a leaf has, asked by registering one more."""
-    node = root_of(leaf)[0]
-    handle = node.register_hook(lambda *_: None)
-    handle.remove()
-    return len(handle.hooks_dict_ref() or {})
 
 
 @pytest.mark.parametrize("model", EACH)
