@@ -96,6 +96,12 @@ class LineEvents:
         return self.sources[self._levels[-1].place].loop_variables(self.line)
 
     @property
+    def returns(self) -> bool:
+        """Whether the line is a ``return``."""
+        level = self._levels[-1] if self._levels else None
+        return bool(level and level.line and self.sources[level.place].returns(level.line))
+
+    @property
     def words(self) -> frozenset[str] | None:
         """Names that the recorded code may speak of; ``None`` if its text is not known."""
         if len(self.sources) != self._read:

@@ -35,6 +35,7 @@ class Source:
         self.ignored = ignored
         self._first_of: dict[int, int] = _statements(code)
         self._loop_variables = _loop_variables(code)
+        self._returns = _returns(code)
         self._lines = code.text.split("\n")
 
     @property
@@ -59,6 +60,10 @@ class Source:
     def loop_variables(self, line: int) -> tuple[str, ...]:
         """Variables of the ``for`` loop whose body follows the statement of this line."""
         return self._loop_variables.get(line, ())
+
+    def returns(self, line: int) -> bool:
+        """Whether the statement of this line is a ``return``."""
+        return line in self._returns
 
     def is_in_statement(self, statement: int, position: Position) -> bool:
         """Whether an expression is part of the statement that begins at this line.
@@ -241,6 +246,13 @@ def _loop_variables(code: Code) -> dict[int, tuple[str, ...]]:
                      and isinstance(one.ctx, ast.Store))  # fmt: skip
             found[node.lineno + code.first_line - 1] = tuple(names)
     return found
+
+
+def _returns(code: Code) -> frozenset[int]:
+    tree = _parsed(code.text)
+    nodes = () if tree is None else ast.walk(tree)
+    lines = (node.lineno for node in nodes if isinstance(node, ast.Return))
+    return frozenset(line + code.first_line - 1 for line in lines)
 
 
 def _first_line_inside(node: ast.stmt) -> int | None:

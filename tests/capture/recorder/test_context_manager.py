@@ -412,6 +412,39 @@ def test_the_parts_of_a_module_without_a_variable_have_paths_in_it() -> None:
     assert modules_of(recording)["ReluBackward0"] == "Sequential.1"
 
 
+def returns_out_of_a_with(x: Tensor) -> Tensor:
+    with torch.enable_grad():
+        h = x * 2
+        return (h + 1).sum()
+
+
+def returns_before_a_finally(x: Tensor) -> Tensor:
+    try:
+        h = x * 2
+        return (h + 1).sum()
+    finally:
+        x = h
+
+
+@pytest.mark.parametrize("function", [returns_out_of_a_with, returns_before_a_finally])
+def test_what_a_return_makes_is_made_by_its_line_whatever_runs_after_it(
+    function: Callable[[Tensor], Tensor],
+) -> None:
+    x = scalar(1.0)
+    with gradviz.record() as recording:
+        y = function(x)
+    made = {
+        step.code.line(step.line): [recording.graph[n].name for n, row in rows if row]
+        for step in recording.all_steps
+        if step.code and step.line and (rows := step.record.changes.nodes)
+    }
+    assert y.requires_grad
+    assert made == {
+        "h = x * 2": ["MulBackward0", "AccumulateGrad"],
+        "return (h + 1).sum()": ["AddBackward0", "SumBackward0"],
+    }
+
+
 class MakesAnother(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = nn.Tanh()(x)

@@ -111,6 +111,8 @@ class CallEvents(Observer):
         """Give results of operations the names that the line has given them."""
         self._operations.tensor_keys.learn()
         events = self._writer.events
+        if unnamed is None and self._unnamed and self._lines.returns:
+            self._graph_reading.returned(self._unnamed[-1][2])
         for place, event, refs in self._unnamed:
             if place < len(events) and events[place] is event:
                 events[place] = self._operations.with_results(event, refs)

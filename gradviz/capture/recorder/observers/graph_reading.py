@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from gradviz.capture import naming
+from gradviz.capture import autograd, naming
 from gradviz.capture.recorder.live_graph import LiveGraph
 from gradviz.capture.recorder.namespaces import Namespaces, variable_of
 from gradviz.capture.recorder.observers.known_hooks import KnownHooks
@@ -54,6 +54,7 @@ class GraphReading(Observer):
         self._told_of_strangers = False
         self._rows_read = 0
         self._is_coarse = False
+        self._returned: list[autograd.TensorRef] = []
         self.unseen_writes: Callable[[Iterable[torch.Tensor] | None], object] = _nothing
         """Is called before tensors, or any, may be written in a way that versions do not show."""
 
@@ -130,6 +131,11 @@ class GraphReading(Observer):
             for tensor in new.values():
                 self._hooks.learn(tensor)
 
+    def returned(self, results: list[autograd.TensorRef]) -> None:
+        """The results of a ``return`` have no name while a ``finally`` or the end of a ``with``
+        runs, but belong to its line."""
+        self._returned = results
+
     def refresh(self) -> None:
         """A hook has run: what it did to tensors belongs to its own step."""
         if self._is_dirty:
@@ -143,6 +149,8 @@ class GraphReading(Observer):
         """Read what is alive, and what tensors without a name lead to."""
         if self._threads.may_run:
             self.changed(unlisted=True)
+        if self._returned:
+            unnamed, self._returned = [ref() for ref in self._returned], []
         is_new = unnamed is not None and self._live_graph.leads_on(tensors_in(unnamed))
         if self._is_dirty or self._world.has_dead or is_new:
             self._is_dirty = False
