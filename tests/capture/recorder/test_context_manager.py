@@ -329,6 +329,28 @@ def test_an_optimizer_is_one_event_with_who_was_updated_and_who_was_not() -> Non
     assert [names[t] for t in zeroed.tensors] == ["used"]
 
 
+def test_a_step_says_how_many_operations_it_leaves_out_before_a_backward_too() -> None:
+    w = scalar(1.0)
+
+    def adds(times: int) -> Tensor:
+        h = w
+        for _ in range(times):
+            h = h + 1
+        h.backward()
+        return h * 2
+
+    with gradviz.record(only=()) as recording:
+        last = adds(301)
+    assert last.requires_grad
+    (started,) = [step for step in recording.all_steps if step.kind == "backward"]
+    listed = sum(isinstance(event, Operation) for event in started.events)
+    (note,) = [event for event in started.events if isinstance(event, Note)]
+    assert (note.about, note.values) == ("operations left out", (301 - listed,))
+    assert recording.history.is_partial(started.index)
+    (ended,) = [event for event in recording[-1].events if isinstance(event, Note)]
+    assert ended.values == (1,)
+
+
 class Closure:
     """What an optimizer calls, in the forms in which people and packages write it."""
 

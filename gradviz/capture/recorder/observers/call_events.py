@@ -54,6 +54,9 @@ class CallEvents(Observer):
         self._optimizers = optimizers
         self._graph_reading = graph_reading
         self._in_step = self._left_out = 0
+        self._note: Note | None = None
+        """It says how many were left out of this step."""
+        self._note_at = 0
         self._unnamed: list[tuple[int, Operation, list[autograd.TensorRef]]] = []
 
     @property
@@ -66,7 +69,8 @@ class CallEvents(Observer):
         self._graph_reading.changed()
         if self._in_step > MOST_EVENTS and not writes_by_name(call):  # counted, not examined
             self._in_step += 1
-            self._left_out += 1
+            if is_operation(call):
+                self._leave_out()
             self._graph_reading.changed(unlisted=True)
             return False
         if is_operation(call) or not call.is_getter:
@@ -95,6 +99,19 @@ class CallEvents(Observer):
         if writes or event is not None:
             self._lines.has_called(call.position)
 
+    def _leave_out(self) -> None:
+        """Count a call in the note of the step; a backward ends a step in the middle of a line."""
+        events, at = self._writer.events, self._note_at
+        is_first = not (at < len(events) and events[at] is self._note)
+        self._left_out = 1 if is_first else self._left_out + 1
+        text = f"and {plural(self._left_out, 'more operation')}"
+        self._note = Note("operations left out", text, (self._left_out,))
+        if is_first:
+            self._note_at = len(events)
+            self._writer.add(self._note)
+        else:
+            events[at] = self._note
+
     def raised(self, call: TorchCall, error: BaseException) -> None:
         """Write down which call was refused."""
         if not self.is_quiet:
@@ -117,10 +134,7 @@ class CallEvents(Observer):
             if place < len(events) and events[place] is event:
                 events[place] = self._operations.with_results(event, refs)
         self._unnamed.clear()
-        left = self._left_out
-        if left:
-            text = f"and {plural(left, 'more operation')}"
-            self._writer.add(Note("operations left out", text, (left,)))
+        if self._left_out:
             self._in_step = self._left_out = 0
 
     def line_ended(self, error: Any, value: Any) -> None:
