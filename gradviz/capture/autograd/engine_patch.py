@@ -44,8 +44,9 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from gradviz.capture.autograd.code_objects import code_of
+from gradviz.capture.autograd.code_objects import code_of, never_compiled
 from gradviz.capture.autograd.engine_threads import engine_threads
+from gradviz.capture.autograd.guards import is_compiled_now
 from gradviz.capture.user_code import runs_user_code
 
 _NAME: Final = "_engine_run_backward"
@@ -53,6 +54,9 @@ _HOLDERS: Final = (torch.autograd, torch.autograd.graph)
 """Modules of torch that call the engine by this name."""
 _ENGINE: Final = code_of(torch.autograd.graph._engine_run_backward)
 """Code of torch's function that runs the engine."""
+_set_compiler: Final[Any] = torch._C._dynamo.eval_frame.set_eval_frame
+"""Sets what ``torch.compile`` calls for each function that this thread begins, and returns what it
+has called so far; ``None`` calls nothing."""
 _reading: Final = threading.RLock()
 _let_go: Final[dict[int, int]] = {}
 """Threads that have waited and run backward now; with the backward inside which they were."""
@@ -131,10 +135,14 @@ def in_recording() -> bool:
 
 
 @runs_user_code
+@never_compiled
 def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
     """Wait for the reading to end, then run backward by ``engine``, observed if somebody does."""
+    compiler = _set_compiler(None)  # it would compile what observes this backward, and its hooks
     me, inside = threading.get_ident(), torch._C._current_graph_task_id()
-    if _let_go.get(me) == inside:  # somebody has put another function over ours, and we over it
+    is_ours_again = _let_go.get(me) == inside  # somebody has put another function over ours
+    if is_ours_again or is_compiled_now():
+        _set_compiler(compiler)
         return engine(t_outputs, *args, **kwargs)
     outer, work = _let_go.get(me), _work()
     end = _begin(replace(work, waiting=work.waiting | {me}))
@@ -142,6 +150,7 @@ def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any
         with _reading:
             _let_go[me] = inside
         if not work.recording:
+            _set_compiler(compiler)
             try:
                 return engine(t_outputs, *args, **kwargs)
             finally:
@@ -155,6 +164,7 @@ def run_when_nobody_reads(engine: Any, t_outputs: Any, *args: Any, **kwargs: Any
             _let_go.pop(me, None)  # a signal may have come while it waited
         else:
             _let_go[me] = outer
+        _set_compiler(compiler)
 
 
 def _call(

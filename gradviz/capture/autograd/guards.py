@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
+from torch._guards import TracingContext
 from torch.utils._python_dispatch import _disable_current_modes
 
 from gradviz.capture.autograd.tensors import waiting_once
@@ -42,6 +43,14 @@ def unseen() -> Iterator[None]:
 def is_exporting() -> bool:
     """Whether ``torch.export`` runs code with tensors whose sizes are symbols."""
     return torch.compiler.is_exporting()
+
+
+def is_compiled_now() -> bool:
+    """Whether ``torch.compile`` makes code in this thread; what it runs is none of the user's.
+
+    It runs a whole backward with tensors that hold no values, to see what there is to do.
+    """
+    return TracingContext.try_get() is not None
 
 
 def is_traced() -> bool:
