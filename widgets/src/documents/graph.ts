@@ -1,5 +1,6 @@
 // The JSON that gradviz/view/documents/graph.py writes, and what all documents have in common.
 // tests/golden/wire/*.json binds both sides.
+import { type Folding, foldingOf } from "./folds";
 import { type Check, listOf, oneOf, pair, recordOf, text } from "./validators";
 
 /** How much cards say: what it is, what a learner needs, everything. */
@@ -8,14 +9,14 @@ export type Density = (typeof DENSITIES)[number];
 /** By density. Of a large picture one may be missing, never that of `density`. */
 export type ByDensity<T> = Readonly<Partial<Record<Density, T>>>;
 
-export type ItemKind = "node" | "leaf" | "tensor";
+export type ItemKind = "node" | "leaf" | "tensor" | "fold";
 
 export interface DetailSection {
   readonly heading: string;
   readonly rows: readonly (readonly [string, string])[];
 }
 
-/** A node or a tensor that can be selected. */
+/** A node, a tensor or a fold that can be selected. */
 export interface Item {
   readonly id: string;
   readonly kind: ItemKind;
@@ -32,6 +33,8 @@ export interface Item {
   readonly details: readonly DetailSection[];
   /** Absent if it is drawn. */
   readonly is_drawn?: false;
+  /** The innermost fold that it is in; absent where nothing is folded. */
+  readonly fold?: string;
 }
 
 /** How much of a large graph is drawn. */
@@ -74,6 +77,8 @@ export interface BaseDocument {
   readonly json?: string;
   /** Absent where all is drawn. */
   readonly extent?: Extent;
+  /** Absent where nothing is folded. */
+  readonly fold?: Folding;
 }
 
 export interface GraphDocument extends BaseDocument, GraphContent {
@@ -98,9 +103,11 @@ export const item = recordOf({
   prev: listOf(text),
   details: listOf(recordOf({ heading: text, rows: listOf(pair) })),
   is_drawn: (value) => value === undefined || value === false,
+  fold: (value) => value === undefined || text(value),
 });
 
 const extent = recordOf({ words: text, subject: text, example: text });
+const folding = foldingOf(byDensity);
 
 export const baseFields: Record<string, Check> = {
   title: text,
@@ -110,6 +117,7 @@ export const baseFields: Record<string, Check> = {
   legend: listOf(recordOf({ class: text, label: text })),
   json: (value) => value === undefined || text(value),
   extent: (value) => value === undefined || extent(value),
+  fold: (value) => value === undefined || folding(value),
 };
 
 /** Fields of {@link GraphContent} beside title and summary. */
