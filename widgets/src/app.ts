@@ -62,8 +62,8 @@ export function mountApp(
   const graph = makeGraph(context);
   const cursor = new StepCursor(store);
   const playback = makePlayback(context, cursor);
-  const inspector = makeInspector(context);
-  const find = makeFind(context);
+  const inspector = makeInspector(context, graph.folds);
+  const find = makeFind(context, graph.folds);
   const menu = makeSaveMenu(context);
   const help = makeHelp(context);
   const fullScreen = makeFullScreen(root, context);
@@ -108,7 +108,7 @@ export function mountApp(
     whole.setAttribute("aria-pressed", String(on));
   };
   for (const button of [details, help.button]) button.classList.add("closes-popover");
-  const tools = makeToolbar(context, graph.viewport, {
+  const tools = makeToolbar(context, graph.viewport, graph.folds, {
     strip: [menu.button, whole],
     more: [details, help.button],
   });

@@ -44,6 +44,8 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     o: () => sheets.open("outline"),
     d: () => showDensity(context, nextDensity(store)),
     e: () => store.set("engine_arrows", !store.get("engine_arrows")),
+    u: () => graph.folds.foldAround(graph.current()),
+    m: () => graph.folds.toggleOnly(graph.current()),
   };
   const moves: Record<string, () => void> = {
     ArrowUp: () => viewport.pan("up"),
@@ -65,7 +67,10 @@ export function listenForKeys(root: HTMLElement, context: PanelContext, parts: P
     "?": help.open,
     f: fullScreen.toggle,
     i: inspector.toggle,
-    n: () => drawAround(context, store.get("selected")),
+    n: () =>
+      store.get("unfolding")
+        ? void graph.folds.neighbourhood(graph.current())
+        : drawAround(context, store.get("selected")),
   };
   const stepping: Record<string, () => void> = {
     ArrowLeft: back,

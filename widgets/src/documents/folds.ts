@@ -65,9 +65,11 @@ export interface Inside {
   /** Places along the rim where values come in and go out, one per port of the closed box. */
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
+  /** SVG text of what stands in the header of its frame, the corner at (0, 0). */
+  readonly header: string;
 }
 
-/** By the id of the fold. */
+/** By the id of the fold; "" is a picture of the closed box of the whole graph. */
 export type Insides = Readonly<Record<string, Inside>>;
 
 export interface Folding {
@@ -78,6 +80,8 @@ export interface Folding {
   readonly insides: ByDensity<Insides>;
   /** What it says where an inside is not here; "" where all are. */
   readonly limit: string;
+  /** How it comes that it is folded so, if that is not clear; else "". */
+  readonly note: string;
 }
 
 const number: Check = (value) => typeof value === "number" && Number.isFinite(value);
@@ -122,6 +126,7 @@ const inside = recordOf({
   ),
   inputs: listOf(number),
   outputs: listOf(number),
+  header: text,
 });
 
 export const insides: Check = mapOf(inside);
@@ -134,4 +139,5 @@ export const foldingOf = (byDensity: (check: Check) => Check): Check =>
     folds: listOf(fold),
     insides: byDensity(insides),
     limit: text,
+    note: text,
   });

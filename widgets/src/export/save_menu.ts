@@ -163,7 +163,10 @@ export function makeSaveMenu(context: PanelContext): Menu {
   };
 
   const now = () =>
-    documentAt(store.get("wire"), store.get("timeline"), store.get("at"), store.get("drawn"));
+    documentAt(
+      ...([store.get("wire"), store.get("timeline"), store.get("at"), store.get("drawn")] as const),
+      store.get("unfolding"),
+    );
   const note = html("p", { class: "gradviz-menu-note", hidden: true });
   const say = (words: string) => {
     note.textContent = words;

@@ -3,7 +3,9 @@
 import type { BaseDocument, Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
 import { lookOf, stillOf } from "../documents/pictures";
+import { pictureOf } from "../graph/composed_svg";
 import { SVG } from "../lib/dom";
+import type { Unfolding } from "../model/folds";
 import type { Timeline } from "../model/timeline";
 
 /** A document of one moment, with one picture. */
@@ -11,14 +13,15 @@ export interface StaticDocument extends BaseDocument {
   readonly svg: string;
 }
 
-/** A graph as it is; of a recording what it is at a step, named after the step. */
+/** A graph as it is, folded as it is seen; of a recording what it is at a step, named after the step. */
 export function documentAt(
   wire: AnyDocument,
   timeline: Timeline | undefined,
   at: number,
   density: Density,
+  unfolding?: Unfolding,
 ): StaticDocument {
-  const svg = stillOf(wire, density);
+  const svg = unfolding ? pictureOf(wire, unfolding, density) : stillOf(wire, density);
   if (!timeline) return { ...wire, svg };
   return {
     ...wire,

@@ -90,6 +90,15 @@ export function reveal(camera: Camera, box: Box, view: Size, margin = MARGIN): C
   };
 }
 
+/** Keeps the upper edge of a box, and its middle, where they are on the screen when the picture around
+    it is replaced by another one; moves it only across, and only where its sides would be hidden. */
+export function hold(camera: Camera, before: Box, after: Box, view: Size): Camera {
+  const { k } = camera;
+  const x = camera.x + k * (before.x + before.width / 2 - after.x - after.width / 2);
+  const y = camera.y + k * (before.y - after.y);
+  return { k, x: reveal({ k, x, y }, after, view).x, y };
+}
+
 /** Centres a box that is not in the window yet. */
 export function follow(camera: Camera, box: Box, view: Size): Camera {
   const { x, y } = reveal(camera, box, view);

@@ -3,7 +3,10 @@
 // gradviz/view/graph/composition.py; tests/golden/composition binds both.
 
 import type { Direction, Inside, InsideCard, InsideLink, Insides, Pair } from "../documents/folds";
+import type { Unfolding } from "../model/folds";
+import { cut, type Piece, split } from "./bezier";
 import type { Box, Size } from "./camera";
+import { Stretch } from "./stretch";
 
 /** Height of the line with the name of an opened fold, above its inside. */
 export const HEADER = 30;
@@ -62,6 +65,23 @@ export function compose(
   return level(root, 0);
 }
 
+/** Where a box or a frame is; of "" the whole picture. */
+export function boxIn({ parts, width, height }: Composition, id: string): Box | undefined {
+  if (id === "") return { x: 0, y: 0, width, height };
+  return parts.find((part): part is PlacedCard | Frame => part.kind !== "link" && part.id === id);
+}
+
+/** The one box whose opening or closing made the difference, "" where there is none; undefined where
+    there are several. */
+export function changedIn(before: Unfolding, { folds, opened }: Unfolding): string | undefined {
+  const changed = [
+    ...[...opened].filter((id) => !before.opened.has(id)),
+    ...[...before.opened].filter((id) => !opened.has(id)),
+  ];
+  if (!changed.length) return "";
+  return changed.find((outer) => changed.every((id) => folds.isWithin(id, outer)));
+}
+
 /** One inside with its opened boxes replaced by frames. */
 function put(
   fold: string,
@@ -75,31 +95,27 @@ function put(
     const { width, height } = children.get(id) as Composition;
     return { width, height: height + HEADER };
   };
-  const across = stretch(
-    inside.width,
-    open.map(({ id, x, width }) => [x, x + width, need(id).width]),
-  );
-  const down = stretch(
-    inside.height,
-    open.map(({ id, y, height }) => [y, y + height, need(id).height]),
-  );
+  const wide = open.map(({ id, x, width }) => [x, x + width, need(id).width] as const);
+  const high = open.map(({ id, y, height }) => [y, y + height, need(id).height] as const);
+  const [across, down] = [new Stretch(inside.width, wide), new Stretch(inside.height, high)];
   const boxes = new Map<string, { readonly card: InsideCard; readonly box: Box }>();
   for (const card of inside.cards) {
     const size = children.has(card.id) ? need(card.id) : card;
     const [x, y] = [
-      middle(across, card.x, card.width, children.has(card.id)) - size.width / 2,
-      middle(down, card.y, card.height, children.has(card.id)) - size.height / 2,
+      across.middle(card.x, card.width, children.has(card.id)) - size.width / 2,
+      down.middle(card.y, card.height, children.has(card.id)) - size.height / 2,
     ];
     const box = { x, y, width: size.width, height: size.height };
     boxes.set(card.id, { card, box });
   }
+  const along = direction === "TB" ? across : down;
   const rim: Rim = {
-    size: { width: across(inside.width), height: down(inside.height) },
-    inputs: inside.inputs.map(direction === "TB" ? across : down),
-    outputs: inside.outputs.map(direction === "TB" ? across : down),
+    size: { width: across.at(inside.width), height: down.at(inside.height) },
+    inputs: inside.inputs.map((place) => along.at(place)),
+    outputs: inside.outputs.map((place) => along.at(place)),
   };
   const parts: Part[] = inside.links.map((link) => {
-    const points = link.points.map(([x, y]) => [across(x), down(y)] as const);
+    const points = mapped(link.points, across, down);
     const end = (at: "tail" | "head") => {
       const [id, port] = link[at];
       const held = boxes.get(id);
@@ -111,11 +127,13 @@ function put(
       }
       // At the rim of this inside values come in where those of a box go out.
       if (!held) return portOf(rim, port, at === "tail" ? "in" : "out", direction);
-      const [x, y] = portOf(rimOf(held.box, child as Composition), port, way, direction);
-      const below = direction === "LR" ? HEADER : 0;
+      const { inputs, outputs, width, height } = child as Composition;
+      const [x, y] = portOf({ size: { width, height }, inputs, outputs }, port, way, direction);
+      // Above its inside is the header: what comes from above ends at its upper edge.
+      const below = direction === "TB" && at === "head" ? 0 : HEADER;
       return [held.box.x + x, held.box.y + y + below] as const;
     };
-    const isEnd = (id: string) => (id === "" ? depth === 0 : !children.has(id));
+    const isEnd = (id: string) => id !== "" && !children.has(id);
     return {
       kind: "link",
       fold,
@@ -144,12 +162,6 @@ interface Rim {
   readonly outputs: readonly number[];
 }
 
-/** The rim of a frame, which is as long as that of its inside. */
-function rimOf(frame: Size, { width, height, inputs, outputs }: Composition): Rim {
-  const size = { width: Math.max(frame.width, width), height: Math.max(frame.height, height) };
-  return { size, inputs, outputs };
-}
-
 /** A port on the rim of a box at (0, 0). */
 function portOf(rim: Rim, port: number, way: "in" | "out", direction: Direction): Pair {
   const { width, height } = rim.size;
@@ -159,42 +171,23 @@ function portOf(rim: Rim, port: number, way: "in" | "out", direction: Direction)
   return [way === "in" ? 0 : width, along];
 }
 
-/** A piecewise linear map of one axis on which each interval has the room that it needs, and no two
-    places come nearer to each other. */
-function stretch(
-  size: number,
-  intervals: readonly (readonly [start: number, end: number, needed: number])[],
-): (place: number) => number {
-  const stops = [...new Set([0, size, ...intervals.flatMap(([start, end]) => [start, end])])];
-  stops.sort((one, other) => one - other);
-  const at = new Map<number, number>();
-  for (const [i, stop] of stops.entries()) {
-    const before = stops[i - 1];
-    let place = before === undefined ? stop : (at.get(before) as number) + stop - before;
-    for (const [start, end, needed] of intervals) {
-      if (end === stop) place = Math.max(place, (at.get(start) as number) + needed);
-    }
-    at.set(stop, place);
+/** The control points of a curve where everything is stretched. It is cut where the stretch changes,
+    so that it stays on the side of everything that it was on. */
+function mapped(points: readonly Pair[], across: Stretch, down: Stretch): Pair[] {
+  let pieces: Piece[] = [];
+  for (let i = 0; i + 3 < points.length; i += 3) {
+    pieces.push(points.slice(i, i + 4) as unknown as Piece);
   }
-  const places = stops.map((stop) => at.get(stop) as number);
-  return (place) => {
-    let next = stops.findIndex((stop) => stop >= place);
-    if (next < 0) next = stops.length - 1;
-    const [low, high] = [stops[next - 1], stops[next]] as [number | undefined, number];
-    const [from, to] = [places[next - 1], places[next]] as [number | undefined, number];
-    if (low === undefined || from === undefined || place > high) return to + place - high;
-    return from + ((place - low) / (high - low)) * (to - from);
-  };
-}
-
-/** Where the middle of a card is: that of its stretched room, or of itself. */
-function middle(
-  map: (place: number) => number,
-  start: number,
-  size: number,
-  isOpen: boolean,
-): number {
-  return isOpen ? (map(start) + map(start + size)) / 2 : map(start + size / 2);
+  for (const [axis, stretch] of [across, down].entries()) {
+    for (const place of stretch.inner) {
+      pieces = pieces.flatMap((piece) => cut(piece, axis as 0 | 1, place));
+    }
+  }
+  return pieces.flatMap((piece, i) => {
+    const [x, y] = split(piece, 0.5)[0][3];
+    const image = piece.map((point): Pair => [across.at(point[0], x), down.at(point[1], y)]);
+    return i ? image.slice(1) : image;
+  });
 }
 
 /** The control points with both ends put where they belong; those next to them move along. */

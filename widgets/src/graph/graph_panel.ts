@@ -6,23 +6,37 @@ import type { AnyDocument } from "../documents/parse";
 import { lookOf, svgOf } from "../documents/pictures";
 import { isReport } from "../documents/report";
 import { claim, html, SVG } from "../lib/dom";
+import type { Unfolding } from "../model/folds";
 import { relatedTo, subjectsOf } from "../model/related";
 import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
+import { compositionOf, svgOfComposition } from "./composed_svg";
+import { boxIn, type Composition, changedIn } from "./composition";
+import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
+import { FoldActions } from "./fold_actions";
+import { addSigns, showCounts, showStates, signAt, spotOf } from "./fold_signs";
+import { joinedIn, withJoined } from "./joined";
+import { areJoined, type Folded, markChosen } from "./marks";
+import { makeMinimap } from "./minimap";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
-import { joins, pathsThrough } from "./paths";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
 import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
 import { type Shapes, Viewport } from "./viewport";
 
+/** The zoom from which on a folded picture is shown whole. */
+const WHOLE = 0.7;
+
 export interface GraphPanel {
   readonly element: HTMLElement;
   readonly viewport: Viewport;
+  readonly folds: FoldActions;
+  /** The item that the focus is on, else the selected one; "" if none. */
+  current(): string;
   /** Whether the picture has an element of this class now. */
   draws(name: string): boolean;
   focus(): void;
@@ -31,11 +45,15 @@ export interface GraphPanel {
 export function makeGraph(context: PanelContext): GraphPanel {
   const { store, prefix, tooltip } = context;
   const viewport = new Viewport(context);
+  // Before anything is drawn: what is selected opens what is around it.
+  const actions = new FoldActions(context);
+  const minimap = makeMinimap(context, viewport);
   const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
   hint.textContent = "Arrow keys follow the edges, Enter selects, question mark lists all keys.";
   const element = html(
     "div",
     { class: "gradviz-graph" },
+    makeCrumbs(context, actions),
     viewport.element,
     makeExtent(context),
     hint,
@@ -62,30 +80,43 @@ export function makeGraph(context: PanelContext): GraphPanel {
     setStop();
   };
 
+  const boxOf = (shape: SVGGElement) => viewport.boxOf(spotOf(shape));
   const measure = () => {
-    boxes ??= new Map([...index.cards].map(([id, shape]) => [id, viewport.boxOf(shape)]));
+    boxes ??= new Map([...index.cards].map(([id, shape]) => [id, boxOf(shape)]));
     return boxes;
   };
 
   let looks: FullLooks;
-  let shown: { readonly wire: AnyDocument; readonly density: Density } | undefined;
-  store.watch(["wire", "drawn"], () => {
+  let shown: Shown | undefined;
+  store.watch(["wire", "drawn", "unfolding"], () => {
+    const unfolding = store.get("unfolding");
     const [wire, density] = [store.get("wire"), store.get("drawn")];
-    if (shown?.wire === wire && shown.density === density) return;
-    const isNew = shown?.wire !== wire;
-    shown = { wire, density };
+    const before = shown;
+    const isNew = before?.wire !== wire;
+    if (!isNew && before.density === density && before.unfolding === unfolding) return;
+    const composition = unfolding && compositionOf(unfolding, density);
+    shown = { wire, density, unfolding, composition };
     if (isNew) looks = new FullLooks(wire);
-    // A report without a graph shows its figures elsewhere.
-    const svg = isReport(wire) && !wire.picture ? `<svg xmlns="${SVG}"/>` : svgOf(wire, density);
     const hadFocus = element.contains(document.activeElement);
-    picture = parsePicture(svg, prefix);
+    const focused = index.at(document.activeElement);
+    picture = parsePicture(textOf(shown), prefix);
+    if (unfolding) addSigns(picture, unfolding);
     variants = new Map();
     content = undefined;
     // In another density the same cards are there.
     if (isNew) trail = [];
     refresh();
-    viewport.show(picture.svg, subject);
-    if (hadFocus) index.cards.get(current())?.focus();
+    const held = before && isNew ? undefined : heldIn(before, shown);
+    if (held) viewport.replace(picture.svg, subject, ...held);
+    else viewport.show(picture.svg, subject, unfolding && WHOLE);
+    minimap.show(composition);
+    if (hadFocus) (index.ownerOf(focused) ?? index.cards.get(current()))?.focus();
+    const selected = store.get("selected");
+    const appears = (at: Shown | undefined) =>
+      at?.unfolding !== undefined &&
+      at.unfolding.folds.shownFor(selected, at.unfolding) === selected;
+    const shape = appears(before) || !appears(shown) ? undefined : index.ownerOf(selected);
+    if (selected && shape) viewport.follow(boxOf(shape));
   });
   let before: GraphContent | undefined;
   store.watch(["content"], () => {
@@ -111,7 +142,11 @@ export function makeGraph(context: PanelContext): GraphPanel {
       picture.patch(key, look, (target) => motion.changes(target));
     }
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
-    index.read(picture.svg, content.items);
+    const { unfolding, composition } = shown ?? {};
+    if (unfolding && composition) {
+      const items = withJoined(content.items, joinedIn(composition));
+      index.read(picture.svg, items, (id) => unfolding.folds.shownFor(id, unfolding));
+    } else index.read(picture.svg, content.items);
     boxes = undefined;
     tooltip.hide();
     setStop();
@@ -154,36 +189,37 @@ export function makeGraph(context: PanelContext): GraphPanel {
   store.watch(["wire", "drawn", "engine_arrows"], () => {
     picture.svg.classList.toggle("gv-engine", store.get("engine_arrows"));
   });
-  store.watch(["content", "drawn", "query"], () => {
+  store.watch(["content", "drawn", "query", "unfolding"], () => {
     const found = findItems(index.items, store.get("query"));
     const ids = found.map(({ id }) => id);
     index.highlight("is-match", ids);
+    const { unfolding } = shown ?? {};
+    if (unfolding) showCounts(picture.svg, countsOf(ids, unfolding));
   });
-  store.watch(["content", "drawn", "lit"], () => {
+  store.watch(["content", "drawn", "lit", "unfolding"], () => {
     index.highlight("is-lit", relatedTo(store.get("timeline"), store.get("lit")));
   });
-  store.watch(["content", "drawn", "selected"], () => {
-    const selected = store.get("selected");
-    index.highlight("is-selected", [selected]);
-    const id = index.ownerOf(selected)?.dataset.id ?? "";
-    picture.svg.classList.toggle("is-tracing", id !== "");
-    const paths = pathsThrough(index.items, id);
-    index.highlight("is-on-path", id ? [...paths.inputs, ...paths.outputs] : []);
-    for (const edge of picture.svg.querySelectorAll("[data-source]")) {
-      const [source = "", target = "", tensor = ""] = ["source", "target", "tensor"].map(
-        (end) => edge.getAttribute(`data-${end}`) ?? "",
-      );
-      const near = selected !== "" && [source, target, tensor].includes(selected);
-      edge.classList.toggle("is-near", near);
-      edge.classList.toggle("is-on-path", near || (id !== "" && joins(paths, source, target)));
-    }
+  store.watch(["awaited", "drawn", "unfolding"], () => {
+    const { unfolding } = shown ?? {};
+    if (!unfolding) return;
+    showStates(picture, unfolding, store.get("awaited"), store.kernel.isThere);
   });
-  store.watch(["wire", "drawn", "selected"], () => {
+  const folded = (): Folded | undefined => {
+    const { unfolding, composition } = shown ?? {};
+    return unfolding && composition ? { unfolding, composition } : undefined;
+  };
+  store.watch(["selected"], () => store.set("between", ""));
+  store.watch(["content", "drawn", "selected", "between", "unfolding"], () => {
+    const chosen = { selected: store.get("selected"), between: store.get("between") };
+    markChosen(picture.svg, index, store.get("content").items, chosen, folded());
+  });
+  function revealSelected(): void {
     const shape = index.ownerOf(store.get("selected"));
     if (!shape) return;
     visit(shape.dataset.id ?? "");
-    viewport.reveal(viewport.boxOf(shape));
-  });
+    viewport.reveal(boxOf(shape));
+  }
+  store.watch(["wire", "drawn", "selected"], revealSelected);
   viewport.onShow = () => index.addRings();
 
   const unfolded = new Unfolded();
@@ -196,18 +232,48 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const ids = chosen.length || !follows ? chosen : subjectsOf(timeline, at);
     const id = firstOf(ids)?.dataset.id ?? "";
     const { box, k } = viewport.window;
-    const markup = id ? looks.of(id, store.get("drawn"), timeline, at) : undefined;
+    const folds = shown?.unfolding?.folds;
+    const markup = id ? looks.of(id, store.get("drawn"), timeline, at, folds) : undefined;
     unfolded.show(picture, index, id, markup, box, k, chosen.length > 0);
   }
-  store.watch(["content", "drawn", "selected"], unfold);
+  store.watch(["content", "drawn", "selected", "unfolding"], unfold);
   viewport.onView = unfold;
 
   element.addEventListener("click", (event) => {
     if (!(event.target instanceof Element) || !event.target.closest("svg.gradviz-svg")) {
       if (event.target !== viewport.element) return;
     }
-    store.set("selected", index.at(event.target));
+    const id = index.at(event.target);
+    if (event.detail < 2) clicked = id;
+    const sign = signAt(event.target);
+    if (sign === "only") void actions.only(id);
+    else if (sign === "toggle") actions.toggle(id);
+    else if (event.shiftKey && store.get("selected") !== "") pathTo(id);
+    // The second click of two is that of dblclick.
+    else if (event.detail < 2) store.set("selected", isRoom(event.target) ? "" : id);
   });
+  /** What the first click of two was on: the second may be somewhere else already. */
+  let clicked = "";
+  element.addEventListener("dblclick", (event) => {
+    const fold = shown?.unfolding?.folds.get(clicked);
+    if (!fold || signAt(event.target) || isRoom(event.target)) return;
+    if (store.get("selected") === clicked) store.set("selected", "");
+    actions.toggle(clicked);
+  });
+  /** Whether it is the empty room in an opened box. */
+  const isRoom = (target: EventTarget | null) =>
+    target instanceof Element && target.matches(".gv-frame");
+  /** Marks the paths between what is selected and something else. */
+  function pathTo(id: string): void {
+    const selected = store.get("selected");
+    if (!id || id === selected) return;
+    const { items } = store.get("content");
+    const [one, other] = [selected, id].map((known) => index.item(known)?.label ?? known);
+    if (areJoined(items, selected, id, folded())) {
+      store.set("between", id);
+      context.announce(`paths between ${one} and ${other}`);
+    } else context.announce(`no path between ${one} and ${other}`);
+  }
   element.addEventListener("pointerover", (event) => {
     store.set("lit", index.at(event.target));
     const titled = nearestTitle(event.target, picture);
@@ -224,7 +290,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     visit(id);
     addRing(shape);
     if (!shape.matches(":focus-visible")) return;
-    viewport.reveal(viewport.boxOf(shape));
+    viewport.reveal(boxOf(shape));
     shape.scrollIntoView?.({ block: "nearest", inline: "nearest" });
     store.set("lit", id);
     tooltip.show(shape, picture.titles.get(shape) ?? "");
@@ -239,6 +305,10 @@ export function makeGraph(context: PanelContext): GraphPanel {
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
       claim(event);
+      if (event.shiftKey && store.get("selected") !== "") return pathTo(item.id);
+      if (event.key === "Enter" && shown?.unfolding?.folds.get(item.id)) {
+        return actions.toggle(item.id);
+      }
       const around = [item.id, ...index.tagsOn(item.id)];
       store.set("selected", around[around.indexOf(store.get("selected")) + 1] ?? item.id);
       return;
@@ -267,5 +337,49 @@ export function makeGraph(context: PanelContext): GraphPanel {
 
   const draws = (name: string) =>
     [...picture.svg.getElementsByClassName(name)].some((part) => !part.closest(".gv-absent"));
-  return { element, viewport, draws, focus: () => index.cards.get(current())?.focus() };
+  return {
+    ...{ element, viewport, draws, folds: actions },
+    current: () => index.at(document.activeElement) || store.get("selected"),
+    focus: () => index.cards.get(current())?.focus(),
+  };
+}
+
+/** What is drawn now. */
+interface Shown {
+  readonly wire: AnyDocument;
+  readonly density: Density;
+  /** Absent where nothing is folded. */
+  readonly unfolding: Unfolding | undefined;
+  readonly composition: Composition | undefined;
+}
+
+/** A report without a graph shows its figures elsewhere. */
+function textOf({ wire, density, unfolding, composition }: Shown): string {
+  if (isReport(wire) && !wire.picture) return `<svg xmlns="${SVG}"/>`;
+  const svg = svgOf(wire, density);
+  if (!unfolding || !composition) return svg;
+  const { folds } = unfolding;
+  return svgOfComposition(svg, composition, folds, folds.insides(density));
+}
+
+/** The box that was opened or closed, before and after: what must stay where it is on the screen. */
+function heldIn(before: Shown | undefined, after: Shown): readonly [Box, Box] | undefined {
+  if (!before?.unfolding || !after.unfolding || before.density !== after.density) return undefined;
+  if (before.unfolding.root !== after.unfolding.root) return undefined;
+  const changed = changedIn(before.unfolding, after.unfolding);
+  if (changed === undefined) return undefined;
+  const boxes = [before, after].map(
+    ({ composition }) => composition && boxIn(composition, changed),
+  );
+  return boxes[0] && boxes[1] && [boxes[0], boxes[1]];
+}
+
+/** How many of these are in each closed box. */
+function countsOf(ids: readonly string[], unfolding: Unfolding): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const id of ids) {
+    const box = unfolding.folds.shownFor(id, unfolding);
+    if (box && box !== id) counts.set(box, (counts.get(box) ?? 0) + 1);
+  }
+  return counts;
 }

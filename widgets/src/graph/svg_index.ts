@@ -3,6 +3,9 @@
 import type { Item } from "../documents/graph";
 import { focusable, setProps, svg } from "../lib/dom";
 
+/** Elements that may hold nothing that takes the focus. */
+const HOLDERS = ":is([role=img], [role=button])[data-id]";
+
 export class SvgIndex {
   /** Elements that take the focus: a card per item, except tags, which lie on cards. */
   cards: ReadonlyMap<string, SVGGElement> = new Map();
@@ -12,9 +15,12 @@ export class SvgIndex {
   /** Tag on a card -> the card. */
   #owners = new Map<string, string>();
   readonly #highlighted = new Map<string, SVGGElement[]>();
+  /** What is seen of an id that has no element. */
+  #shownFor: (id: string) => string = (id) => id;
 
-  /** Reads a new or changed picture. */
-  read(picture: Element, items: readonly Item[]): void {
+  /** Reads a new or changed picture. `shownFor` says in which box something is that is not drawn. */
+  read(picture: Element, items: readonly Item[], shownFor = (id: string) => id): void {
+    this.#shownFor = shownFor;
     const before = new Set(this.cards.values());
     const cards = new Map<string, SVGGElement>();
     this.#items = new Map(items.map((item) => [item.id, item]));
@@ -25,8 +31,8 @@ export class SvgIndex {
       for (const name of tensor ? [id, tensor] : [id]) {
         this.#holders.set(name, [...(this.#holders.get(name) ?? []), holder]);
       }
-      // An element with role="img" may hold nothing that takes focus, so a tag in a card does not.
-      const card = holder.parentElement?.closest<SVGGElement>("[role=img][data-id]");
+      // Such an element may hold nothing that takes focus, so a tag in a card does not.
+      const card = holder.parentElement?.closest<SVGGElement>(HOLDERS);
       if (card && this.#items.has(id)) this.#owners.set(id, card.dataset.id ?? "");
     }
     for (const { id } of items) {
@@ -59,9 +65,10 @@ export class SvgIndex {
     return found?.getAttribute("data-id") ?? "";
   }
 
-  /** The card that an item is, or lies on. */
+  /** The card that an item is, or lies on; the closed box that it is in. */
   ownerOf(id: string): SVGGElement | undefined {
-    return this.cards.get(id) ?? this.cards.get(this.#owners.get(id) ?? "");
+    const own = this.cards.get(id) ?? this.cards.get(this.#owners.get(id) ?? "");
+    return own ?? this.cards.get(this.#shownFor(id));
   }
 
   tagsOn(id: string): readonly string[] {
@@ -71,12 +78,16 @@ export class SvgIndex {
   /** Gives a class to the elements of these ids, and to no others. */
   highlight(name: string, ids: Iterable<string>): void {
     for (const holder of this.#highlighted.get(name) ?? []) holder.classList.remove(name);
-    const now = [...ids].flatMap((id) => this.#holders.get(id) ?? []);
+    const now = [...new Set([...ids].flatMap((id) => this.#holdersOf(id)))];
     this.#highlighted.set(name, now);
     for (const holder of now) {
       addRing(holder);
       holder.classList.add(name);
     }
+  }
+
+  #holdersOf(id: string): readonly SVGGElement[] {
+    return this.#holders.get(id) ?? this.#holders.get(this.#shownFor(id)) ?? [];
   }
 
   /** Draws the outlines once the picture has a size. */

@@ -7,11 +7,14 @@ import { makePopover } from "../lib/popover";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { makeDensityControl } from "./density";
+import type { FoldActions } from "./fold_actions";
+import { makeLevels } from "./levels";
 import type { Viewport } from "./viewport";
 
 export function makeToolbar(
   context: PanelContext,
   viewport: Viewport,
+  folds: FoldActions,
   /** Buttons of the strip, and of the panel of other tools. */
   extra: { readonly strip: readonly Node[]; readonly more: readonly Node[] },
 ): HTMLElement {
@@ -61,6 +64,7 @@ export function makeToolbar(
     hint: "Show the whole graph (0); again: back to where it was",
     run: () => viewport.fit(),
   });
+  const levels = makeLevels(context, folds);
   const more = makePopover(
     context,
     "More tools",
@@ -68,6 +72,7 @@ export function makeToolbar(
     zoom,
     viewport.pad,
     engine,
+    levels.none,
     ...extra.more,
   );
   const props = {
@@ -76,7 +81,15 @@ export function makeToolbar(
     "aria-label": "Graph tools",
     id: `${prefix}-tools`,
   };
-  const bar = html("div", props, makeDensityControl(context), fit, ...extra.strip, more.button);
+  const bar = html(
+    "div",
+    props,
+    levels.element,
+    makeDensityControl(context),
+    fit,
+    ...extra.strip,
+    more.button,
+  );
   roveTabindex(bar);
   return html("div", { class: "gradviz-strip-tools" }, bar, more.element);
 }

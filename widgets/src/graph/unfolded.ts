@@ -6,8 +6,10 @@ import type { AnyDocument } from "../documents/parse";
 import { lookOf } from "../documents/pictures";
 import { isRecording } from "../documents/recording";
 import { svg } from "../lib/dom";
+import type { Folds } from "../model/folds";
 import type { Timeline } from "../model/timeline";
 import type { Box, Size } from "./camera";
+import { fullCard } from "./composed_svg";
 import type { Picture } from "./picture";
 import { lineBetween, type Point, placeBeside } from "./placement";
 import type { SvgIndex } from "./svg_index";
@@ -32,9 +34,16 @@ export class FullLooks {
   }
 
   /** The card of an item, undefined where there is none or the picture is full already. */
-  of(id: string, density: Density, timeline: Timeline | undefined, at: number): string | undefined {
+  of(
+    id: string,
+    density: Density,
+    timeline: Timeline | undefined,
+    at: number,
+    folds?: Folds,
+  ): string | undefined {
     if (density === "full") return undefined;
     const wire = this.#wire;
+    if (folds) return fullCard(folds.insides("full"), folds.around(id).at(-1) ?? "", id);
     const key = `gv-${id}`;
     if (isRecording(wire)) {
       const variant = timeline?.state(at).at.get("full")?.get(key);
@@ -151,10 +160,15 @@ function surroundingsOf(picture: Picture, index: SvgIndex, id: string) {
 /** The box of a card in the picture. */
 function frameOf(card: Element): Box | undefined {
   const rect = card.querySelector(":scope > .gv-card");
-  const move = /translate\(([-\d.]+)[ ,]+([-\d.]+)\)/.exec(card.getAttribute("transform") ?? "");
   if (!rect) return undefined;
   const box = boxOf(rect);
-  return { ...box, x: box.x + Number(move?.[1] ?? 0), y: box.y + Number(move?.[2] ?? 0) };
+  let [x, y] = [box.x, box.y];
+  for (let at: Element | null = card; at && at.localName === "g"; at = at.parentElement) {
+    const move = /translate\(([-\d.]+)[ ,]+([-\d.]+)\)/.exec(at.getAttribute("transform") ?? "");
+    x += Number(move?.[1] ?? 0);
+    y += Number(move?.[2] ?? 0);
+  }
+  return { ...box, x, y };
 }
 
 function boxOf(rect: Element): Box {

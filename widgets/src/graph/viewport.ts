@@ -9,6 +9,7 @@ import {
   clamp,
   fitZoom,
   follow,
+  hold,
   overflows,
   readableZoom,
   reveal,
@@ -54,11 +55,15 @@ export class Viewport {
   onZoom: (k: number) => void = () => {};
   /** Called after every change of the size of the window, and of the zoom. */
   onView: () => void = () => {};
+  /** Called after every move of the window. */
+  onMove: () => void = () => {};
   /** Called when the window has a size, so that it can be measured. */
   onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
   #content: Size = { width: 1, height: 1 };
   #readable = 1;
+  /** The zoom from which on a picture is rather shown whole than readable. */
+  #whole = Number.POSITIVE_INFINITY;
   #svg: SVGSVGElement | undefined;
   #subject: () => Shapes | undefined = () => undefined;
   /** Whether a person has moved the window: it then goes only where it must. */
@@ -84,8 +89,26 @@ export class Viewport {
     }
   }
 
-  /** Shows a picture, and of a large one the part that `subject` says. */
-  show(svg: SVGSVGElement, subject: () => Shapes | undefined): void {
+  /** Shows a picture, and of a large one the part that `subject` says; all of it where it is not
+      smaller than `whole` then. */
+  show(svg: SVGSVGElement, subject: () => Shapes | undefined, whole?: number): void {
+    this.#whole = whole ?? Number.POSITIVE_INFINITY;
+    const same = this.#take(svg, subject);
+    if (same && this.#touched) this.#apply(this.#camera);
+    else this.#home();
+  }
+
+  /** Shows another picture in which a box of the one before is in another place, or larger: what a
+      person looks at stays where it is. */
+  replace(svg: SVGSVGElement, subject: () => Shapes | undefined, before: Box, after: Box): void {
+    const camera = this.#camera;
+    this.#take(svg, subject);
+    this.#touched = true;
+    this.#move(hold(camera, before, after, this.#size()));
+  }
+
+  /** Takes a picture; says whether it has the size of the one before. */
+  #take(svg: SVGSVGElement, subject: () => Shapes | undefined): boolean {
     const [, , width, height] = (svg.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
     const content = { width: width || 1, height: height || 1 };
     const same = content.width === this.#content.width && content.height === this.#content.height;
@@ -97,8 +120,7 @@ export class Viewport {
     svg.setAttribute("height", String(content.height));
     this.element.prepend(svg);
     this.#measureText();
-    if (same && this.#touched) this.#apply(this.#camera);
-    else this.#home();
+    return same;
   }
 
   #measureText(): void {
@@ -140,8 +162,21 @@ export class Viewport {
     this.#apply({ ...this.#camera, x: this.#camera.x + dx, y: this.#camera.y + dy });
   }
 
+  /** Brings a point of the picture to the middle of the window. */
+  centre(x: number, y: number): void {
+    const { width, height } = this.#size();
+    const { k } = this.#camera;
+    this.#touched = true;
+    this.#apply({ k, x: width / 2 - k * x, y: height / 2 - k * y });
+  }
+
   reveal(box: Box): void {
     this.#apply(reveal(this.#camera, box, this.#size()));
+  }
+
+  /** Brings a box that is not in the window to its middle. */
+  follow(box: Box): void {
+    this.#apply(follow(this.#camera, box, this.#size()));
   }
 
   /** The view of the step; where a person has moved the window, only so far that it is in view. */
@@ -193,7 +228,10 @@ export class Viewport {
       around: shapes.around.map((shape) => this.boxOf(shape)),
     };
     this.#touched = false;
-    this.#apply(viewOf(this.#content, this.#size(), this.#readable, subject));
+    const size = this.#size();
+    const isWhole = fitZoom(this.#content, size, this.#readable) >= this.#whole;
+    const readable = isWhole ? Math.min(this.#whole, this.#readable) : this.#readable;
+    this.#apply(viewOf(this.#content, size, readable, subject));
   }
 
   #size(): Size {
@@ -212,9 +250,13 @@ export class Viewport {
   }
 
   #apply(camera: Camera): void {
+    this.#move(clamp(camera, this.#content, this.#size()));
+  }
+
+  #move(camera: Camera): void {
     const size = this.#size();
     const before = this.#camera.k;
-    this.#camera = clamp(camera, this.#content, size);
+    this.#camera = camera;
     const { k } = this.#camera;
     const [x, y] = [Math.round(this.#camera.x), Math.round(this.#camera.y)];
     this.element.classList.remove("is-gliding");
@@ -222,6 +264,7 @@ export class Viewport {
     const movable = overflows(this.#camera, this.#content, size);
     this.element.classList.toggle("is-movable", movable);
     this.onZoom(k);
+    this.onMove();
     if (k !== before) this.onView();
   }
 

@@ -6,7 +6,11 @@ import type { Model } from "./store";
 /** How long an answer may take. */
 const PATIENCE = 20_000;
 const NONE = 'this page has no kernel; in Python: save("steps.svg", animated=True)';
+const CANCELLED = "no longer waited for";
 const SILENT = "the kernel does not answer: run the cell again";
+
+/** The animation of a recording; the inside of a fold; nodes that are found. */
+export type Question = "animation" | { readonly inside: string } | { readonly find: string };
 
 interface Answer {
   readonly answer: unknown;
@@ -27,8 +31,9 @@ export class Kernel {
     return this.#model.send !== undefined;
   }
 
-  /** The bytes that the kernel sends when it is asked for something. */
-  ask(what: string): Promise<DataView<ArrayBuffer>> {
+  /** The bytes that the kernel sends when it is asked for something. After `cancel` its answer is
+   * not waited for. */
+  ask(what: Question, cancel?: AbortSignal): Promise<DataView<ArrayBuffer>> {
     const model = this.#model;
     // Every view of a widget gets every answer.
     const number = `${Date.now()}-${Math.random()}`;
@@ -51,6 +56,11 @@ export class Kernel {
         reject(new Error(SILENT));
       }, PATIENCE);
       this.#signal.addEventListener("abort", end, { once: true });
+      const stop = () => {
+        end();
+        reject(new Error(CANCELLED));
+      };
+      cancel?.addEventListener("abort", stop, { once: true });
       model.on("msg:custom", listen);
       model.send({ ask: what, number });
     });

@@ -3,9 +3,10 @@
 
 import { DENSITIES, type Density, type GraphContent } from "../documents/graph";
 import { type AnyDocument, parseDocument } from "../documents/parse";
-import { isRecording } from "../documents/recording";
+import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
+import { type Arrived, Folds, NOTHING_ARRIVED, replaced, type Unfolding } from "./folds";
 import { Kernel } from "./kernel";
 import { type Opened, Timeline } from "./timeline";
 
@@ -71,6 +72,16 @@ export interface Local {
   readonly details: boolean;
   /** What is opened: places of the steps whose sub-steps are shown, and runs of folds. */
   readonly opened: ReadonlySet<number>;
+  /** The folds of the graph that are open; undefined: those that the document opens with. */
+  readonly unfolded: ReadonlySet<string> | undefined;
+  /** The fold that is the whole picture, "" for all of the graph. */
+  readonly root: string;
+  /** What came from the kernel after the document. */
+  readonly arrived: Arrived;
+  /** Folds whose inside the kernel is asked for. */
+  readonly awaited: ReadonlySet<string>;
+  /** Second end of the paths that are marked, the first is what is selected; "" if none. */
+  readonly between: string;
 }
 
 /** Derived from the traits, never set. */
@@ -86,6 +97,8 @@ export interface Derived {
   readonly content: GraphContent;
   /** The density that is drawn: the chosen one, where the document has it. */
   readonly drawn: Density;
+  /** What is open of a folded graph; undefined where nothing is folded. */
+  readonly unfolding: Unfolding | undefined;
 }
 
 export type StoreState = Traits & Local & Derived;
@@ -113,10 +126,17 @@ const FOLLOWS: { readonly [K in keyof Derived]: readonly (keyof Traits | keyof L
   timeline: ["wire"],
   visible: ["wire", "step", "detail", "opened"],
   at: ["wire", "step"],
-  content: ["wire", "step"],
+  content: ["wire", "step", "arrived"],
   drawn: ["wire", "density"],
+  unfolding: ["wire", "arrived", "unfolded", "root"],
 };
 const NONE: ReadonlySet<number> = new Set();
+const NOTHING_AWAITED: ReadonlySet<string> = new Set();
+/** Of folds, before anybody opens one. */
+const FOLDED = {
+  ...{ unfolded: undefined, root: "", arrived: NOTHING_ARRIVED },
+  ...{ awaited: NOTHING_AWAITED, between: "" },
+};
 const FIRST: readonly number[] = [0];
 
 /** Of a report without a graph. */
@@ -139,9 +159,13 @@ export class Store {
     playing: false,
     details: false,
     opened: NONE,
+    ...FOLDED,
   };
   #wire: AnyDocument | undefined;
   #timeline: Timeline | undefined;
+  #folds: { readonly of: Arrived; readonly folds: Folds } | undefined;
+  #unfolding: Unfolding | undefined;
+  #content: { readonly of: Arrived; readonly content: GraphContent } | undefined;
   #listeners = new Map<keyof StoreState, Set<() => void>>();
   /** The derived values when listeners were last called. */
   readonly #told = new Map<keyof Derived, unknown>();
@@ -156,7 +180,8 @@ export class Store {
       const changed = () => {
         if (name === "wire") {
           this.#wire = this.#timeline = undefined;
-          this.#local = { ...this.#local, opened: NONE };
+          this.#folds = this.#unfolding = this.#content = undefined;
+          this.#local = { ...this.#local, opened: NONE, ...FOLDED };
         }
         this.#notify(name);
       };
@@ -216,8 +241,9 @@ export class Store {
       const chosen = this.get("density");
       return chosen !== "auto" && wire.pictures[chosen] !== undefined ? chosen : wire.density;
     }
+    if (name === "unfolding") return this.#unfolds(wire);
     if (!isRecording(wire)) {
-      const content = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
+      const content = name === "content" ? this.#contentOf(wire) : NOTHING;
       return { timeline: undefined, at: 0, visible: FIRST, content }[name];
     }
     this.#timeline ??= new Timeline(wire);
@@ -228,6 +254,35 @@ export class Store {
     const at = timeline.placeOf(String(last)) ?? wire.open;
     if (name === "visible") return timeline.visible(this.#opened(timeline, at));
     return name === "at" ? at : timeline.content(at);
+  }
+
+  /** The graph of a document with what the kernel told later. */
+  #contentOf(wire: Exclude<AnyDocument, RecordingDocument>): GraphContent {
+    const content = isReport(wire) ? (wire.picture ?? NOTHING) : wire;
+    const { arrived } = this.#local;
+    if (!arrived.items.length) return content;
+    if (this.#content?.of !== arrived) {
+      const items = replaced(content.items, arrived.items);
+      this.#content = { of: arrived, content: { ...content, items } };
+    }
+    return this.#content.content;
+  }
+
+  #unfolds(wire: AnyDocument): Unfolding | undefined {
+    if (!wire.fold) return undefined;
+    const { arrived, unfolded, root } = this.#local;
+    if (this.#folds?.of !== arrived) {
+      const folds = new Folds(wire.fold, arrived, this.get("content").items);
+      this.#folds = { of: arrived, folds };
+    }
+    const { folds } = this.#folds;
+    const opened = unfolded ?? folds.first;
+    const now = { folds, opened, root: root || (opened.has(folds.top) ? folds.top : "") };
+    const before = this.#unfolding;
+    const isSame =
+      before?.folds === now.folds && before.opened === now.opened && before.root === now.root;
+    if (!isSame) this.#unfolding = now;
+    return isSame ? before : now;
   }
 
   #opened(timeline: Timeline, at: number): Opened {

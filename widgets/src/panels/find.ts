@@ -5,12 +5,21 @@ import { icon } from "../lib/icons";
 import { findItems } from "../model/search";
 import type { PanelContext } from "../panel_context";
 
+/** Nodes of a large graph that are not listed. */
+export interface More {
+  readonly hasMore: boolean;
+  find(query: string): Promise<void>;
+}
+
 export interface Find {
   readonly element: HTMLElement;
   focus(): void;
 }
 
-export function makeFind({ store, announce, prefix }: PanelContext): Find {
+/** Milliseconds without a key after which the kernel is asked for nodes that are not listed. */
+const PAUSE = 300;
+
+export function makeFind({ store, announce, prefix, signal }: PanelContext, more: More): Find {
   const id = `${prefix}-find`;
   const input = focusable(
     html("input", {
@@ -28,7 +37,8 @@ export function makeFind({ store, announce, prefix }: PanelContext): Find {
   const matches = () => findItems(store.get("content").items, store.get("query"));
   const place = () => matches().findIndex((item) => item.id === store.get("selected"));
 
-  const go = (step: 1 | -1) => {
+  const go = async (step: 1 | -1) => {
+    if (!matches().length && more.hasMore) await more.find(store.get("query"));
     const found = matches();
     if (!found.length) return announce(store.get("query") ? "no match" : "");
     const at = place();
@@ -41,15 +51,19 @@ export function makeFind({ store, announce, prefix }: PanelContext): Find {
     announce(`match ${to + 1} of ${found.length}: ${item.label}${where}`);
   };
 
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  signal.addEventListener("abort", () => clearTimeout(timer));
   input.addEventListener("input", () => {
     store.set("query", input.value);
+    clearTimeout(timer);
+    if (more.hasMore) timer = setTimeout(() => void more.find(input.value), PAUSE);
     const { length } = matches();
     if (input.value.trim()) announce(length === 1 ? "1 match" : `${length || "no"} matches`);
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       claim(event);
-      go(event.shiftKey ? -1 : 1);
+      void go(event.shiftKey ? -1 : 1);
     } else if (event.key === "Escape" && input.value) {
       claim(event);
       input.value = "";

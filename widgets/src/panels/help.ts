@@ -25,6 +25,15 @@ const REPORT_KEYS: readonly Key[] = [
   ["← →", "from header to header in a table; Enter sorts by the column"],
 ];
 
+const FOLD_KEYS: readonly Key[] = [
+  ["Enter", "on a box with +: unfold it; on the header of an open one: fold it"],
+  ["Space", "on a box: its totals"],
+  ["u", "fold the box around the node that has the focus"],
+  ["m", "show only the module of the node or box that has the focus; again: all of the graph"],
+  ["n", "unfold what is around a node and around all that it is joined to"],
+  ["double click", "unfold a box; a click on its + and on a header does the same"],
+];
+
 const KEYS: readonly Key[] = [
   ["Tab", "panels, find, tools, graph, details"],
   [
@@ -33,6 +42,7 @@ const KEYS: readonly Key[] = [
   ],
   ["Home End", "first and last node"],
   ["Enter", "select: all paths through it stay, the rest fades; again: the tensors on the card"],
+  ["Shift Enter", "with something selected: only the paths to this one; also Shift click"],
   [
     "Esc",
     "close what is open, clear the selection, leave the full screen; again: back to the cell",
@@ -69,7 +79,10 @@ export function makeHelp(context: PanelContext): Help {
   context.store.watch(["wire"], () => {
     const wire = context.store.get("wire");
     const own = isRecording(wire) ? STEP_KEYS : isReport(wire) ? REPORT_KEYS : [];
-    const shown = [...own, ...KEYS];
+    // On a folded graph the same letter does what is needed there.
+    const folded = wire.fold ? FOLD_KEYS : [];
+    const taken = new Set(folded.map(([keys]) => keys).filter((keys) => keys !== "Enter"));
+    const shown = [...own, ...folded, ...KEYS.filter(([keys]) => !taken.has(keys))];
     list.replaceChildren(
       ...shown.map(([keys, what]) => html("div", {}, html("dt", {}, keys), html("dd", {}, what))),
     );

@@ -3,6 +3,7 @@
 
 import type { DetailSection, GraphContent, Item } from "../documents/graph";
 import { callOf, canDraw, drawAround } from "../graph/extent";
+import type { FoldActions } from "../graph/fold_actions";
 import { makeButton } from "../lib/button";
 import { focusable, html } from "../lib/dom";
 import { icon } from "../lib/icons";
@@ -24,7 +25,7 @@ export interface Inspector {
   toggle(): void;
 }
 
-export function makeInspector(context: PanelContext): Inspector {
+export function makeInspector(context: PanelContext, folds: FoldActions): Inspector {
   const { store, prefix, tooltip } = context;
   const element = html("div", {
     class: "gradviz-inspector",
@@ -62,7 +63,7 @@ export function makeInspector(context: PanelContext): Inspector {
     const found = subjectsOf(timeline, store.get("at")).map(find);
     return found.find((item) => item?.kind === "node") ?? found.find((item) => item);
   };
-  store.watch(["content", "selected", "details"], () => {
+  store.watch(["content", "selected", "details", "unfolding"], () => {
     if (!isOpen()) return;
     const content = store.get("content");
     const timeline = store.get("timeline");
@@ -80,6 +81,7 @@ export function makeInspector(context: PanelContext): Inspector {
       const one = (item ?? followed) as Item;
       const { label } = one;
       body.replaceChildren(
+        ...(store.get("unfolding") ? [foldTools(context, folds, one)] : []),
         ...(one.is_drawn === false ? [notDrawn(context, one)] : []),
         ...detailsOf(one, content).map((section, i) => show(section, `${prefix}-s${i}`, label)),
         ...(item ? [] : [html("p", { class: "is-quiet" }, FOLLOWING)]),
@@ -108,6 +110,31 @@ function detailsOf(item: Item, { outline }: GraphContent): readonly DetailSectio
     return cell ? [[name, cell] as const] : [];
   });
   return [{ heading: item.label, rows: facts }];
+}
+
+/** What can be done with a node or a box of a folded graph. */
+function foldTools(context: PanelContext, actions: FoldActions, { id, label }: Item): HTMLElement {
+  const now = context.store.get("unfolding");
+  const tool = (words: string, hint: string, run: () => void) =>
+    makeButton(context, { label: `${words}: ${label}`, words, hint, run });
+  const tools: HTMLElement[] = [];
+  if (now?.folds.get(id)) {
+    const isOpen = now.opened.has(id);
+    if (id !== now.root || isOpen) {
+      const hint = isOpen ? "Fold it to one box (Enter)" : "Show what is inside (Enter)";
+      tools.push(tool(isOpen ? "Fold" : "Unfold", hint, () => actions.toggle(id)));
+    }
+    const isAlone = id === now.root && id !== now.folds.top;
+    if (isAlone) {
+      tools.push(tool("Show all", "All of the graph (m)", () => actions.toggleOnly(id)));
+    } else if (id !== now.root) {
+      tools.push(tool("Show only this", "Only what is inside (m)", () => void actions.only(id)));
+    }
+  } else {
+    const hint = "Unfold what is around it and around all that it is joined to (n)";
+    tools.push(tool("Show neighbours", hint, () => void actions.neighbourhood(id)));
+  }
+  return html("div", { class: "gradviz-fold-tools" }, ...tools);
 }
 
 /** That something is not drawn, and how to see it. */

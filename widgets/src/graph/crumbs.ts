@@ -1,0 +1,49 @@
+// Above a folded graph: where in it the picture, or what is selected, is. Each part leads there.
+
+import { focusable, html } from "../lib/dom";
+import { roveTabindex } from "../lib/roving";
+import type { PanelContext } from "../panel_context";
+import type { FoldActions } from "./fold_actions";
+
+export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLElement {
+  const { store, tooltip } = context;
+  const element = html("div", { class: "gradviz-crumbs", hidden: true });
+  store.watch(["unfolding", "selected"], () => {
+    const now = store.get("unfolding");
+    element.hidden = !now;
+    if (!now) return;
+    const { folds, root } = now;
+    const selected = store.get("selected");
+    const at = selected && (folds.get(selected) || folds.item(selected)) ? selected : root;
+    const around = [...folds.around(at), at];
+    const before: Element[] = [...element.querySelectorAll("button")];
+    const focused = document.activeElement ? before.indexOf(document.activeElement) : -1;
+    const buttons = around.map((id) => {
+      const props = {
+        type: "button",
+        class: "gradviz-crumb",
+        "aria-current": id === root ? "true" : undefined,
+      };
+      const button = focusable(html("button", props, folds.crumb(id)));
+      const full = folds.get(id)?.label ?? folds.item(id)?.label ?? id;
+      const isOut = folds.around(root).includes(id);
+      tooltip.attach(button, () => (isOut ? `${full}: show all of it` : full));
+      button.addEventListener("click", () => {
+        if (isOut) void actions.only(id);
+        else if (id === root) store.set("selected", "");
+        else store.set("selected", id);
+      });
+      return button;
+    });
+    const props = { role: "toolbar", "aria-label": "Where this is in the model" };
+    const bar = html("div", props, ...buttons);
+    roveTabindex(bar);
+    const note = folds.note && root === folds.top ? folds.note : "";
+    element.replaceChildren(
+      bar,
+      ...(note ? [html("p", { class: "gradviz-fold-note" }, note)] : []),
+    );
+    if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)]?.focus();
+  });
+  return element;
+}

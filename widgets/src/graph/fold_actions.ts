@@ -1,0 +1,243 @@
+// Opening and closing boxes of a folded graph, in this view only. The store has what is open, the graph
+// panel draws it.
+
+import { fold as foldCheck, insides as insidesCheck } from "../documents/folds";
+import { byDensity, item as itemCheck } from "../documents/graph";
+import { listOf, recordOf } from "../documents/validators";
+import { type Level, MOST_CARDS, openedAt } from "../model/fold_levels";
+import { type Arrived, NOTHING_ARRIVED, type Unfolding, withArrived } from "../model/folds";
+import type { Question } from "../model/kernel";
+import type { PanelContext } from "../panel_context";
+
+/** Each part may be absent. */
+const answerCheck = recordOf({
+  insides: (value) => value === undefined || byDensity(insidesCheck)(value),
+  items: (value) => value === undefined || listOf(itemCheck)(value),
+  folds: (value) => value === undefined || listOf(foldCheck)(value),
+});
+
+export class FoldActions {
+  readonly #context: PanelContext;
+  /** What the kernel is asked for, by the fold. */
+  readonly #asked = new Map<string, AbortController>();
+
+  constructor(context: PanelContext) {
+    this.#context = context;
+    const { store } = context;
+    store.watch(["wire"], () => this.#cancelAll());
+    // Whoever selects something sees it: find, the outline, the details, Python.
+    store.watch(["selected", "wire"], () => void this.show(store.get("selected")));
+    store.watch(["focus", "wire"], () => void this.show(store.get("focus") ?? ""));
+  }
+
+  get #now(): Unfolding | undefined {
+    return this.#context.store.get("unfolding");
+  }
+
+  /** Unfolds a closed box, folds an open one, cancels one that is waited for. */
+  toggle(id: string): void {
+    const now = this.#now;
+    const fold = now?.folds.get(id);
+    if (!now || !fold) return;
+    if (this.#asked.has(id)) {
+      this.#cancel(id);
+      this.#context.announce(`${fold.label}: no longer waited for`);
+    } else if (now.opened.has(id) && (id !== now.root || id === now.folds.top)) this.fold(id);
+    else void this.unfold([id]);
+  }
+
+  /** Closes a box. */
+  fold(id: string): void {
+    const now = this.#now;
+    if (!now?.opened.has(id)) return;
+    this.#open([...now.opened].filter((one) => one !== id));
+    this.#context.announce(`folded: ${now.folds.get(id)?.label ?? id}`);
+  }
+
+  /** Opens boxes, the outer ones first; says whether all of them are open now. */
+  async unfold(ids: readonly string[]): Promise<boolean> {
+    const now = this.#now;
+    if (!now) return false;
+    for (const id of ids) {
+      if (now.folds.isKnown(id)) continue;
+      if (!(await this.#fetch(id))) return false;
+    }
+    const later = this.#now;
+    if (!later) return false;
+    if (ids.every((id) => later.opened.has(id))) return true;
+    this.#open([...later.opened, ...ids]);
+    const last = later.folds.get(ids.at(-1) ?? "");
+    if (last) this.#context.announce(`unfolded: ${last.label}, ${last.members} inside`);
+    return true;
+  }
+
+  /** Opens what is around a node or a fold, so that it is seen itself. */
+  async show(id: string): Promise<boolean> {
+    const now = this.#now;
+    if (!id || !now) return false;
+    const around = now.folds.around(id);
+    if (!around.length && id !== now.folds.top) return false;
+    if (now.root && id !== now.root && !around.includes(now.root)) this.#setRoot(now, around);
+    const closed = around.filter((fold) => !now.opened.has(fold));
+    return closed.length ? this.unfold(closed) : true;
+  }
+
+  /** Makes a fold the whole picture. */
+  async only(id: string): Promise<void> {
+    const now = this.#now;
+    const fold = now?.folds.get(id);
+    if (!now || !fold) return;
+    if (!(await this.unfold([id]))) return;
+    const { store, announce } = this.#context;
+    store.set("root", id === now.folds.top ? "" : id);
+    announce(id === now.folds.top ? "all of the graph" : `only ${fold.label}`);
+  }
+
+  /** Only the fold that an item is or is in; where that is shown alone already, all of the graph. */
+  toggleOnly(id: string): void {
+    const now = this.#now;
+    if (!now) return;
+    const fold = now.folds.get(id) ? id : (now.folds.around(id).at(-1) ?? now.root);
+    void this.only(fold === now.root ? now.folds.top : fold);
+  }
+
+  /** Closes the innermost open box around something, and says which. */
+  foldAround(id: string): string {
+    const now = this.#now;
+    const around = [...(now?.folds.around(id) ?? []), id];
+    const inside = around.slice(around.indexOf(now?.root ?? "") + 1);
+    const inner = inside.findLast((fold) => now?.opened.has(fold));
+    if (inner) this.fold(inner);
+    return inner ?? "";
+  }
+
+  /** Opens the boxes around a node, and around all that it is joined to. */
+  async neighbourhood(id: string): Promise<void> {
+    const now = this.#now;
+    const item = now?.folds.item(id);
+    if (!now || !item) return;
+    const ids = [id, ...item.next, ...item.prev];
+    const around = new Set(ids.flatMap((one) => now.folds.around(one)));
+    if (now.root && !now.folds.around(id).includes(now.root)) {
+      this.#setRoot(now, now.folds.around(id));
+    }
+    // An outer fold has a shorter way from the whole graph.
+    const outer = [...around].sort(
+      (one, other) => now.folds.around(one).length - now.folds.around(other).length,
+    );
+    if (await this.unfold(outer.filter((fold) => !now.opened.has(fold)))) {
+      const count = new Set(ids).size - 1;
+      this.#context.announce(`${item.label} and what it is joined to: ${count}`);
+    }
+  }
+
+  /** Opens and closes boxes all over the picture; asked again while it waits, it stops waiting. */
+  async level(level: Level): Promise<void> {
+    const { store, announce } = this.#context;
+    if (this.#asked.size) {
+      this.#cancelAll();
+      return announce("no longer waited for");
+    }
+    if (level === "first") store.set("root", "");
+    for (let now = this.#now; now; now = this.#now) {
+      const { ids, missing, left } = openedAt(now, level);
+      const [next] = missing;
+      if (next && store.kernel.isThere && ids.size + missing.length < MOST_CARDS) {
+        if (await this.#fetch(next)) continue;
+        return;
+      }
+      this.#open(ids);
+      const words = [level === "none" ? "folded" : `unfolded: ${ids.size}`];
+      if (left) words.push(`${left} more stay folded: more than ${MOST_CARDS} cards`);
+      if (missing.length) words.push(`${missing.length} more stay folded: ${now.folds.limit}`);
+      return announce(words.join("; "));
+    }
+  }
+
+  /** Whether the kernel knows nodes that are not listed. */
+  get hasMore(): boolean {
+    const { store } = this.#context;
+    const now = this.#now;
+    const all = now?.folds.get(now.folds.top)?.nodes ?? 0;
+    const listed = store.get("content").items.filter(({ kind }) => LISTED.has(kind)).length;
+    return store.kernel.isThere && all > listed;
+  }
+
+  /** Lets the kernel find what is not listed; its items are in the content then. */
+  async find(query: string): Promise<void> {
+    if (!query.trim() || !this.hasMore) return;
+    this.#cancel("");
+    await this.#ask("", { find: query.trim() });
+  }
+
+  #setRoot(now: Unfolding, around: readonly string[]): void {
+    const above = now.folds.around(now.root);
+    const common = above.findLast((fold) => around.includes(fold)) ?? now.folds.top;
+    this.#context.store.set("root", common === now.folds.top ? "" : common);
+  }
+
+  #open(ids: Iterable<string>): void {
+    this.#context.store.set("unfolded", new Set(ids));
+  }
+
+  #cancelAll(): void {
+    for (const id of [...this.#asked.keys()]) this.#cancel(id);
+  }
+
+  #cancel(id: string): void {
+    this.#asked.get(id)?.abort();
+    this.#settle(id);
+  }
+
+  #settle(id: string): void {
+    this.#asked.delete(id);
+    const { store } = this.#context;
+    const awaited = store.get("awaited");
+    if (awaited.has(id)) store.set("awaited", new Set([...awaited].filter((one) => one !== id)));
+  }
+
+  async #fetch(id: string): Promise<boolean> {
+    const { store, announce } = this.#context;
+    const folds = this.#now?.folds;
+    const label = folds?.get(id)?.label ?? id;
+    if (!store.kernel.isThere) {
+      announce(folds?.limit || `${label}: its inside is not here; a kernel is needed to see it`);
+      return false;
+    }
+    store.set("awaited", new Set([...store.get("awaited"), id]));
+    announce(`asks the kernel for the inside of ${label}`);
+    return (await this.#ask(id, { inside: id })) && this.#isKnown(id);
+  }
+
+  #isKnown(id: string): boolean {
+    return this.#now?.folds.isKnown(id) ?? false;
+  }
+
+  async #ask(id: string, question: Question): Promise<boolean> {
+    const { store, announce } = this.#context;
+    this.#asked.get(id)?.abort();
+    const end = new AbortController();
+    this.#asked.set(id, end);
+    try {
+      const answer = parseAnswer(await store.kernel.ask(question, end.signal));
+      if (end.signal.aborted) return false;
+      this.#settle(id);
+      store.set("arrived", withArrived(store.get("arrived"), answer));
+      return true;
+    } catch (error) {
+      if (end.signal.aborted) return false;
+      this.#settle(id);
+      announce(error instanceof Error ? error.message : String(error));
+      return false;
+    }
+  }
+}
+
+const LISTED: ReadonlySet<string> = new Set(["node", "leaf"]);
+
+/** Throws a sentence if something that the kernel sent cannot be relied on. */
+function parseAnswer(bytes: DataView<ArrayBuffer>): Arrived {
+  const answer: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  if (!answerCheck(answer)) throw new Error("what the kernel sent is damaged: run the cell again");
+  return { ...NOTHING_ARRIVED, ...(answer as Partial<Arrived>) };
+}
