@@ -145,6 +145,7 @@ export function mountApp(
     root.classList.toggle("has-steps", timeline !== undefined);
     root.classList.toggle("has-code", !code.hidden);
     root.classList.toggle("has-cards", (timeline?.explained.length ?? 0) > 0);
+    root.classList.toggle("has-folds", wire.fold !== undefined);
     root.classList.toggle("has-report", isReport(wire));
     root.classList.toggle("has-no-picture", isReport(wire) && !wire.picture);
     const exploration = explorationOf(wire);

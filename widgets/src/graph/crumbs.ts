@@ -4,10 +4,14 @@ import { focusable, html } from "../lib/dom";
 import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import type { FoldActions } from "./fold_actions";
+import { makeLevels } from "./levels";
 
 export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLElement {
   const { store, tooltip } = context;
-  const element = html("div", { class: "gradviz-crumbs", hidden: true });
+  const way = html("div", { class: "gradviz-way" });
+  const note = html("p", { class: "gradviz-fold-note" });
+  const row = html("div", { class: "gradviz-crumbs-row" }, makeLevels(context, actions), way);
+  const element = html("div", { class: "gradviz-crumbs", hidden: true }, row, note);
   store.watch(["unfolding", "selected"], () => {
     const now = store.get("unfolding");
     element.hidden = !now;
@@ -16,7 +20,7 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     const selected = store.get("selected");
     const at = selected && (folds.get(selected) || folds.item(selected)) ? selected : root;
     const around = [...folds.around(at), at];
-    const before: Element[] = [...element.querySelectorAll("button")];
+    const before: Element[] = [...way.querySelectorAll("button")];
     const focused = document.activeElement ? before.indexOf(document.activeElement) : -1;
     const buttons = around.map((id) => {
       const props = {
@@ -38,11 +42,9 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     const props = { role: "toolbar", "aria-label": "Where this is in the model" };
     const bar = html("div", props, ...buttons);
     roveTabindex(bar);
-    const note = folds.note && root === folds.top ? folds.note : "";
-    element.replaceChildren(
-      bar,
-      ...(note ? [html("p", { class: "gradviz-fold-note" }, note)] : []),
-    );
+    way.replaceChildren(bar);
+    note.textContent = root === folds.top ? folds.note : "";
+    note.hidden = !note.textContent;
     if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)]?.focus();
   });
   return element;

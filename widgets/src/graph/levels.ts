@@ -3,15 +3,9 @@
 import { makeButton } from "../lib/button";
 import { html } from "../lib/dom";
 import { type Level, openedAt } from "../model/fold_levels";
+import type { Unfolding } from "../model/folds";
 import type { PanelContext } from "../panel_context";
 import type { FoldActions } from "./fold_actions";
-
-export interface Levels {
-  /** One of three, as a strip. */
-  readonly element: HTMLElement;
-  /** Folds all. */
-  readonly none: HTMLElement;
-}
 
 const HINTS: Readonly<Record<Level, string>> = {
   first: "As it opens: few boxes",
@@ -20,39 +14,50 @@ const HINTS: Readonly<Record<Level, string>> = {
   none: "Fold everything to one box",
 };
 
-export function makeLevels(context: PanelContext, actions: FoldActions): Levels {
+/** Three buttons, one of which is on; empty where nothing is folded. */
+export function makeLevels(context: PanelContext, actions: FoldActions): HTMLElement {
   const { store } = context;
-  const make = (level: Level, words: string) => {
-    const run = () => void actions.level(level);
-    return makeButton(context, { label: words, words, hint: HINTS[level], run });
-  };
   const shown = [
-    { level: "first", button: make("first", "folded") },
-    { level: "two", button: make("two", "depth 2") },
-    { level: "all", button: make("all", "all") },
+    { level: "first", button: makeLevel(context, actions, "first", "folded") },
+    { level: "two", button: makeLevel(context, actions, "two", "depth 2") },
+    { level: "all", button: makeLevel(context, actions, "all", "all") },
   ] as const;
   const props = { class: "gradviz-density", role: "radiogroup", "aria-label": "Unfolded" };
   const element = html("div", props);
-  const none = make("none", "Fold all");
   for (const { button } of shown) button.setAttribute("role", "radio");
   store.watch(["unfolding"], () => {
     const now = store.get("unfolding");
-    element.hidden = none.hidden = !now;
+    element.hidden = !now;
     element.replaceChildren(...(now ? shown.map(({ button }) => button) : []));
     if (!now) return;
-    const nodes = now.folds.get(now.folds.top)?.nodes ?? 0;
-    let isFound = false;
+    // Where two of them are the same, the first one is on.
+    const at = shown.find(({ level }) => isAt(now, level));
     for (const { level, button } of shown) {
-      const { ids } = openedAt(now, level);
-      const isAt: boolean =
-        !isFound && ids.size === now.opened.size && [...ids].every((id) => now.opened.has(id));
-      isFound ||= isAt;
-      button.setAttribute("aria-checked", String(isAt));
-      if (level !== "all") continue;
-      const words = `all ${nodes.toLocaleString("en")}`;
-      button.setAttribute("aria-label", words);
-      button.replaceChildren(html("span", { class: "gradviz-words" }, words));
+      button.setAttribute("aria-checked", String(level === at?.level));
     }
+    const nodes = now.folds.get(now.folds.top)?.nodes ?? 0;
+    const words = `all ${nodes.toLocaleString("en")}`;
+    const all = shown[2].button;
+    all.setAttribute("aria-label", words);
+    all.replaceChildren(html("span", { class: "gradviz-words" }, words));
   });
-  return { element, none };
+  return element;
+}
+
+export function makeFoldAll(context: PanelContext, actions: FoldActions): HTMLElement {
+  const button = makeLevel(context, actions, "none", "Fold all");
+  context.store.watch(["unfolding"], () => {
+    button.hidden = !context.store.get("unfolding");
+  });
+  return button;
+}
+
+function makeLevel(context: PanelContext, actions: FoldActions, level: Level, words: string) {
+  const run = () => void actions.level(level);
+  return makeButton(context, { label: words, words, hint: HINTS[level], run });
+}
+
+function isAt(now: Unfolding, level: Level): boolean {
+  const { ids } = openedAt(now, level);
+  return ids.size === now.opened.size && [...ids].every((id) => now.opened.has(id));
 }

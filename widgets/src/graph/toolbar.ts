@@ -8,7 +8,7 @@ import { roveTabindex } from "../lib/roving";
 import type { PanelContext } from "../panel_context";
 import { makeDensityControl } from "./density";
 import type { FoldActions } from "./fold_actions";
-import { makeLevels } from "./levels";
+import { makeFoldAll } from "./levels";
 import type { Viewport } from "./viewport";
 
 export function makeToolbar(
@@ -64,7 +64,6 @@ export function makeToolbar(
     hint: "Show the whole graph (0); again: back to where it was",
     run: () => viewport.fit(),
   });
-  const levels = makeLevels(context, folds);
   const more = makePopover(
     context,
     "More tools",
@@ -72,7 +71,7 @@ export function makeToolbar(
     zoom,
     viewport.pad,
     engine,
-    levels.none,
+    makeFoldAll(context, folds),
     ...extra.more,
   );
   const props = {
@@ -81,15 +80,7 @@ export function makeToolbar(
     "aria-label": "Graph tools",
     id: `${prefix}-tools`,
   };
-  const bar = html(
-    "div",
-    props,
-    levels.element,
-    makeDensityControl(context),
-    fit,
-    ...extra.strip,
-    more.button,
-  );
+  const bar = html("div", props, makeDensityControl(context), fit, ...extra.strip, more.button);
   roveTabindex(bar);
   return html("div", { class: "gradviz-strip-tools" }, bar, more.element);
 }

@@ -102,9 +102,13 @@ export class Viewport {
       person looks at stays where it is. */
   replace(svg: SVGSVGElement, subject: () => Shapes | undefined, before: Box, after: Box): void {
     const camera = this.#camera;
+    const { box } = this.window;
+    const isSeen =
+      before.y < box.y + box.height && before.y + Math.min(before.height, box.height) > box.y;
     this.#take(svg, subject);
-    this.#touched = true;
-    this.#move(hold(camera, before, after, this.#size()));
+    this.#touched = isSeen;
+    if (isSeen || !this.element.clientWidth) this.#move(hold(camera, before, after, this.#size()));
+    else this.#home();
   }
 
   /** Takes a picture; says whether it has the size of the one before. */
