@@ -87,9 +87,10 @@ export class FoldActions {
     const now = this.#now;
     const fold = now?.folds.get(id);
     if (!now || !fold) return;
-    if (!(await this.unfold([id]))) return;
+    if (!now.folds.isKnown(id) && !(await this.#fetch(id))) return;
     const { store, announce } = this.#context;
     store.set("root", id === now.folds.top ? "" : id);
+    if (!now.opened.has(id)) this.#open([...now.opened, id]);
     announce(id === now.folds.top ? "all of the graph" : `only ${fold.label}`);
   }
 
