@@ -87,7 +87,7 @@ export function showStates(
     if (!words) continue;
     const height = Number(shape.querySelector(CARD)?.getAttribute("height") ?? 0);
     const width = Number(shape.querySelector(CARD)?.getAttribute("width") ?? 0);
-    const state = badge("gradviz-state", words, width, height - BADGE / 2);
+    const state = badge("gradviz-state", words, width, height - 3);
     if (isMissing && folds.limit) titles.set(state, folds.limit);
     shape.append(state);
   }

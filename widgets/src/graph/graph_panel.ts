@@ -106,9 +106,11 @@ export function makeGraph(context: PanelContext): GraphPanel {
     // In another density the same cards are there.
     if (isNew) trail = [];
     refresh();
+    // Not in another density, which is what a person chose.
+    const isSame = unfolding !== undefined && !isNew && before.density === density;
     const held = before && isNew ? undefined : heldIn(before, shown);
     if (held) viewport.replace(picture.svg, subject, ...held);
-    else viewport.show(picture.svg, subject, unfolding && WHOLE);
+    else viewport.show(picture.svg, subject, { whole: unfolding && WHOLE, isSame });
     minimap.show(composition);
     if (hadFocus) (index.ownerOf(focused) ?? index.cards.get(current()))?.focus();
     const selected = store.get("selected");
@@ -245,6 +247,8 @@ export function makeGraph(context: PanelContext): GraphPanel {
     }
     const id = index.at(event.target);
     if (event.detail < 2) clicked = id;
+    // What is clicked twice must not move after the first time.
+    if (shown?.unfolding) viewport.keep();
     const sign = signAt(event.target);
     if (sign === "only") void actions.only(id);
     else if (sign === "toggle") actions.toggle(id);

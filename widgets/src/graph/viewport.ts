@@ -61,6 +61,8 @@ export class Viewport {
   onShow: () => void = () => {};
   #camera: Camera = { x: 0, y: 0, k: 1 };
   #content: Size = { width: 1, height: 1 };
+  /** The room that the pictures of one graph needed: it does not shrink while boxes are folded. */
+  #room: Size = { width: 1, height: 1 };
   #readable = 1;
   /** The zoom from which on a picture is rather shown whole than readable. */
   #whole = Number.POSITIVE_INFINITY;
@@ -90,9 +92,14 @@ export class Viewport {
   }
 
   /** Shows a picture, and of a large one the part that `subject` says; all of it where it is not
-      smaller than `whole` then. */
-  show(svg: SVGSVGElement, subject: () => Shapes | undefined, whole?: number): void {
+      smaller than `whole` then. `isSame`: another view of the same graph. */
+  show(
+    svg: SVGSVGElement,
+    subject: () => Shapes | undefined,
+    { whole, isSame }: { readonly whole?: number | undefined; readonly isSame?: boolean } = {},
+  ): void {
     this.#whole = whole ?? Number.POSITIVE_INFINITY;
+    if (!isSame) this.#room = { width: 1, height: 1 };
     const same = this.#take(svg, subject);
     if (same && this.#touched) this.#apply(this.#camera);
     else this.#home();
@@ -120,6 +127,8 @@ export class Viewport {
     this.#svg = svg;
     this.#subject = subject;
     this.#content = content;
+    const { width: wide, height: high } = this.#room;
+    this.#room = { width: Math.max(content.width, wide), height: Math.max(content.height, high) };
     svg.setAttribute("width", String(content.width));
     svg.setAttribute("height", String(content.height));
     this.element.prepend(svg);
@@ -129,14 +138,14 @@ export class Viewport {
 
   #measureText(): void {
     if (this.#svg) this.#readable = readableZoom(smallestText(this.#svg));
-    this.#listener(this.#content, this.#readable);
+    this.#listener(this.#room, this.#readable);
   }
 
   /** Calls the listener now and later with the size of the picture, and with the zoom from which on
       its words can be read. */
   tell(listener: (content: Size, readable: number) => void): void {
     this.#listener = listener;
-    listener(this.#content, this.#readable);
+    listener(this.#room, this.#readable);
   }
 
   zoom(factor: number, point?: { x: number; y: number }): void {
@@ -164,6 +173,11 @@ export class Viewport {
     const [dx, dy] = PAN[direction];
     this.#touched = true;
     this.#apply({ ...this.#camera, x: this.#camera.x + dx, y: this.#camera.y + dy });
+  }
+
+  /** From now on the window goes only where it must. */
+  keep(): void {
+    this.#touched = true;
   }
 
   /** Brings a point of the picture to the middle of the window. */
