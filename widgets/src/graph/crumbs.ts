@@ -43,6 +43,8 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     const bar = html("div", props, ...buttons);
     roveTabindex(bar);
     way.replaceChildren(bar);
+    // Where there are many, the last ones are seen.
+    bar.scrollLeft = bar.scrollWidth;
     note.textContent = root === folds.top ? folds.note : "";
     note.hidden = !note.textContent;
     if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)]?.focus();
