@@ -4,6 +4,11 @@ import type { AnyDocument } from "./parse";
 import { isRecording, type RecordingDocument } from "./recording";
 import { isReport } from "./report";
 
+/** Whether a document has its picture in this density, or of a folded one some of what is in it. */
+export function isDrawnIn(wire: AnyDocument, density: Density): boolean {
+  return wire.pictures[density] !== undefined || wire.fold?.insides[density] !== undefined;
+}
+
 /** The picture of a graph, of a recording that of the step shown first; "" where there is none. */
 export function svgOf(wire: AnyDocument, density: Density): string {
   if (isRecording(wire)) return wire.pictures[density]?.svg ?? "";

@@ -25,7 +25,12 @@ export function compositionOf({ folds, opened, root }: Unfolding, density: Densi
 export function pictureOf(wire: AnyDocument, unfolding: Unfolding, density: Density): string {
   const { folds } = unfolding;
   const composition = compositionOf(unfolding, density);
-  return svgOfComposition(svgOf(wire, density), composition, folds, folds.insides(density));
+  return svgOfComposition(aroundOf(wire, density), composition, folds, folds.insides(density));
+}
+
+/** A picture whose root element and style sheet are those of every density. */
+export function aroundOf(wire: AnyDocument, density: Density): string {
+  return svgOf(wire, density) || svgOf(wire, wire.density);
 }
 
 /** The picture `around` with this content. */

@@ -1,6 +1,7 @@
 // How much cards say: three radio buttons of the toolbar, and the key that goes through them.
 
 import { DENSITIES, type Density } from "../documents/graph";
+import { isDrawnIn } from "../documents/pictures";
 import { makeButton } from "../lib/button";
 import { html, setProps } from "../lib/dom";
 import type { Store } from "../model/store";
@@ -14,13 +15,13 @@ const HINTS: Record<Density, string> = {
 
 /** Goes to the next density that the document has. */
 export function nextDensity(store: Store): Density {
-  const there = DENSITIES.filter((density) => store.get("wire").pictures[density] !== undefined);
+  const there = DENSITIES.filter((density) => isDrawnIn(store.get("wire"), density));
   const next = there[(there.indexOf(store.get("drawn")) + 1) % there.length];
   return next ?? store.get("drawn");
 }
 
 export function showDensity({ store, announce }: PanelContext, density: Density): void {
-  if (store.get("wire").pictures[density] === undefined) {
+  if (!isDrawnIn(store.get("wire"), density)) {
     announce(`${density}: not drawn, this picture has too many cards`);
     return;
   }
@@ -30,7 +31,7 @@ export function showDensity({ store, announce }: PanelContext, density: Density)
 
 export function makeDensityControl(context: PanelContext): HTMLElement {
   const { store } = context;
-  const there = (density: Density) => store.get("wire").pictures[density] !== undefined;
+  const there = (density: Density) => isDrawnIn(store.get("wire"), density);
   const buttons = DENSITIES.map((density) => {
     const button = makeButton(context, {
       label: density,

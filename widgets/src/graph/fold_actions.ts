@@ -73,8 +73,11 @@ export class FoldActions {
 
   /** Opens what is around a node or a fold, so that it is seen itself. */
   async show(id: string): Promise<boolean> {
+    if (!id || !this.#now) return false;
+    // What is not listed has no place: the kernel says where it is.
+    if (!this.#now.folds.item(id) && !this.#now.folds.get(id) && this.hasMore) await this.find(id);
     const now = this.#now;
-    if (!id || !now) return false;
+    if (!now) return false;
     const around = now.folds.around(id);
     if (!around.length && id !== now.folds.top) return false;
     if (now.root && id !== now.root && !around.includes(now.root)) this.#setRoot(now, around);

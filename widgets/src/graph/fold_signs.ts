@@ -26,7 +26,8 @@ export function addSigns({ svg: root, titles }: Picture, { folds }: Unfolding): 
     const fold = folds.get(shape.dataset.id ?? "");
     if (!fold) continue;
     const isOpen = shape.classList.contains("gv-open");
-    setProps(shape, { role: "button", "aria-expanded": String(isOpen) });
+    // The name of a button is what is written on it.
+    setProps(shape, { role: "button", "aria-expanded": String(isOpen), "aria-label": undefined });
     const drawn = shape.querySelector(":scope > .gv-fold-sign");
     const toggle = hitArea(drawn, isOpen);
     titles.set(toggle, isOpen ? "Fold (Enter)" : `Unfold: ${fold.members} inside (Enter)`);

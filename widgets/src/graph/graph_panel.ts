@@ -12,7 +12,7 @@ import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
-import { compositionOf, svgOfComposition } from "./composed_svg";
+import { aroundOf, compositionOf, svgOfComposition } from "./composed_svg";
 import { boxIn, type Composition, changedIn } from "./composition";
 import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
@@ -360,10 +360,9 @@ interface Shown {
 /** A report without a graph shows its figures elsewhere. */
 function textOf({ wire, density, unfolding, composition }: Shown): string {
   if (isReport(wire) && !wire.picture) return `<svg xmlns="${SVG}"/>`;
-  const svg = svgOf(wire, density);
-  if (!unfolding || !composition) return svg;
+  if (!unfolding || !composition) return svgOf(wire, density);
   const { folds } = unfolding;
-  return svgOfComposition(svg, composition, folds, folds.insides(density));
+  return svgOfComposition(aroundOf(wire, density), composition, folds, folds.insides(density));
 }
 
 /** The box that was opened or closed, before and after: what must stay where it is on the screen. */

@@ -3,6 +3,7 @@
 
 import { DENSITIES, type Density, type GraphContent } from "../documents/graph";
 import { type AnyDocument, parseDocument } from "../documents/parse";
+import { isDrawnIn } from "../documents/pictures";
 import { isRecording, type RecordingDocument } from "../documents/recording";
 import { isReport } from "../documents/report";
 import type { Theme } from "../lib/theme";
@@ -239,7 +240,7 @@ export class Store {
     const wire = this.#document();
     if (name === "drawn") {
       const chosen = this.get("density");
-      return chosen !== "auto" && wire.pictures[chosen] !== undefined ? chosen : wire.density;
+      return chosen !== "auto" && isDrawnIn(wire, chosen) ? chosen : wire.density;
     }
     if (name === "unfolding") return this.#unfolds(wire);
     if (!isRecording(wire)) {
