@@ -49,7 +49,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
   const actions = new FoldActions(context);
   const minimap = makeMinimap(context, viewport);
   const hint = html("p", { id: `${prefix}-hint`, class: "gradviz-hidden" });
-  hint.textContent = "Arrow keys follow the edges, Enter selects, question mark lists all keys.";
+  store.watch(["wire"], () => {
+    const enter = store.get("wire").fold
+      ? "Enter unfolds a box or selects a node"
+      : "Enter selects";
+    hint.textContent = `Arrow keys follow the edges, ${enter}, question mark lists all keys.`;
+  });
   const element = html(
     "div",
     { class: "gradviz-graph" },
