@@ -1,19 +1,16 @@
 // Shows the picture, follows the steps, highlights selected, found and hovered items, moves the
 // focus.
 
-import type { Density, GraphContent, Item } from "../documents/graph";
-import type { AnyDocument } from "../documents/parse";
-import { lookOf, svgOf } from "../documents/pictures";
+import type { GraphContent, Item } from "../documents/graph";
+import { lookOf } from "../documents/pictures";
 import { isReport } from "../documents/report";
-import { claim, html, SVG } from "../lib/dom";
-import type { Unfolding } from "../model/folds";
+import { claim, html } from "../lib/dom";
 import { relatedTo, subjectsOf } from "../model/related";
 import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
-import { aroundOf, compositionOf, svgOfComposition } from "./composed_svg";
-import { boxIn, type Composition, changedIn } from "./composition";
+import { compositionOf } from "./composed_svg";
 import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
 import { FoldActions } from "./fold_actions";
@@ -24,6 +21,7 @@ import { makeMinimap } from "./minimap";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
+import { countsOf, heldIn, type Shown, textOf } from "./shown";
 import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
 import { type Shapes, Viewport } from "./viewport";
@@ -351,43 +349,4 @@ export function makeGraph(context: PanelContext): GraphPanel {
     current: () => index.at(document.activeElement) || store.get("selected"),
     focus: () => index.cards.get(current())?.focus(),
   };
-}
-
-/** What is drawn now. */
-interface Shown {
-  readonly wire: AnyDocument;
-  readonly density: Density;
-  /** Absent where nothing is folded. */
-  readonly unfolding: Unfolding | undefined;
-  readonly composition: Composition | undefined;
-}
-
-/** A report without a graph shows its figures elsewhere. */
-function textOf({ wire, density, unfolding, composition }: Shown): string {
-  if (isReport(wire) && !wire.picture) return `<svg xmlns="${SVG}"/>`;
-  if (!unfolding || !composition) return svgOf(wire, density);
-  const { folds } = unfolding;
-  return svgOfComposition(aroundOf(wire, density), composition, folds, folds.insides(density));
-}
-
-/** The box that was opened or closed, before and after: what must stay where it is on the screen. */
-function heldIn(before: Shown | undefined, after: Shown): readonly [Box, Box] | undefined {
-  if (!before?.unfolding || !after.unfolding || before.density !== after.density) return undefined;
-  if (before.unfolding.root !== after.unfolding.root) return undefined;
-  const changed = changedIn(before.unfolding, after.unfolding);
-  if (changed === undefined) return undefined;
-  const boxes = [before, after].map(
-    ({ composition }) => composition && boxIn(composition, changed),
-  );
-  return boxes[0] && boxes[1] && [boxes[0], boxes[1]];
-}
-
-/** How many of these are in each closed box. */
-function countsOf(ids: readonly string[], unfolding: Unfolding): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const id of ids) {
-    const box = unfolding.folds.shownFor(id, unfolding);
-    if (box && box !== id) counts.set(box, (counts.get(box) ?? 0) + 1);
-  }
-  return counts;
 }
