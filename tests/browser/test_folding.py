@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 from torch import Tensor, nn
 
 import gradviz
@@ -19,7 +19,7 @@ from tests.browser.bare import Bare, Widget, axe_violations, picture_faults
 
 pytestmark = pytest.mark.browser
 
-WINDOWS = ({"width": 1366, "height": 768}, {"width": 400, "height": 800})
+WINDOWS: tuple[ViewportSize, ...] = ({"width": 1366, "height": 768}, {"width": 400, "height": 800})
 
 
 class Block(nn.Module):

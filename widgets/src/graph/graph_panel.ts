@@ -207,7 +207,9 @@ export function makeGraph(context: PanelContext): GraphPanel {
   store.watch(["awaited", "drawn", "unfolding"], () => {
     const { unfolding } = shown ?? {};
     if (!unfolding) return;
-    showStates(picture, unfolding, store.get("awaited"), store.kernel.isThere);
+    // What is hidden itself is waited for in the box that it is in.
+    const boxes = [...store.get("awaited")].map((id) => unfolding.folds.shownFor(id, unfolding));
+    showStates(picture, unfolding, new Set(boxes), store.kernel.isThere);
   });
   const folded = (): Folded | undefined => {
     const { unfolding, composition } = shown ?? {};
@@ -238,7 +240,9 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const id = firstOf(ids)?.dataset.id ?? "";
     const { box, k } = viewport.window;
     const folds = shown?.unfolding?.folds;
-    const markup = id ? looks.of(id, store.get("drawn"), timeline, at, folds) : undefined;
+    // A box says in every density the same of what is in it.
+    const isBox = folds?.get(id) !== undefined;
+    const markup = id && !isBox ? looks.of(id, store.get("drawn"), timeline, at, folds) : undefined;
     unfolded.show(picture, index, id, markup, box, k, chosen.length > 0);
   }
   store.watch(["content", "drawn", "selected", "unfolding"], unfold);
