@@ -48,6 +48,7 @@ def test_a_model_in_a_variable() -> None:
     assert paths(graph) == [
         ("model", "Sequential"),
         ("model.0", "Linear"),
+        ("model.1", "ReLU"),
         ("model.2", "Linear"),
     ]
     tensors = {info.id: info.name for info in graph.tensors}
