@@ -60,6 +60,8 @@ def is_interrupted(work: Callable[[], object], after: float) -> bool:
     return False
 
 
+# Where a signal arrives in a callback of the garbage collector, Python tells of it and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
 )
