@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gradviz.model.fold import Fold, FoldTree, Member
@@ -34,12 +34,28 @@ def title(tree: FoldTree, fold: Fold) -> str:
         return _equal_parts(tree, fold)
     if fold.kind == "turn":
         main = _main_module(tree, fold)
-        return _module(tree, fold, main) if main else f"turn {_number(tree, fold)}"
+        return _module(tree, fold, main) if main else _numbered(tree, fold)
     if fold.kind == "module":
         return _module(tree, fold, fold)
-    names = list(dict.fromkeys(_main_names(tree, fold)))
-    more = ", …" if len(names) > NAMES else ""
-    return ", ".join(names[:NAMES]) + more
+    return _listed(_main_names(tree, fold))
+
+
+def _listed(names: Iterable[str]) -> str:
+    several = list(dict.fromkeys(names))
+    return ", ".join(several[:NAMES]) + (", …" if len(several) > NAMES else "")
+
+
+def _numbered(tree: FoldTree, part: Fold, until: Fold | None = None) -> str:
+    """A part of a repeat, or some of them, by what is in each: ``"cell, head · 3 of 12"``."""
+    repeat = next(one for one in reversed(tree.around(part.id)) if one.kind == "repeat")
+    numbers = [f"{_number(tree, one):,}" for one in (part, until) if one is not None]
+    return formatting.join((_inner(tree, part), f"{' … '.join(numbers)} of {repeat.times:,}"))
+
+
+def _inner(tree: FoldTree, turn: Fold) -> str:
+    """The modules in a turn without their types; if there are none, its nodes."""
+    modules = [_relative(tree, turn, one.path) for one in turn.folds if one.kind == "module"]
+    return _listed(modules or _main_names(tree, turn))
 
 
 def _module(tree: FoldTree, fold: Fold, module: Fold) -> str:
@@ -82,7 +98,9 @@ def _equal_parts(tree: FoldTree, fold: Fold) -> str:
     ends = (first, last)
     modules = [one if one.kind == "module" else _main_module(tree, one) for one in ends]
     if modules[0] is None or modules[1] is None:
-        return f"turns {_number(tree, first)} … {_number(tree, last)} {times}"
+        if fold.kind == "part":
+            return _numbered(tree, first, last)
+        return f"{_inner(tree, first)} {times}"
     paths = dict.fromkeys(_relative(tree, fold, one.path) for one in modules if one is not None)
     return formatting.join((f"{' … '.join(paths)} {times}", clean(modules[0].type)))
 

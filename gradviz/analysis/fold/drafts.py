@@ -35,11 +35,13 @@ class Draft:
     """How many nodes are in it, without leaves."""
     shape: int = -1
     """A number that folds of equal structure have in common."""
-    outgoing: Sequence[tuple[int, int, int]] = ()
-    """Entries that lead to nodes before it: position of the node, slot, position of the other."""
+    outgoing: Sequence[Entry] = ()
+    """Entries that lead to nodes before it."""
 
 
 DraftMember: TypeAlias = "int | Draft"
+Entry: TypeAlias = tuple[int, int, int, int]
+"""Position of a node, slot, position of the node that it leads to, and which output of that."""
 
 
 def nodes_of(members: Iterable[DraftMember]) -> Iterator[int]:

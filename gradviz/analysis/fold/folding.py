@@ -12,6 +12,8 @@ from gradviz.model.graph import Graph
 
 SMALL: Final = 40
 """Nodes, leaves included, up to which a graph is not folded unless that is asked for."""
+CROWD: Final = 16
+"""Entries of one node up to which they are beside each other."""
 
 
 def folding_of(graph: Graph, fold: object = None) -> Folding | None:
@@ -20,7 +22,7 @@ def folding_of(graph: Graph, fold: object = None) -> Folding | None:
     Args:
         graph: The graph.
         fold: As :func:`~gradviz.analysis.fold.opening.opened` takes it; ``False``: not folded;
-            ``None``: folded if it has more than 40 nodes.
+            ``None``: folded if it has more than 40 nodes, or one node with more than 16 entries.
 
     Raises:
         OptionError: If ``fold`` cannot be this.
@@ -31,9 +33,13 @@ def folding_of(graph: Graph, fold: object = None) -> Folding | None:
         >>> folding_of(graph) is None, folding_of(graph, 0).totals["f0"].nodes
         (True, 1)
     """
-    if fold is False or (fold is None and len(graph) <= SMALL):
+    if fold is False or (fold is None and _is_small(graph)):
         return None
     tree = fold_tree(graph)
     opening = opened(tree, fold)
     totals = {one.id: found for one, found in all_totals(tree)}
     return Folding(tree, opening, totals, is_automatic=fold is None)
+
+
+def _is_small(graph: Graph) -> bool:
+    return len(graph) <= SMALL and all(len(row) <= CROWD for row in graph.targets)

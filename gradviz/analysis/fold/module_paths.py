@@ -20,13 +20,22 @@ def parts_of(path: str) -> list[str]:
 
 
 def stem(path: str) -> str:
-    """The last name of a path without its number.
+    """The last name of a path without its number; of a module in a list that of the list, too.
 
     Examples:
         >>> stem("model.layers.12"), stem("model.conv2"), stem("models[1]"), stem("model")
-        ('', 'conv', 'models', 'model')
+        ('layers.', 'conv', 'models', 'model')
+        >>> stem("model.stages.0.1"), stem("model.layer2.0"), stem("")
+        ('stages..', 'layer.', '')
     """
-    return _NUMBER.sub("", (parts_of(path) or [""])[-1])
+    found = ""
+    for part in reversed(parts_of(path)):
+        name = _NUMBER.sub("", part)
+        found = f"{name}{found}"
+        if name:
+            break
+        found = f".{found}"
+    return found
 
 
 def is_numbered(path: str) -> bool:

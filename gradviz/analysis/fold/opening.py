@@ -82,8 +82,10 @@ def _by_itself(tree: FoldTree) -> frozenset[str]:
 
 
 def _opens(fold: Fold) -> bool:
-    """Whether a fold says more when it is open: the parts of a repeat are equal."""
-    return fold.kind in ("module", "part") and not fold.times and bool(fold.folds)
+    """Whether a fold says more when it is open: the parts of a repeat are equal, and of a layer
+    its name says what it does."""
+    is_layer = all(one.kind in ("views", "leaves") for one in fold.folds)
+    return fold.kind in ("module", "part") and not fold.times and not is_layer
 
 
 def _by_size(fold: Fold) -> tuple[int, int, Fold]:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 
-from gradviz.analysis.fold.drafts import Draft, DraftMember, nodes_of
+from gradviz.analysis.fold.drafts import Draft, DraftMember, Entry, nodes_of
 from gradviz.analysis.fold.module_paths import stem
 from gradviz.model.graph import Graph
 
@@ -35,7 +35,7 @@ class Structure:
         position, numbers = self.position, self._numbers
         return [
             numbers.setdefault(
-                (name, *[-2 if e is None else -1 if position[e[0]] < 0 else e[1] for e in row]),
+                (name, *[-2 if e is None else -1 if position[e[0]] < 0 else 0 for e in row]),
                 len(numbers),
             )
             for name, row in zip(self._graph.names, self._graph.targets)
@@ -106,16 +106,16 @@ class Structure:
             until: Position behind which it does not matter how the members are connected.
         """
         start = draft.first = self.first(draft.members[0])
-        inner: list[tuple[int, int, int]] = []
-        outgoing: list[tuple[int, int, int]] = []
+        inner: list[Entry] = []
+        outgoing: list[Entry] = []
         for one in draft.members:
             entries = self._entries(one) if isinstance(one, int) else one.outgoing
             for entry in entries:
-                at, slot, target = entry
+                at, slot, target, output = entry
                 if target < start:
                     outgoing.append(entry)
                 elif until is None or at < until:
-                    inner.append((at - start, slot, target - start))
+                    inner.append((at - start, slot, target - start, output))
         draft.outgoing = outgoing
         draft.size = sum(1 if isinstance(one, int) else one.size for one in draft.members)
         key = (
@@ -128,12 +128,12 @@ class Structure:
         draft.shape = self._numbers.setdefault(key, len(self._numbers))
         return draft
 
-    def _entries(self, place: int) -> Iterable[tuple[int, int, int]]:
+    def _entries(self, place: int) -> Iterable[Entry]:
         position = self.position
         at = position[place]
         for slot, entry in enumerate(self._graph.targets[place]):
             if entry is not None and (target := position[entry[0]]) >= 0:
-                yield at, slot, target
+                yield at, slot, target, entry[1]
 
     def leaves(self, members: Iterable[DraftMember]) -> tuple[int, ...]:
         """Places of the leaves that members use, in the order in which they do."""

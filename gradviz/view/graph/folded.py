@@ -22,9 +22,9 @@ from gradviz.view.style import css
 from gradviz.view.text import px
 from gradviz.view.whole_index import WholeIndex
 
-SCREEN: Final = (1400.0, 640.0)
+SCREEN: Final = (1400.0, 700.0)
 """Pixels of a picture that is readable as a whole in a notebook on a laptop, at 70 %."""
-FEW: Final = 6
+FEW: Final = 4
 """Boxes below which nothing is closed so that a picture fits."""
 
 

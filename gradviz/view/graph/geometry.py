@@ -126,6 +126,8 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
     if card.refers:
         return ((REFERENCE - card.blocks[0].height) / 2,), REFERENCE, 0.0
     tops, y, band = [], start, 0.0
+    # Many boxes of folds are to be on one screen.
+    above, below = (2, 4) if "gv-fold" in card.css else (5, 7)
     for block in card.blocks:
         if block.beside:
             tops.append(band - block.height - (0.5 if block.framed else 4.5))
@@ -137,10 +139,10 @@ def _stack(card: Card, start: float) -> tuple[tuple[float, ...], float, float]:
         else:
             # Without a band the lines of a tensor are close to its title.
             close = y == band and not block.framed and "gv-tensor" in card.css
-            y += -3 if close else 5 if block.framed or y == band else 1
+            y += -3 if close else above if block.framed or y == band else 1
             tops.append(y)
             y += block.height
-    return tuple(tops), y + (7 if y > band else 0), band
+    return tuple(tops), y + (below if y > band else 0), band
 
 
 def together(frames: Sequence[CardFrame], direction: Direction) -> list[CardFrame]:

@@ -17,7 +17,7 @@ from gradviz.view.graph.options import DrawOptions
 
 SPARED: Final = 12.0
 """Pixels by which ranks with numbers are closer, too."""
-GAP: Final[dict[str, float]] = {"TB": 16.0, "LR": 30.0}
+GAP: Final[dict[str, float]] = {"TB": 12.0, "LR": 30.0}
 """Pixels between ranks: less than where a graph is drawn whole, so that more fits a screen."""
 End: TypeAlias = tuple[str, int]
 """Where a link ends: id of a card, ``""`` for the rim, and the number of the port."""
