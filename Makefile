@@ -88,6 +88,10 @@ test-accelerator: env  ## tests and lessons with tensors on CUDA: a GPU, or a st
 test-models: .venv-models/.installed  ## the gallery of models, those of transformers, peft and lightning too
 	.venv-models/bin/python -m pytest -rs --durations=10 -m "" $(SHARED) tests/models $(PYTEST_ARGS)
 
+.PHONY: gallery
+gallery: .venv-models/.installed  ## draw docs/gallery.md and its pictures again
+	.venv-models/bin/python -m tests.models --write
+
 # It also sees the packages of .venv, so that torch is there once; nothing goes into .venv.
 .venv-models/.installed: .venv/.installed
 	$(RUN) venv --without-pip --clear .venv-models

@@ -116,7 +116,11 @@ def _end(tree: FoldTree, fold: Fold, at: int) -> Member:
 def _made(tree: FoldTree, fold: Fold) -> tuple[Member, ...]:
     """The members without leaves; these only where there is nothing else."""
     variables = tree.graph.variables
-    made = (one for one in fold.members if isinstance(one, Fold) or variables[one] is None)
+    made = (
+        one
+        for one in fold.members
+        if (one.kind != "leaves" if isinstance(one, Fold) else variables[one] is None)
+    )
     return tuple(made) or fold.members
 
 
@@ -135,13 +139,17 @@ def _number(tree: FoldTree, fold: Fold) -> int:
 
 
 def _main_names(tree: FoldTree, fold: Fold) -> Iterator[str]:
-    """Names of the nodes that are members, of views that of the node that uses them; of leaves
-    only where there is nothing else."""
+    """What the members of a fold do: modules, and operations of nodes that are in none; of views
+    that of the node that uses them, leaves only where there is nothing else."""
     for one in _made(tree, fold):
-        if isinstance(one, Fold):
-            yield _short(title(tree, one)) if one.head is not None else title(tree, one)
-        else:
+        if not isinstance(one, Fold):
             yield node_name(tree, one)
+        elif one.head is not None:
+            yield node_name(tree, one.head)
+        elif one.kind == "module" or one.kind == "leaves":
+            yield title(tree, one)
+        else:
+            yield from _main_names(tree, one)
 
 
 def node_name(tree: FoldTree, place: int) -> str:

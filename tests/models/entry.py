@@ -36,6 +36,16 @@ class Model:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_transformer(self) -> bool:
+        """Whether it is one of the package of this name."""
+        return "transformers" in self.needs
+
+    @property
+    def words(self) -> str:
+        """What is seen in its picture."""
+        return " ".join((self.make.__doc__ or "").split())
+
     def build(self) -> Built:
         """The model, with random weights.
 

@@ -62,21 +62,28 @@ def gpt2(layers: int, width: int) -> Built:
 
 @entry(MODELS, "transformers")
 def gpt2_2_layers() -> Built:
+    """GPT-2 with two layers, 158 nodes. The weight of the embedding `wte` is also that of
+    `lm_head`: one leaf with two users."""
     return gpt2(2, 16)
 
 
 @entry(MODELS, "transformers")
 def gpt2_12_layers() -> Built:
+    """The same with twelve layers of equal structure: one box, `×12`. Open it, then `h.0`, and
+    you are at attention and MLP of the first layer."""
     return gpt2(12, 16)
 
 
 @entry(MODELS, "transformers", is_slow=True)
 def gpt2_96_layers() -> Built:
+    """The same with 96 layers and about 6,700 nodes: the picture is no larger."""
     return gpt2(96, 8)
 
 
 @entry(MODELS, "transformers")
 def llama() -> Built:
+    """Layers with RMS norms, which are written out in nodes (`Pow, Mean, Add, …`), and a head
+    with a weight of its own."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -94,6 +101,8 @@ def llama() -> Built:
 
 @entry(MODELS, "transformers")
 def bert() -> Built:
+    """Embeddings, three layers, and a head whose `decoder` uses the weight of the word
+    embeddings."""
     from transformers import BertConfig, BertForMaskedLM
 
     config = BertConfig(
@@ -110,6 +119,8 @@ def bert() -> Built:
 
 @entry(MODELS, "transformers")
 def t5() -> Built:
+    """An encoder and a decoder. One weight, `shared`, embeds both texts and is the weight of
+    `lm_head`; the output of the encoder goes into the decoder."""
     from transformers import T5Config, T5ForConditionalGeneration
 
     config = T5Config(
@@ -127,6 +138,7 @@ def t5() -> Built:
 
 @entry(MODELS, "transformers")
 def mamba() -> Built:
+    """A state space model: on a CPU its scan is written out, so each block has many nodes."""
     from transformers import MambaConfig, MambaForCausalLM
 
     config = MambaConfig(
@@ -141,6 +153,8 @@ def mamba() -> Built:
 
 @entry(MODELS, "transformers")
 def vit() -> Built:
+    """Patches become a sequence (`embeddings`), then layers as in a language model, then the
+    class token is selected."""
     from transformers import ViTConfig, ViTForImageClassification
 
     config = ViTConfig(
@@ -158,6 +172,8 @@ def vit() -> Built:
 
 @entry(MODELS, "transformers")
 def whisper() -> Built:
+    """Sound goes through the encoder, words through the decoder, whose token embedding is the
+    weight of `proj_out`."""
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     config = WhisperConfig(
@@ -185,6 +201,7 @@ def whisper() -> Built:
 
 @entry(MODELS, "transformers")
 def clip() -> Built:
+    """Two models of their own, for texts and for images, which meet in the loss only."""
     from transformers import CLIPConfig, CLIPModel
 
     sizes = {
@@ -213,6 +230,9 @@ def clip() -> Built:
 
 @entry(MODELS, "transformers", "peft")
 def lora() -> Built:
+    """The weights of GPT-2 do not require grad and no edge leads to them; each layer has 128
+    parameters that do, its adapters. Open `h.0`, then `attn`, to see them beside the frozen
+    weight."""
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(r=2, target_modules=["c_attn"], lora_dropout=0.1, fan_in_fan_out=True)
@@ -222,6 +242,8 @@ def lora() -> Built:
 
 @entry(MODELS, "lightning")
 def lightning_step() -> Built:
+    """The loss of a `LightningModule`. `gradviz.record()` around `Trainer.fit` records the
+    whole step, and none of the lines of Lightning."""
     from lightning.pytorch import LightningModule, Trainer
 
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -261,6 +283,8 @@ def lightning_step() -> Built:
 
 @entry(MODELS, "transformers", "accelerate")
 def trainer_step() -> Built:
+    """The loss that a `Trainer` of transformers computes; its step is recorded as Lightning's
+    is."""
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
     model, ids = gpt2_of(2, 16).train(), words()

@@ -63,19 +63,26 @@ def predicting(model: nn.Module) -> Built:
 
 @entry(MODELS)
 def lstm() -> Built:
+    """On this processor torch has one kernel for a layer and all time steps: one node,
+    `MkldnnRnnLayerBackward0`, with all weights of the layer. `gru` has no such kernel."""
     return predicting(Tagger(nn.LSTM))
 
 
 @entry(MODELS)
 def lstm_cell() -> Built:
+    """A loop over words: the time steps are one box, `×12`, with the cell and the head in it.
+    All steps use the same parameters, which are counted once."""
     return predicting(Unrolled(nn.LSTMCell))
 
 
 @entry(MODELS)
 def gru() -> Built:
+    """The same as `lstm`, but torch writes the layers out: 359 nodes in the box of the module,
+    the time steps of both layers."""
     return predicting(Tagger(nn.GRU))
 
 
 @entry(MODELS)
 def rnn_cell() -> Built:
+    """As `lstm_cell`, with less in each time step."""
     return predicting(Unrolled(nn.RNNCell))

@@ -51,6 +51,9 @@ class Mixture(nn.Module):
 
 @entry(MODELS)
 def mixture_of_experts() -> Built:
+    """Four experts, of which the gate chose three: `experts.3` is not in the graph, and so not
+    in the picture. `gradviz.audit(loss, model)` lists its parameters as those that get no
+    gradient."""
     mixture = Mixture(8, 4)
     with torch.no_grad():
         mixture.gate.weight[3] = -10 * mixture.gate.weight[:3].sum(0)
@@ -91,6 +94,8 @@ class GraphNetwork(nn.Module):
 
 @entry(MODELS)
 def graph_network() -> Built:
+    """Three rounds of messages between the vertices of two graphs, then one vector per graph
+    (`ScatterAddBackward0`). Open a round to see messages gathered, computed and added up."""
     model = GraphNetwork(8, 3)
     h, edges = torch.randn(10, 8), torch.randint(5, (2, 24))
     edges[:, 12:] += 5
@@ -107,6 +112,9 @@ def graph_network() -> Built:
 
 @entry(MODELS)
 def gan() -> Built:
+    """The loss of the generator: it goes through the discriminator to the generator, so
+    backward fills `.grad` of both. `gradviz.record()` around a step shows what each of its two
+    losses reaches."""
     generator, discriminator = layers(4, 16, 8), layers(8, 16, 1)
     model = nn.ModuleDict({"generator": generator, "discriminator": discriminator})
     learn_g = torch.optim.Adam(generator.parameters(), lr=1e-2)
@@ -148,6 +156,9 @@ class ActorCritic(nn.Module):
 
 @entry(MODELS)
 def actor_critic() -> Built:
+    """Three losses of one trunk: what the actor did, how good the critic found it, and the
+    entropy meet at the bottom. The advantage is detached, so no edge leads from the loss of the
+    actor to the critic."""
     model = ActorCritic()
     states, rewards = torch.randn(6, 4), torch.randn(6)
 
@@ -183,11 +194,15 @@ class Checkpointed(nn.Module):
 
 @entry(MODELS)
 def checkpointed() -> Built:
+    """Checkpointed blocks save nothing but packed inputs: the box says `83 packed`, since torch
+    computes the rest again during backward."""
     return classified(Checkpointed(3), torch.randn(2, 4, 8), 3)
 
 
 @entry(MODELS, is_slow=True)
 def compiled() -> Built:
+    """`torch.compile` makes one node of the whole model, `CompiledFunctionBackward`: what
+    happens inside is code of the compiler, and not in the graph."""
     model = nn.Sequential(block(), block(), nn.Flatten(), nn.Linear(32, 3))
     x, y = torch.randn(2, 4, 8), torch.tensor([0, 2])
     fast = torch.compile(model, backend="aot_eager")
@@ -200,6 +215,8 @@ def compiled() -> Built:
 
 @entry(MODELS)
 def autocast() -> Built:
+    """As without autocast; the casts to `bfloat16` are folded into the nodes that use them
+    (open the box of the model, and look for `tocopy`)."""
     model = nn.Sequential(block(), nn.Flatten(), nn.Linear(32, 3))
     x, y = torch.randn(2, 4, 8), torch.tensor([0, 2])
 
@@ -213,6 +230,8 @@ def autocast() -> Built:
 
 @entry(MODELS)
 def accumulation() -> Built:
+    """One of three small batches. `gradviz.record()` around the step shows three backwards that
+    add to the same `.grad`, then the clipping."""
     model = layers(8, 16, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     parts = [(torch.randn(2, 8), torch.tensor([0, 2])) for _ in range(3)]

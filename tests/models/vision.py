@@ -26,6 +26,8 @@ def classified(model: nn.Module, x: Tensor, classes: int) -> Built:
 
 @entry(MODELS)
 def mlp() -> Built:
+    """Layers one after the other, few enough that every node is drawn: a `Linear` is
+    `AddmmBackward0` with `TBackward0` on its weight, a dropout is `MulBackward0`."""
     model = nn.Sequential(
         nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3)
     )
@@ -113,11 +115,16 @@ class ResNet(nn.Module):
 
 @entry(MODELS)
 def resnet18() -> Built:
+    """The stages are one box after the other; where blocks or stages are of equal structure
+    they are one box with `×2` or `×3`. Open a block to see the way around it meet
+    `AddBackward0`."""
     return classified(ResNet(Basic, (2, 2, 2, 2), 4), torch.randn(2, 3, 16, 16), 3)
 
 
 @entry(MODELS, is_slow=True)
 def resnet50() -> Built:
+    """The four stages of 3, 4, 6 and 3 blocks, with the bytes that each saves for backward: the
+    first ones save most, since their images are large."""
     return classified(ResNet(Bottleneck, (3, 4, 6, 3), 2), torch.randn(2, 3, 16, 16), 3)
 
 
@@ -157,6 +164,9 @@ class UNet(nn.Module):
 
 @entry(MODELS)
 def unet() -> Built:
+    """Down three times and up three times. The links from `first` and from the way down past
+    the boxes to the way up are the skip connections: what is saved at each size until the way
+    up needs it."""
     model = UNet((4, 8, 16, 32))
     clean = torch.randn(2, 1, 16, 16)
     noise = torch.randn_like(clean)

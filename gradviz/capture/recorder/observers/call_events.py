@@ -104,7 +104,7 @@ class CallEvents(Observer):
         events, at = self._writer.events, self._note_at
         is_first = not (at < len(events) and events[at] is self._note)
         self._left_out = 1 if is_first else self._left_out + 1
-        text = f"and {plural(self._left_out, 'more operation')}"
+        text = f"and {plural(self._left_out, 'more operation')}, which are counted but not listed"
         self._note = Note("operations left out", text, (self._left_out,))
         if is_first:
             self._note_at = len(events)
