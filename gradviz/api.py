@@ -170,7 +170,7 @@ def show(
                 "gradviz.show(error). For other steps show its recording: "
                 "gradviz.show(error.recording, step=3)"
             )
-        return explanation_view(what[0], options, height)
+        return explanation_view(what[0], options, height, folding_of)
     if step is not None or stops is not None:
         raise OptionError(
             "step= and stops= need a recording; a graph has no steps: "
@@ -266,9 +266,8 @@ def audit(
             f"recording= is a {type(recording).__name__}, not a Recording. Make one like this: "
             "with gradviz.record() as recording: loss = model(x).sum()"
         )
-    return ReportWidget(
-        audit_of(audit_facts(loss, model, optimizer, names, naming.caller(), values), recording)
-    )
+    facts = audit_facts(loss, model, optimizer, names, naming.caller(), values)
+    return ReportWidget(audit_of(facts, recording), fold=folding_of)
 
 
 def memory(
@@ -339,7 +338,7 @@ def memory(
         )
     else:
         found = memory_of(*read_kept(loss, model, names, naming.caller()))
-    return ReportWidget(found, figures=lambda: figures_of(found))
+    return ReportWidget(found, figures=lambda: figures_of(found), fold=folding_of)
 
 
 def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = None) -> ReportWidget:
@@ -391,7 +390,7 @@ def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = Non
         _read(which, given, names, frame) if one is None else one
         for which, given, one in zip(("before", "after"), (before, after), ready)
     ]
-    return ReportWidget(comparison_of(*sides))
+    return ReportWidget(comparison_of(*sides), fold=folding_of)
 
 
 def _read(

@@ -181,10 +181,10 @@ def test_a_function_that_raises_is_named_and_the_folds_are_the_usual_ones() -> N
     ("options", "message"),
     [
         ({"fold": "model"}, r"fold='model' must be a list: fold=\['model'\]"),
-        ({"fold": 1.5}, r"fold= cannot be a float: it may be a number of levels"),
+        ({"fold": 1.5}, r"fold= cannot be of type float: it may be a number of levels"),
         ({"fold": -1}, r"fold=-1 is less than 0"),
         ({"fold": ["modle.h"]}, r"no fold of this graph is of that module"),
-        ({"fold": [3]}, r"fold= has a int in it"),
+        ({"fold": [3]}, r"fold= has 3 in it"),
         ({"model": "gpt"}, r"model= must be an nn.Module, but is a str"),
     ],
 )

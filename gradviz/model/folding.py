@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gradviz.model.fold import FoldTotals, FoldTree, Opening
@@ -29,5 +29,8 @@ class Folding:
         Raises:
             UnknownNodeError: If there is no such node or fold.
         """
-        around = (fold.id for fold in self.tree.around(key))
-        return replace(self, opening=replace(self.opening, ids=self.opening.ids.union(around)))
+        return self.opened_with(fold.id for fold in self.tree.around(key))
+
+    def opened_with(self, fold_ids: Iterable[str]) -> Folding:
+        """The same with some folds open, too."""
+        return replace(self, opening=replace(self.opening, ids=self.opening.ids.union(fold_ids)))

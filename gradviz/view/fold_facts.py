@@ -70,7 +70,7 @@ class FoldFacts:
         totals = self._folding.totals[fold.id]
         if not totals.leaves:
             return ""
-        if fold.path or fold.times or self._around(self._tree.above(fold.id)):
+        if fold.path or fold.times or self.path(self._tree.above(fold.id)):
             return formatting.plural(totals.parameters, "parameter")
         sizes = formatting.plural(totals.parameters, "element")
         return f"{formatting.plural(totals.leaves, 'leaf')}, {sizes}"
@@ -116,7 +116,7 @@ class FoldFacts:
 
     def of_node(self, node: Node, fold: Fold) -> list[list[str]]:
         """What the folds say of a node: which module made it, and how that is known."""
-        around = self._around(fold)
+        around = self.path(fold)
         place = self._tree.graph.place_of(node.id)
         if not around or node.module is not None or node.variable is not None:
             return []
@@ -134,7 +134,7 @@ class FoldFacts:
 
     def _inferred(self, fold: Fold) -> str:
         found = sum(place in self._tree.inferred for place in self._tree.nodes_of(fold))
-        if not found or not self._around(fold):
+        if not found or not self.path(fold):
             return ""
         return f"{found:,} of {fold.nodes:,} nodes, from the nodes before and after them"
 
@@ -143,8 +143,8 @@ class FoldFacts:
         places = (place for place in self._tree.nodes_of(fold) if place != fold.head)
         return self._listed([node_name(self._tree, place).lower() for place in places])
 
-    def _around(self, fold: Fold | None) -> str:
-        """The path of the module that a fold is in."""
+    def path(self, fold: Fold | None) -> str:
+        """The path of the module that a fold is in, or is."""
         while fold is not None and not fold.path:
             fold = self._tree.above(fold.id)
         return "" if fold is None else fold.path

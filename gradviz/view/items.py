@@ -45,16 +45,18 @@ def folded_item(
         words: What folds are called.
         is_whole: Whether its facts are there, or asked for when they are needed.
     """
+    made = node_item if is_whole else listed_item
+    item = made(node, graph_index)
+    path = clean(words.path(fold)).lower()
+    find = item["find"] if path in item["find"] else f"{item['find']} {path}"
     if not is_whole:
-        item = listed_item(node, graph_index)
         item.pop("is_drawn")
         targets = (entry[0] for entry in node.next_functions if entry is not None)
         near = {"next": list(dict.fromkeys(targets))}
         near["prev"] = list(graph_index.consumers.get(node.id, ()))
-        return {**item, **near, "fold": fold.id}
-    item = node_item(node, graph_index)
-    rows = words.of_node(node, fold)
-    return {**item, "details": with_rows(item["details"], rows), "fold": fold.id}
+        return {**item, **near, "find": find, "fold": fold.id}
+    details = with_rows(item["details"], words.of_node(node, fold))
+    return {**item, "find": find, "details": details, "fold": fold.id}
 
 
 def fold_item(fold: Fold, above: str, words: FoldFacts, is_whole: bool) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def test_the_kernel_answers_with_an_inside_in_every_density() -> None:
     folding = folding_of(graph)
     assert folding is not None
     for fold in folding.tree:
-        answer = ask(shown, inside=fold.id)
+        answer = ask(shown, inside=[fold.id])
         assert set(answer["insides"]) == {"compact", "normal", "full"}
         assert all(fold.id in insides for insides in answer["insides"].values())
         keys = {card["id"] for card in answer["insides"]["compact"][fold.id]["cards"]}
@@ -144,7 +144,7 @@ def test_the_kernel_answers_with_an_inside_in_every_density() -> None:
 
 def test_an_answer_is_what_a_larger_document_has() -> None:
     shown, whole = picture(blocks(12)), document(blocks(12), None, PAGE)
-    answer = ask(shown, inside="f5")
+    answer = ask(shown, inside=["f5"])
     for density, insides in answer["insides"].items():
         for key, inside in insides.items():
             assert whole["fold"]["insides"][density][key] == inside
@@ -153,16 +153,42 @@ def test_an_answer_is_what_a_larger_document_has() -> None:
 def test_find_finds_nodes_that_are_not_listed() -> None:
     shown = picture(chain(3000))
     answer = ask(shown, find="sinbackward0")
-    assert len([item for item in answer["items"] if item["kind"] == "node"]) == 50
+    assert len([item for item in answer["items"] if item["kind"] == "node"]) == 200
+    assert answer["more"] == 2799
     around = {fold["id"] for fold in answer["folds"]}
     assert all(item["fold"] in around for item in answer["items"] if item["kind"] == "node")
     assert ask(shown, find="nothing like that")["items"] == []
 
 
+def test_find_finds_a_node_by_its_id_and_nodes_by_their_module() -> None:
+    shown = picture(blocks(12))
+    found = ask(shown, find="n40")["items"]
+    assert [item["id"] for item in found if item["kind"] != "fold"] == ["n40"]
+    answer = ask(shown, find="model.h.7 backward0")
+    assert answer["more"] == 0
+    nodes = [item for item in answer["items"] if item["kind"] == "node"]
+    assert nodes
+    assert all("h.7" in item["find"] for item in nodes)
+    listed = {item["id"]: item["find"] for item in shown.wire["items"]}
+    assert all(listed.get(item["id"], item["find"]) == item["find"] for item in nodes)
+
+
+def test_several_insides_are_answered_in_one_density() -> None:
+    shown = picture(blocks(12))
+    ids = ["f3", "f5", "f7"]
+    answer = ask(shown, inside=ids)
+    assert {density: set(found) for density, found in answer["insides"].items()} == {
+        "compact": set(ids)
+    }
+    cards = {card["id"] for one in answer["insides"]["compact"].values() for card in one["cards"]}
+    members = {key for key in cards if "ref" not in key and key[0] in "nf"}
+    assert members <= {item["id"] for item in answer["items"]}
+
+
 def test_a_question_about_no_fold_is_an_error_and_other_questions_are_for_others() -> None:
     _, drawing = drawing_of(blocks())
     with pytest.raises(UnknownNodeError, match="f999"):
-        FoldAnswers(drawing).inside("f999", "compact")
+        FoldAnswers(drawing).inside(["f999"], "compact")
     shown = picture(blocks(12))
     assert shown._answer_to({"else": 1}) is None
     assert shown._answer_to("animation") is None

@@ -12,7 +12,7 @@ from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight, HighlightKind
 from gradviz.model.ids import number_of
 from gradviz.model.reachability import in_order
-from gradviz.model.records import Node, SavedTensor, TensorInfo
+from gradviz.model.records import ModuleInfo, Node, SavedTensor, TensorInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,26 @@ class _Merging:
         nodes = [*kept.values(), *ghosts]
         roots = [(self._nodes[k], nr) for k, nr in self._pairs.old.graph.roots if k in self._nodes]
         tensors = [*self._pairs.new.tensors.values(), *self._ghost_infos()]
-        return Graph.of(nodes, [*self._pairs.new.graph.roots, *roots], tensors)
+        roots = [*self._pairs.new.graph.roots, *roots]
+        return Graph.of(nodes, roots, tensors, tuple(self._modules()))
+
+    def _modules(self) -> Iterator[ModuleInfo]:
+        """The modules after, with tensors that are gone; then those that are gone."""
+        before = {one.path: one for one in self._pairs.old.graph.modules}
+        for one in self._pairs.new.graph.modules:
+            old = before.pop(one.path, ModuleInfo(one.path, one.type))
+            tensors = dict.fromkeys((*one.tensors, *self._kept(old.tensors)))
+            buffers = dict.fromkeys((*one.buffers, *self._kept(old.buffers)))
+            yield replace(one, tensors=tuple(tensors), buffers=tuple(buffers))
+        for gone in before.values():
+            kept = self._kept(gone.tensors), self._kept(gone.buffers)
+            yield replace(gone, tensors=kept[0], buffers=kept[1])
+
+    def _kept(self, old_ids: Iterable[str]) -> tuple[str, ...]:
+        """Tensors before, by their ids in the merged graph."""
+        ids = self._leaves | self._tensors
+        found = (self._pairs.after.get(key) or ids.get(key) for key in old_ids)
+        return tuple(key for key in found if key)
 
     def _put_back(self, gone: Difference, kept: dict[str, Node], with_entries: bool) -> None:
         old_id, _, part = gone.before_id.partition(".")

@@ -60,7 +60,7 @@ def opened(tree: FoldTree, fold: object = None) -> Opening:
         return _as_asked(tree, fold)
     if isinstance(fold, str):
         raise OptionError(f"fold={fold!r} must be a list: fold=[{fold!r}]")
-    raise OptionError(f"fold= cannot be a {type(fold).__name__}: {_MAY_BE}")
+    raise OptionError(f"fold= cannot be of type {type(fold).__name__}: {_MAY_BE}")
 
 
 def _by_itself(tree: FoldTree) -> frozenset[str]:
@@ -143,7 +143,7 @@ def _folds_of(tree: FoldTree, paths: Collection[object]) -> frozenset[str]:
     for path in paths:
         if not isinstance(path, str):
             raise OptionError(
-                f"fold= has a {type(path).__name__} in it, and must name modules by their paths: "
+                f"fold= has {path!r} in it, and must name modules by their paths: "
                 "fold=['model.layers']"
             )
         if path not in known:

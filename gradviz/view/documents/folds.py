@@ -41,6 +41,8 @@ class Room:
     """How many nodes the text lists, of more."""
 
 
+SMALL: Final = 400
+"""Nodes of a graph up to which a document has all insides of the density in which it opens."""
 WIDGET: Final = Room(60, 220_000, 1_000, 400)
 """In a notebook, where a kernel has the rest."""
 PAGE: Final = Room(20_000, 8_000_000, LISTED, LISTED)
@@ -69,7 +71,7 @@ class FoldDocument:
         self._densities, self._room = densities, room
         self.insides: dict[Density, dict[str, dict[str, Any]]] = {d: {} for d in densities}
         first = [*self._first()] if wanted is None else []
-        self.is_whole = self._fill(first, self._others() if wanted is None else wanted)
+        self._fill(first, self._others() if wanted is None else wanted)
         every = chain.from_iterable(found.values() for found in self.insides.values())
         self._shown = frozenset(card["id"] for inside in every for card in inside["cards"])
         """Nodes and folds that have a card in an inside."""
@@ -83,9 +85,14 @@ class FoldDocument:
             "direction": self._drawing.options.direction,
             "folds": [self.fold(fold) for fold in self.listed],
             "insides": self.insides,
-            "limit": "" if self.is_whole else LIMIT,
+            "limit": "" if self._is_whole else LIMIT,
             "note": self._drawing.note,
         }
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether each fold has an inside, in one density at least."""
+        return any(all(fold.id in ids for fold in self._tree) for ids in self.insides.values())
 
     @cached_property
     def listed(self) -> tuple[Fold, ...]:
@@ -133,19 +140,22 @@ class FoldDocument:
         """A fold as what can be found and selected."""
         above = self._tree.above(fold.id)
         is_whole = fold.id in self._shown or any(fold.id in ids for ids in self.insides.values())
-        return fold_item(fold, above.id if above else "", self._drawing.words, is_whole)
+        item = fold_item(fold, above.id if above else "", self._drawing.words, is_whole)
+        return self._drawing.marks.item(item)
 
     def item(self, one: Node | TensorInfo) -> dict[str, Any]:
         """What can be found and selected: a node, a tensor it made, or one outside the graph."""
         graph_index = self._drawing.graph_index
         if isinstance(one, Node):
             fold = self._tree.around(one.id)[-1]
-            return folded_item(one, graph_index, fold, self._drawing.words, one.id in self._shown)
+            words, is_whole = self._drawing.words, one.id in self._shown
+            return self._drawing.marks.item(folded_item(one, graph_index, fold, words, is_whole))
         savers = dict.fromkeys(node for node, _ in graph_index.saved_by.get(one.id, ()))
         near = ([one.node], []) if one.node else ([], list(savers))
         folds = self._drawing.drawings.outside_folds
         fold_id = self._tree.around(one.node)[-1].id if one.node else folds.get(one.id, "")
-        return {**tensor_item(one, graph_index, *near), "fold": fold_id}
+        item = tensor_item(one, graph_index, *near)
+        return self._drawing.marks.item({**item, "fold": fold_id})
 
     def fold(self, fold: Fold) -> dict[str, Any]:
         """What the browser knows of a fold, whether or not it has its inside."""
@@ -179,16 +189,19 @@ class FoldDocument:
 
     def _fill(
         self, first: Iterable[tuple[str, Density]], others: Iterable[tuple[str, Density]]
-    ) -> bool:
-        """Take the first insides, then others until there is no room; returns whether all fit."""
+    ) -> None:
+        """Take the first insides, then others until there is no room. Of a small graph those of one
+        density fit in any case."""
+        is_small = self._room == WIDGET and len(self._tree.graph) <= SMALL
         used = sum(self._put(*one) for one in first)
         for fold_id, density in others:
             if fold_id in self.insides[density]:
                 continue
-            if len(self.insides[density]) >= self._room.count or used >= self._room.size:
-                return False
+            is_free = is_small and density == self._densities[0]
+            is_full = len(self.insides[density]) >= self._room.count or used >= self._room.size
+            if is_full and not is_free:
+                return
             used += self._put(fold_id, density)
-        return True
 
     def _put(self, fold_id: str, density: Density) -> int:
         """Add an inside; returns its size."""
@@ -198,7 +211,7 @@ class FoldDocument:
 
     def inside(self, fold_id: str, density: Density) -> dict[str, Any]:
         """The inside of a fold as plain data."""
-        found = inside_data(self._drawing.drawings.drawn(fold_id, density))
+        found = inside_data(self._drawing.drawn(fold_id, density))
         words = self._drawing.words
         if fold_id == BOX:
             return {**found, "header": ""}

@@ -27,7 +27,7 @@ from gradviz.view.graph.drawing import (
 )
 from gradviz.view.graph.extent import listed_places
 from gradviz.view.graph.folded import FoldedDrawing
-from gradviz.view.graph.highlights import highlighted_document
+from gradviz.view.graph.highlights import highlighted_document, with_legend
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import GraphIndex
 from gradviz.view.items import listed_item, node_item, tensor_item, undrawn
@@ -59,7 +59,7 @@ def graph_document(
     Args:
         graph: What is shown.
         options: How it is drawn.
-        marks: Marks of findings.
+        marks: Marks of findings; of a folded graph those that its drawing has.
         legends: Sentences for marks that replace those of the legend.
         before: Facts of tensors in a graph before; what differs is shown as old → new.
         room: Bytes above which ``"json"`` is left out.
@@ -77,7 +77,7 @@ def graph_document(
         >>> wire["title"], [item["id"] for item in wire["items"]]
         ('autograd graph of SinBackward0', ['n0'])
     """
-    marks = tuple(marks)
+    marks = tuple(marks) if folded is None else folded.marks.marks
     shown = _whole(graph, options) if folded is None else _folded(folded, insides)
     graph_index = shown.graph_index
     graph_index.before = before or {}
@@ -89,7 +89,9 @@ def graph_document(
         "format": FORMAT,
         "title": aria.title(graph_index),
         "density": shown.density,
-        "pictures": {} if marks else {name: write_lines(one) for name, one in drawn.items()},
+        "pictures": {name: write_lines(one) for name, one in drawn.items()}
+        if folded or not marks
+        else {},
         "items": [*items, *shown.fold_items],
         "legend": legend(set().union(*(classes_of(one.inside) for one in drawn.values()))),
         "outline": {"columns": list(COLUMNS), "rows": rows},
@@ -97,7 +99,9 @@ def graph_document(
         "summary": aria.of_graph(graph_index),
         **shown.fields,
     }
-    if marks:
+    if marks and folded:
+        document = with_legend(document, marks, legends)
+    elif marks:
         document = highlighted_document(document, drawn, marks, legends)
     text = graph_json(graph) if len(graph) <= LIMIT else ""
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:

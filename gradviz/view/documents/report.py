@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
+from gradviz.model.fold import FoldTree
 from gradviz.model.graph import Graph
 from gradviz.model.highlights import Highlight
 from gradviz.model.report import Block, Cell, Column, Report, Table, TableLine
+from gradviz.view.documents.folds import WIDGET, Room
 from gradviz.view.documents.graph import FORMAT, LARGE, graph_document
 from gradviz.view.documents.report_json import report_json
 from gradviz.view.figures.figure import Figures
 from gradviz.view.graph.drawing import LIMIT
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlight_style import OVERLAYS
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.outlines.report import cell_text, left_out, report_text
@@ -35,6 +39,8 @@ def report_document(
     figures: Figures = (),
     *,
     room: int = LARGE,
+    folded: FoldedDrawing | None = None,
+    insides: Room = WIDGET,
 ) -> dict[str, Any]:
     """Everything a widget or an HTML page shows of findings, without a kernel.
 
@@ -43,11 +49,13 @@ def report_document(
         options: How its graph is drawn.
         figures: More pictures with their captions.
         room: Bytes above which ``"json"`` is left out.
+        folded: The graph folded, with the marks; if not given it is drawn as it is, up to a limit.
+        insides: How much of the insides of folds there is.
     """
     title = clean(findings.title)
     sentences = [clean(sentence) for sentence in findings.sentences]
-    drawn = _picture(findings, options)
-    shown = _places(findings.graph)
+    drawn = _picture(findings, options, folded, insides)
+    shown = _Items(findings.graph, folded.folding.tree if folded else None)
     marks = _marks(findings.marks, shown)
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -65,21 +73,24 @@ def report_document(
         # Pictures and legend are fields of the document already.
         "picture": drawn and {k: drawn[k] for k in ("title", "summary", "items", "outline")},
     }
-    if drawn and "extent" in drawn:
-        document["extent"] = drawn["extent"]
+    if drawn:
+        document |= {name: drawn[name] for name in ("extent", "fold") if name in drawn}
     text = "" if findings.graph and len(findings.graph) > LIMIT else report_json(findings)
     if text and len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
         document["json"] = text
     return document
 
 
-def _picture(findings: Report, options: DrawOptions) -> dict[str, Any] | None:
-    if findings.graph is None:
+def _picture(
+    findings: Report, options: DrawOptions, folded: FoldedDrawing | None, insides: Room
+) -> dict[str, Any] | None:
+    graph, marks = findings.graph, findings.marks
+    if graph is None:
         return None
-    return graph_document(findings.graph, options, marks=findings.marks, room=0)
+    return graph_document(graph, options, marks=marks, room=0, folded=folded, insides=insides)
 
 
-def _table(table: Table, shown: dict[str, str], marks: dict[str, str]) -> dict[str, Any]:
+def _table(table: Table, shown: _Items, marks: dict[str, str]) -> dict[str, Any]:
     columns = [
         {"name": clean(c.name), "kind": c.kind, "help": clean(c.help)} for c in table.columns
     ]
@@ -102,11 +113,11 @@ def _sent(lines: Sequence[TableLine], most: int) -> Sequence[TableLine]:
     return [lines[place] for place in sorted(outer[:most])]
 
 
-def _row(
-    table: Table, line: TableLine, shown: dict[str, str], marks: dict[str, str]
-) -> dict[str, Any]:
+def _row(table: Table, line: TableLine, shown: _Items, marks: dict[str, str]) -> dict[str, Any]:
     """A row; one of a table with blocks has its level, a block also the number of its rows."""
-    id_ = shown.get(_thing(table.id(line)), "")
+    id_ = shown.of(table.id(line))
+    if isinstance(line.member, Block) and table.ids:
+        id_ = shown.around(table.ids[place] for place in line.member.rows)
     cells = [
         _cell(cell, column) for cell, column in zip(table.cells(line), table.columns, strict=True)
     ]
@@ -131,27 +142,45 @@ def _sort_key(cell: Cell) -> str | int | float | None:
     return clean(cell) if isinstance(cell, str) else cell
 
 
-def _places(graph: Graph | None) -> dict[str, str]:
-    """The item of each node or tensor: a leaf's tensor is part of its node."""
-    if graph is None:
-        return {}
-    places = {info.id: info.id for info in graph.tensors}
-    for node in graph.nodes:
-        places[node.id] = node.id
-        if node.variable:
-            places[node.variable] = node.id
-    return places
+class _Items:
+    """What in the picture rows and marks are about.
+
+    Args:
+        graph: The graph of the picture.
+        tree: How it is folded, ``None`` if it is not.
+    """
+
+    def __init__(self, graph: Graph | None, tree: FoldTree | None) -> None:
+        self._graph, self._tree = graph, tree
+        self._of: dict[str, str] = {}
+        if graph is not None:
+            self._of = {info.id: info.id for info in graph.tensors}
+            leaves = ((key, place) for place, key in enumerate(graph.variables) if key)
+            self._of |= {key: graph.nodes[place].id for key, place in leaves}
+
+    def of(self, key: str) -> str:
+        """The item of a node, a tensor or a part of them: a leaf's tensor is part of its node;
+        ``""`` if the picture has none."""
+        key = key.partition(".")[0]
+        is_node = self._graph is not None and self._graph.place_of(key) is not None
+        return key if is_node else self._of.get(key, "")
+
+    def around(self, keys: Iterable[str]) -> str:
+        """The innermost fold that has several things in it, but for the whole graph."""
+        common: tuple[str, ...] | None = None
+        for key in filter(None, map(self.of, keys)):
+            if self._tree is None or self._tree.graph.place_of(key) is None:
+                return ""
+            around = tuple(fold.id for fold in self._tree.around(key))
+            same = zip(around, around if common is None else common, strict=False)
+            common = tuple(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], same))
+        return common[-1] if common and len(common) > 1 else ""
 
 
-def _thing(key: str) -> str:
-    """The node of an edge or of a saved tensor."""
-    return key.partition(".")[0]
-
-
-def _marks(marks: Iterable[Highlight], places: dict[str, str]) -> dict[str, str]:
+def _marks(marks: Iterable[Highlight], items: _Items) -> dict[str, str]:
     """Per node or tensor the word of the first mark on it, or on a part of it."""
     found: dict[str, str] = {}
     for mark in marks:
-        found.setdefault(places.get(_thing(mark.id), ""), OVERLAYS[mark.kind].word)
+        found.setdefault(items.of(mark.id), OVERLAYS[mark.kind].word)
     found.pop("", None)
     return found

@@ -12,7 +12,7 @@ from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
 from gradviz.view.documents.folds import PAGE
-from gradviz.view.documents.graph import graph_document
+from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import LISTED
@@ -107,7 +107,9 @@ def to_page(graph: Graph, options: DrawOptions = DEFAULT, folding: Folding | Non
     wire = graph_document(
         graph, options, room=10_000_000, in_text=LISTED, folded=folded, insides=PAGE
     )
-    traits = {"wire": wire, "engine_arrows": options.engine_arrows, "density": options.density}
+    # A small one can be read in the page.
+    sent = compress(wire) if folding else wire
+    traits = {"wire": sent, "engine_arrows": options.engine_arrows, "density": options.density}
     return page_of(wire, traits, wire["pictures"][wire["density"]])
 
 

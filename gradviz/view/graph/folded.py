@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from gradviz.model.folding import Folding
+from gradviz.model.highlights import Highlight
 from gradviz.view import aria
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.fold_facts import FoldFacts
@@ -14,7 +15,9 @@ from gradviz.view.graph.card_parts import Density
 from gradviz.view.graph.composition import Composed, Frame, compose
 from gradviz.view.graph.extent import WIDTH, banner_height, written
 from gradviz.view.graph.fold_header import HEADER, header
-from gradviz.view.graph.inside_layout import PlacedCard, PlacedLink
+from gradviz.view.graph.fold_marks import FoldMarks
+from gradviz.view.graph.highlights import with_rules
+from gradviz.view.graph.inside_layout import DrawnInside, PlacedCard, PlacedLink
 from gradviz.view.graph.insides import BOX, InsideDrawings
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
@@ -39,21 +42,27 @@ class FoldedDrawing:
     Args:
         folding: The folds; those around ``options.focus`` are open, too.
         options: How it is drawn.
+        marks: Marks of findings; what is around the first ones is open, too, where few boxes are.
 
     Raises:
         OptionError: If the graph does not have the node that is the focus.
     """
 
-    def __init__(self, folding: Folding, options: DrawOptions = DEFAULT) -> None:
+    def __init__(
+        self, folding: Folding, options: DrawOptions = DEFAULT, marks: Iterable[Highlight] = ()
+    ) -> None:
         self.folding, self.options = folding, options
         self.graph_index = WholeIndex(folding.tree.graph)
         self.words = FoldFacts(folding, self.graph_index)
         self.drawings = InsideDrawings(folding, self.graph_index, options)
+        outside = self.drawings.outside_folds
+        self.marks = FoldMarks(folding.tree, self.graph_index, marks, outside, BOX)
         if folding.is_automatic:
             self._fit()
         if options.focus:
             places_of(folding.tree.graph, 1, options.focus)
             self.folding = self.folding.opened_around(options.focus)
+        self.folding = self.marks.opened(self.folding, self.boxes)
 
     def _fit(self) -> None:
         """Close the smallest of the open folds as long as the picture is larger than a screen."""
@@ -98,7 +107,11 @@ class FoldedDrawing:
         """The picture with some folds open; if not given those that are open at first."""
         ids = self.folding.opening.ids if opened is None else opened
         direction = self.options.direction
-        return compose(self.root, ids, lambda key: self.drawings.drawn(key, density), direction)
+        return compose(self.root, ids, lambda key: self.drawn(key, density), direction)
+
+    def drawn(self, fold_id: str, density: Density) -> DrawnInside:
+        """The inside of a fold in one density, with its marks."""
+        return self.marks.on(fold_id, self.drawings.drawn(fold_id, density))
 
     @property
     def densities(self) -> tuple[Density, ...]:
@@ -119,7 +132,7 @@ class FoldedDrawing:
     def element(self, density: Density, *, variables: bool = True) -> Element:
         """The picture as it is at first."""
         composed, arrows = self.composed(density), self.options.engine_arrows
-        sheet = css(variables=variables, engine_arrows=arrows, folds=True)
+        sheet = style(css(variables=variables, engine_arrows=arrows, folds=True))
         words = written(self.note, composed.width)
         down = banner_height(words)
         width = max(composed.width, WIDTH if words else 0.0)
@@ -127,7 +140,11 @@ class FoldedDrawing:
             (round(width, 1), round(composed.height + down, 1)),
             aria.of_graph(self.graph_index),
             arrows,
-            (style(sheet), *words, *self._elements(composed.moved((0.0, down)))),
+            (
+                with_rules(sheet, self.marks.marks, variables=variables),
+                *words,
+                *self._elements(composed.moved((0.0, down))),
+            ),
         )
 
     def _elements(self, composed: Composed) -> Iterator[Element]:

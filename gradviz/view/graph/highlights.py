@@ -39,13 +39,26 @@ def highlighted_picture(
     marks = tuple(marks)
     if not marks:
         return picture
-    rules = highlight_style.rules(_kinds(marks), variables=variables)
     inside = (
-        one.holding((*one.children, rules)) if one.tag == "style" else one
+        with_rules(one, marks, variables=variables) if one.tag == "style" else one
         for one in highlighted(picture.inside, marks)
     )
     said = f"{picture.text('aria-label')}{_gone(marks)}"
     return picture.changed({"aria-label": said}).holding(inside)
+
+
+def with_rules(sheet: Element, marks: Iterable[Highlight], *, variables: bool = True) -> Element:
+    """A style sheet with the rules of marks.
+
+    Args:
+        sheet: The style sheet of a picture.
+        marks: The marks.
+        variables: Whether colours are CSS variables.
+    """
+    kinds = _kinds(marks)
+    if not kinds:
+        return sheet
+    return sheet.holding((*sheet.children, highlight_style.rules(kinds, variables=variables)))
 
 
 def highlighted(elements: Iterable[Element], marks: Iterable[Highlight]) -> list[Element]:
@@ -105,12 +118,30 @@ def highlighted_document(
         key = cards.get(mark.id, mark.id)
         by_item.setdefault(key.partition(".")[0], []).append(replace(mark, id=key))
     return {
-        **wire,
-        "summary": f"{wire['summary']}{_gone(marks)}",
+        **with_legend(wire, marks, legends),
         "pictures": {
             name: write_lines(highlighted_picture(one, marks)) for name, one in pictures.items()
         },
         "items": [highlighted_item(item, by_item.get(item["id"], ())) for item in wire["items"]],
+    }
+
+
+def with_legend(
+    wire: Mapping[str, Any],
+    marks: Iterable[Highlight],
+    legends: Mapping[HighlightKind, str] | None = None,
+) -> dict[str, Any]:
+    """The document of a picture with what is said of all marks together.
+
+    Args:
+        wire: The document.
+        marks: The marks.
+        legends: Sentences that replace those of the legend.
+    """
+    marks = tuple(marks)
+    return {
+        **wire,
+        "summary": f"{wire['summary']}{_gone(marks)}",
         "legend": [*highlight_legend(marks, legends), *wire["legend"]],
     }
 

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gradviz.model.explanation import Explanation
+from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
+from gradviz.model.highlights import Highlight
+from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress, graph_document
 from gradviz.view.element import write_lines
 from gradviz.view.export.files import refuse_animation, svg_to_png
 from gradviz.view.export.page import page_of
 from gradviz.view.graph.drawing import picture
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.highlights import highlighted_picture
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.explanation import explanation_card
@@ -29,9 +33,10 @@ class ExplainedPicture(Picture):
         explanation: What is explained.
         options: How to draw it.
         height: Height in CSS pixels, 0 for automatic.
+        fold: How the graph is folded, ``None`` if it is not; if not given no graph is.
     """
 
-    _holds: ClassVar[tuple[str, ...]] = ("_graph", "_explanation")
+    _holds: ClassVar[tuple[str, ...]] = (*Picture._holds, "_explanation")
 
     def __init__(
         self,
@@ -39,16 +44,21 @@ class ExplainedPicture(Picture):
         explanation: Explanation,
         options: DrawOptions = DEFAULT,
         height: int = 0,
+        fold: Callable[[Graph], Folding | None] | None = None,
     ) -> None:
         self._explanation = explanation
-        super().__init__(graph, options, height)
+        super().__init__(graph, options, height, fold)
 
     def __str__(self) -> str:
         return self._explained(super().__str__())
 
     def _document(self) -> dict[str, Any]:
-        wire = graph_document(self._graph, self._options, marks=self._explanation.marks)
+        wire = super()._document()
         return {**wire, "text": self._explained(wire["text"])}
+
+    @property
+    def _marks(self) -> tuple[Highlight, ...]:
+        return self._explanation.marks
 
     def _explained(self, outline: str) -> str:
         if "_explanation" not in self.__dict__:
@@ -87,14 +97,25 @@ class ExplainedPicture(Picture):
         return explanation_card(self._explanation)
 
     def _png(self) -> bytes:
+        if self._folding is not None:
+            folded = FoldedDrawing(self._folding, self._shown, self._marks)
+            return svg_to_png(folded.text(variables=False))
         drawn = picture(self.graph, self._shown, variables=False)
         marked = highlighted_picture(drawn, self._explanation.marks, variables=False)
         return svg_to_png(write_lines(marked))
 
+    @property
+    def _page(self) -> dict[str, Any]:
+        """What a saved page has of a folded graph: all of it that fits."""
+        return graph_document(self.graph, self._options, folded=self._folded, insides=PAGE)
+
     def _html(self) -> bytes:
+        wire = self.wire
+        if self._folded is not None:
+            wire = {**self._page, "text": wire["text"]}
         traits = {
-            "wire": compress(self.wire),
+            "wire": compress(wire),
             "engine_arrows": self.engine_arrows,
             "density": self.density,
         }
-        return page_of(self.wire, traits, self._still + self._card).encode()
+        return page_of(wire, traits, self._still + self._card).encode()

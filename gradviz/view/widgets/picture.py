@@ -12,16 +12,16 @@ import traitlets
 from gradviz.model import Graph
 from gradviz.model.collector import no_collection
 from gradviz.model.folding import Folding
-from gradviz.view.documents.fold_answers import FoldAnswers
+from gradviz.model.highlights import Highlight
 from gradviz.view.documents.graph import graph_document
 from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.outlines.graph import outline
-from gradviz.view.widgets.base import GraphWidget
+from gradviz.view.widgets.folded import FoldedWidget
 
 
-class Picture(GraphWidget):
+class Picture(FoldedWidget):
     """An interactive picture of a graph.
 
     In a notebook it is a widget; saved, printed or without a kernel it is the same picture as
@@ -77,11 +77,9 @@ class Picture(GraphWidget):
     def __str__(self) -> str:
         return outline(self._graph) if "_graph" in self.__dict__ else super().__str__()
 
-    def _has(self, key: str) -> bool:
-        """Whether something can be selected: of a folded graph every node, listed or not."""
-        folding = self.__dict__.get("_folding")
-        is_node = folding is not None and self._graph.place_of(key) is not None
-        return is_node or super()._has(key)
+    @property
+    def _drawing(self) -> FoldedDrawing | None:
+        return self.__dict__.get("_folded")
 
     @traitlets.observe("focus")
     def _draw_around(self, _change: object) -> None:
@@ -101,25 +99,14 @@ class Picture(GraphWidget):
         """What the browser gets."""
         with no_collection():
             folding = self._folding
-            self._folded = FoldedDrawing(folding, self._options) if folding else None
-            return graph_document(self._graph, self._options, folded=self._folded)
+            marks, options = self._marks, self._options
+            self._folded = FoldedDrawing(folding, options, marks) if folding else None
+            return graph_document(self._graph, options, marks=marks, folded=self._folded)
 
     def _take_folds(self) -> None:
         """Fold the graph."""
         with no_collection():
             self._folding = self._fold(self._graph) if self._fold else None
-
-    def _answer_to(self, what: Any) -> bytes | None:
-        """The inside of a fold, ``{"inside": id}``, or what is found, ``{"find": query}``."""
-        if self._folded is None or not isinstance(what, dict):
-            return None
-        answers = FoldAnswers(self._folded)
-        with no_collection():
-            if isinstance(fold_id := what.get("inside"), str):
-                return answers.inside(fold_id, self.shown_density)
-            if isinstance(query := what.get("find"), str):
-                return answers.find(query)
-        return None
 
     @property
     def _still(self) -> str:
@@ -127,7 +114,12 @@ class Picture(GraphWidget):
         known = super()._still
         if known or self._folding is None:
             return known
-        return FoldedDrawing(self._folding, self._shown).text()
+        return FoldedDrawing(self._folding, self._shown, self._marks).text()
+
+    @property
+    def _marks(self) -> tuple[Highlight, ...]:
+        """What is marked."""
+        return ()
 
     def display_graph(self, graph: Graph) -> None:
         """Show another graph in the same place, drawn the same way.

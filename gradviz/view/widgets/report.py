@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import traitlets
 
+from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
+from gradviz.model.folding import Folding
 from gradviz.model.graph import Graph
 from gradviz.model.report import Cell, Report, Table
+from gradviz.view.documents.folds import PAGE
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.report import report_document
 from gradviz.view.documents.report_json import report_json, table_csv
@@ -20,13 +24,14 @@ from gradviz.view.export.files import refuse_animation
 from gradviz.view.export.page import page_of
 from gradviz.view.export.report_png import report_png
 from gradviz.view.figures.figure import Figures
+from gradviz.view.graph.folded import FoldedDrawing
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.html.report import report_html
 from gradviz.view.outlines.report import report_text
-from gradviz.view.widgets.base import GraphWidget
+from gradviz.view.widgets.folded import FoldedWidget
 
 
-class ReportWidget(GraphWidget):
+class ReportWidget(FoldedWidget):
     """Findings as sentences, tables that can be sorted, and a picture with what matters marked.
 
     In a notebook it is a widget that needs no running kernel; printed, saved or without a kernel
@@ -39,6 +44,7 @@ class ReportWidget(GraphWidget):
         options: How its graph is drawn.
         height: Height of the picture in CSS pixels, 0 for automatic.
         figures: More pictures, each with its caption, or what makes them when they are looked at.
+        fold: How its graph is folded, ``None`` if it is not; if not given no graph is.
 
     Nothing is drawn before somebody looks: before it is displayed or saved, or ``wire`` is read.
 
@@ -52,7 +58,7 @@ class ReportWidget(GraphWidget):
         [{'name': 'w', 'norm': 2.0}]
     """
 
-    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures")
+    _holds: ClassVar[tuple[str, ...]] = ("_findings", "_figures", "_folding", "_folded")
 
     def __init__(
         self,
@@ -60,10 +66,13 @@ class ReportWidget(GraphWidget):
         options: DrawOptions = DEFAULT,
         height: int = 0,
         figures: Figures | Callable[[], Figures] = (),
+        fold: Callable[[Graph], Folding | None] | None = None,
     ) -> None:
         self._findings = findings
         self._options = options
         self._figures = figures
+        self._fold = fold
+        self._folded: FoldedDrawing | None = None
         super().__init__(
             engine_arrows=options.engine_arrows,
             density=options.density,
@@ -72,7 +81,27 @@ class ReportWidget(GraphWidget):
 
     @traitlets.default("wire")
     def _document(self) -> dict[str, Any]:
-        return report_document(self._findings, self._options, self._drawn_figures)
+        figures = self._drawn_figures
+        return report_document(self._findings, self._options, figures, folded=self._drawing)
+
+    @cached_property
+    def _folding(self) -> Folding | None:
+        with no_collection():
+            return self._fold(self.graph) if self._fold and self.graph else None
+
+    @property
+    def _drawing(self) -> FoldedDrawing | None:
+        if "_findings" not in self.__dict__ or self._folding is None:
+            return None
+        if self._folded is None:
+            with no_collection():
+                self._folded = self._drawn_as(self._options)
+        return self._folded
+
+    def _drawn_as(self, options: DrawOptions) -> FoldedDrawing | None:
+        """The folded graph with its marks."""
+        folding = self._folding
+        return FoldedDrawing(folding, options, self._findings.marks) if folding else None
 
     @property
     def _drawn_figures(self) -> Figures:
@@ -174,7 +203,9 @@ class ReportWidget(GraphWidget):
     @property
     def _drawn(self) -> str:
         """The picture of the graph, empty without one."""
-        return super()._still
+        known = super()._still
+        drawing = None if known else self._drawn_as(self._shown)
+        return drawing.text() if drawing else known
 
     @property
     def _still(self) -> str:
@@ -183,10 +214,13 @@ class ReportWidget(GraphWidget):
 
     def _png(self) -> bytes:
         self._svg()
-        options = replace(
-            self._options, engine_arrows=self.engine_arrows, density=self.shown_density
-        )
-        return report_png(self._findings, self._drawn_figures, options)
+        folded = self._drawn_as(self._shown)
+        return report_png(self._findings, self._drawn_figures, self._shown, folded)
+
+    @property
+    def _shown(self) -> DrawOptions:
+        """How it is drawn, with the arrows and the density that are shown now."""
+        return replace(self._options, engine_arrows=self.engine_arrows, density=self.shown_density)
 
     def _csv(self) -> str:
         if not self.tables:
@@ -194,14 +228,20 @@ class ReportWidget(GraphWidget):
         return table_csv(self.tables[0])
 
     def _html(self) -> str:
+        wire = self.wire
+        if drawing := self._drawing:
+            figures = self._drawn_figures
+            wire = report_document(
+                self._findings, self._options, figures, folded=drawing, insides=PAGE
+            )
         traits = {
-            "wire": compress(self.wire),
+            "wire": compress(wire),
             "engine_arrows": self.engine_arrows,
             "density": self.density,
             "selected": self.selected,
         }
-        still = report_html(self.wire, self._drawn, images=False)
-        return page_of({**self.wire, "summary": ""}, traits, still, summary="")
+        still = report_html(wire, self._drawn, images=False)
+        return page_of({**wire, "summary": ""}, traits, still, summary="")
 
 
 def _bytes(text: str) -> bytes:

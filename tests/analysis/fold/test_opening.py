@@ -180,7 +180,7 @@ def test_text_alone_is_refused_with_the_list_that_is_meant() -> None:
 
 
 def test_a_list_of_something_else_is_refused() -> None:
-    with pytest.raises(OptionError, match="fold= has a int in it"):
+    with pytest.raises(OptionError, match="fold= has 3 in it"):
         opened(layered(), [3])
 
 

@@ -48,13 +48,19 @@ export function fitZoom(content: Size, view: Size, readable: number): number {
   return between(MIN_ZOOM, Number.isFinite(k) ? k : 1, MAX_ZOOM);
 }
 
-/** All of a picture that can be read so, else its whole width or height, else just readable. */
-export function firstZoom(content: Size, view: Size, readable: number): number {
+/** All of a picture that can be read so, else its whole width or height, else just readable; where
+    not all is seen not larger than `most`. */
+export function firstZoom(
+  content: Size,
+  view: Size,
+  readable: number,
+  most = Math.max(1, readable),
+): number {
   const all = fitZoom(content, view, readable);
   if (all >= readable) return all;
   const across = (view.width - 2 * MARGIN) / content.width;
   const down = (view.height - 2 * MARGIN) / content.height;
-  return Math.min(...[across, down].filter((k) => k >= readable), Math.max(1, readable));
+  return Math.min(...[across, down].filter((k) => k >= readable), most);
 }
 
 /** Centres a picture that fits; keeps any other within the window. */
@@ -114,8 +120,9 @@ export function viewOf(
   view: Size,
   readable: number,
   subject: Subject | undefined,
+  most?: number,
 ): Camera {
-  const k = firstZoom(content, view, readable);
+  const k = firstZoom(content, view, readable, most);
   if (!subject) return clamp({ x: MARGIN, y: MARGIN, k }, content, view);
   const { card } = subject;
   const fits = ({ width, height }: Size) =>

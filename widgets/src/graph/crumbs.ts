@@ -12,7 +12,7 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
   const note = html("p", { class: "gradviz-fold-note" });
   const row = html("div", { class: "gradviz-crumbs-row" }, makeLevels(context, actions), way);
   const element = html("div", { class: "gradviz-crumbs", hidden: true }, row, note);
-  store.watch(["unfolding", "selected"], () => {
+  store.watch(["unfolding", "selected", "limited"], () => {
     const now = store.get("unfolding");
     element.hidden = !now;
     if (!now) return;
@@ -45,7 +45,8 @@ export function makeCrumbs(context: PanelContext, actions: FoldActions): HTMLEle
     way.replaceChildren(bar);
     // Where there are many, the last ones are seen.
     bar.scrollLeft = bar.scrollWidth;
-    note.textContent = root === folds.top ? folds.note : "";
+    const said = [store.get("limited"), root === folds.top ? folds.note : ""];
+    note.textContent = said.filter(Boolean).join(" ");
     note.hidden = !note.textContent;
     if (focused >= 0) buttons[Math.min(focused, buttons.length - 1)]?.focus();
   });

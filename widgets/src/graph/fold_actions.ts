@@ -3,23 +3,33 @@
 
 import { fold as foldCheck, insides as insidesCheck } from "../documents/folds";
 import { byDensity, item as itemCheck } from "../documents/graph";
-import { listOf, recordOf } from "../documents/validators";
+import { listOf, recordOf, text, whole } from "../documents/validators";
 import { type Level, MOST_CARDS, openedAt } from "../model/fold_levels";
 import { type Arrived, NOTHING_ARRIVED, type Unfolding, withArrived } from "../model/folds";
 import type { Question } from "../model/kernel";
 import type { PanelContext } from "../panel_context";
+
+/** Milliseconds after which it is said why an answer does not come. */
+const PATIENCE = 2500;
+const BUSY =
+  "No answer yet: the kernel is busy, or the cell has not run in it. What it answers is shown when " +
+  "it comes; click again to wait no longer.";
 
 /** Each part may be absent. */
 const answerCheck = recordOf({
   insides: (value) => value === undefined || byDensity(insidesCheck)(value),
   items: (value) => value === undefined || listOf(itemCheck)(value),
   folds: (value) => value === undefined || listOf(foldCheck)(value),
+  more: (value) => value === undefined || whole(value),
+  find: (value) => value === undefined || text(value),
 });
 
 export class FoldActions {
   readonly #context: PanelContext;
   /** What the kernel is asked for, by the fold. */
   readonly #asked = new Map<string, AbortController>();
+  /** The level that was asked for last. */
+  #level: Level | undefined;
 
   constructor(context: PanelContext) {
     this.#context = context;
@@ -60,7 +70,7 @@ export class FoldActions {
     if (!now) return false;
     for (const id of ids) {
       if (now.folds.isKnown(id)) continue;
-      if (!(await this.#fetch(id))) return false;
+      if (!(await this.#fetch([id]))) return false;
     }
     const later = this.#now;
     if (!later) return false;
@@ -90,7 +100,7 @@ export class FoldActions {
     const now = this.#now;
     const fold = now?.folds.get(id);
     if (!now || !fold) return;
-    if (!now.folds.isKnown(id) && !(await this.#fetch(id))) return;
+    if (!now.folds.isKnown(id) && !(await this.#fetch([id]))) return;
     const { store, announce } = this.#context;
     store.set("root", id === now.folds.top ? "" : id);
     if (!now.opened.has(id)) this.#open([...now.opened, id]);
@@ -138,23 +148,28 @@ export class FoldActions {
   /** Opens and closes boxes all over the picture; asked again while it waits, it stops waiting. */
   async level(level: Level): Promise<void> {
     const { store, announce } = this.#context;
-    if (this.#asked.size) {
-      this.#cancelAll();
-      return announce("no longer waited for");
-    }
+    const isAgain = this.#asked.size > 0 && this.#level === level;
+    this.#cancelAll();
+    this.#level = level;
+    if (isAgain) return announce("no longer waited for");
     if (level === "first") store.set("root", "");
-    for (let now = this.#now; now; now = this.#now) {
+    for (let now = this.#now; now && this.#level === level; now = this.#now) {
       const { ids, missing, left } = openedAt(now, level);
-      const [next] = missing;
-      if (next && store.kernel.isThere && ids.size + missing.length < MOST_CARDS) {
-        if (await this.#fetch(next)) continue;
-        return;
+      if (missing.length && store.kernel.isThere) {
+        if (await this.#fetch(missing)) continue;
+        break;
       }
       this.#open(ids);
-      const words = [level === "none" ? "folded" : `unfolded: ${ids.size}`];
-      if (left) words.push(`${left} more stay folded: more than ${MOST_CARDS} cards`);
-      if (missing.length) words.push(`${missing.length} more stay folded: ${now.folds.limit}`);
-      return announce(words.join("; "));
+      this.#level = undefined;
+      const count = (boxes: number) => boxes.toLocaleString("en");
+      const stay = (boxes: number) => `${count(boxes)} ${boxes === 1 ? "box stays" : "boxes stay"}`;
+      const limits = [
+        left ? `${stay(left)} folded: at most ${count(MOST_CARDS)} cards are drawn` : "",
+        missing.length ? `${stay(missing.length)} folded: ${now.folds.limit}` : "",
+      ].filter(Boolean);
+      store.set("limited", limits.join("; "));
+      const done = level === "none" ? "folded" : `unfolded: ${count(ids.size)}`;
+      return announce([done, ...limits].join("; "));
     }
   }
 
@@ -165,6 +180,12 @@ export class FoldActions {
     const all = now?.folds.get(now.folds.top)?.nodes ?? 0;
     const listed = store.get("content").items.filter(({ kind }) => LISTED.has(kind)).length;
     return store.kernel.isThere && all > listed;
+  }
+
+  /** How many nodes a query finds in the kernel beside those that came. */
+  left(query: string): number {
+    const { find, more = 0 } = this.#context.store.get("arrived");
+    return find === query.trim() ? more : 0;
   }
 
   /** Lets the kernel find what is not listed; its items are in the content then. */
@@ -182,6 +203,7 @@ export class FoldActions {
 
   #open(ids: Iterable<string>): void {
     this.#context.store.set("unfolded", new Set(ids));
+    this.#context.store.set("limited", "");
   }
 
   #cancelAll(): void {
@@ -193,24 +215,34 @@ export class FoldActions {
     this.#settle(id);
   }
 
+  /** Says why something stays closed, also above the picture. */
+  #say(words: string): void {
+    this.#context.store.set("limited", words);
+    this.#context.announce(words);
+  }
+
   #settle(id: string): void {
     this.#asked.delete(id);
     const { store } = this.#context;
+    if (store.get("limited") === BUSY) store.set("limited", "");
     const awaited = store.get("awaited");
     if (awaited.has(id)) store.set("awaited", new Set([...awaited].filter((one) => one !== id)));
   }
 
-  async #fetch(id: string): Promise<boolean> {
+  /** Asks for insides; says whether the first one is there then. */
+  async #fetch(ids: readonly string[]): Promise<boolean> {
     const { store, announce } = this.#context;
     const folds = this.#now?.folds;
+    const [id = ""] = ids;
     const label = folds?.get(id)?.label ?? id;
     if (!store.kernel.isThere) {
-      announce(folds?.limit || `${label}: its inside is not here; a kernel is needed to see it`);
+      this.#say(folds?.limit || `${label}: its inside is not here; a kernel is needed to see it`);
       return false;
     }
     store.set("awaited", new Set([...store.get("awaited"), id]));
-    announce(`asks the kernel for the inside of ${label}`);
-    return (await this.#ask(id, { inside: id })) && this.#isKnown(id);
+    const what = ids.length > 1 ? `the insides of ${ids.length} boxes` : `the inside of ${label}`;
+    announce(`asks the kernel for ${what}`);
+    return (await this.#ask(id, { inside: ids })) && this.#isKnown(id);
   }
 
   #isKnown(id: string): boolean {
@@ -218,10 +250,12 @@ export class FoldActions {
   }
 
   async #ask(id: string, question: Question): Promise<boolean> {
-    const { store, announce } = this.#context;
+    const { store } = this.#context;
     this.#asked.get(id)?.abort();
     const end = new AbortController();
     this.#asked.set(id, end);
+    const timer = setTimeout(() => store.set("limited", BUSY), PATIENCE);
+    end.signal.addEventListener("abort", () => clearTimeout(timer));
     try {
       const answer = parseAnswer(await store.kernel.ask(question, end.signal));
       if (end.signal.aborted) return false;
@@ -231,8 +265,10 @@ export class FoldActions {
     } catch (error) {
       if (end.signal.aborted) return false;
       this.#settle(id);
-      announce(error instanceof Error ? error.message : String(error));
+      this.#say(error instanceof Error ? error.message : String(error));
       return false;
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -26,7 +26,7 @@ import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
 import { type Shapes, Viewport } from "./viewport";
 
-/** The zoom from which on a folded picture is shown whole. */
+/** The least zoom at which a folded picture opens. */
 const WHOLE = 0.7;
 
 export interface GraphPanel {

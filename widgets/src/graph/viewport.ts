@@ -64,7 +64,7 @@ export class Viewport {
   /** The room that the pictures of one graph needed: it does not shrink while boxes are folded. */
   #room: Size = { width: 1, height: 1 };
   #readable = 1;
-  /** The zoom from which on a picture is rather shown whole than readable. */
+  /** The zoom that is enough for a picture of few boxes, of which more are seen then. */
   #whole = Number.POSITIVE_INFINITY;
   #svg: SVGSVGElement | undefined;
   #subject: () => Shapes | undefined = () => undefined;
@@ -91,8 +91,8 @@ export class Viewport {
     }
   }
 
-  /** Shows a picture, and of a large one the part that `subject` says; all of it where it is not
-      smaller than `whole` then. `isSame`: another view of the same graph. */
+  /** Shows a picture, and of a large one the part that `subject` says; not smaller than `whole`,
+      or than can be read well. `isSame`: another view of the same graph. */
   show(
     svg: SVGSVGElement,
     subject: () => Shapes | undefined,
@@ -247,9 +247,9 @@ export class Viewport {
     };
     this.#touched = false;
     const size = this.#size();
-    const isWhole = fitZoom(this.#content, size, this.#readable) >= this.#whole;
-    const readable = isWhole ? Math.min(this.#whole, this.#readable) : this.#readable;
-    this.#apply(viewOf(this.#content, size, readable, subject));
+    const least = Math.min(this.#whole, this.#readable);
+    const most = least < this.#readable ? least : undefined;
+    this.#apply(viewOf(this.#content, size, least, subject, most));
   }
 
   #size(): Size {

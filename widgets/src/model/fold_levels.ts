@@ -32,13 +32,17 @@ export function openedAt({ folds, root, opened }: Unfolding, level: Level): Leve
   const missing: string[] = [];
   let left = 0;
   let cards = 1;
+  // Of folds whose insides are not known, the next ones are asked for only as far as there is room.
+  let awaited = 0;
   const todo: (readonly [string, number])[] = [[start, 0]];
   for (const [id, depth] of todo) {
     if (depth >= Math.max(least, DEPTH[level])) continue;
     const members = folds.get(id)?.members ?? 0;
-    if (!folds.isKnown(id)) missing.push(id);
-    else if (cards + members > MOST_CARDS) left += 1;
-    else {
+    if (cards + awaited + members > MOST_CARDS) left += 1;
+    else if (!folds.isKnown(id)) {
+      missing.push(id);
+      awaited += members;
+    } else {
       ids.add(id);
       cards += members - 1;
       todo.push(...folds.below(id).map((one) => [one, depth + 1] as const));

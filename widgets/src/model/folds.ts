@@ -9,6 +9,9 @@ export interface Arrived {
   readonly insides: Readonly<Partial<Record<Density, Insides>>>;
   readonly items: readonly Item[];
   readonly folds: readonly Fold[];
+  /** How many nodes a query finds, beside those that came, and the query. */
+  readonly more?: number;
+  readonly find?: string;
 }
 
 export const NOTHING_ARRIVED: Arrived = { insides: {}, items: [], folds: [] };
@@ -20,7 +23,8 @@ export interface Unfolding {
   readonly root: string;
 }
 
-export function withArrived(before: Arrived, { insides, items, folds }: Arrived): Arrived {
+export function withArrived(before: Arrived, answer: Arrived): Arrived {
+  const { insides, items, folds } = answer;
   const merged = { ...before.insides };
   for (const [density, known] of Object.entries(insides) as [Density, Insides][]) {
     merged[density] = { ...merged[density], ...known };
@@ -29,6 +33,7 @@ export function withArrived(before: Arrived, { insides, items, folds }: Arrived)
     insides: merged,
     items: replaced(before.items, items),
     folds: replaced(before.folds, folds),
+    ...{ more: answer.more ?? before.more ?? 0, find: answer.find ?? before.find ?? "" },
   };
 }
 

@@ -3,14 +3,18 @@
 
 import type { Model } from "./store";
 
-/** How long an answer may take. */
+/** How long an answer may take that nobody can cancel. */
 const PATIENCE = 20_000;
 const NONE = 'this page has no kernel; in Python: save("steps.svg", animated=True)';
 const CANCELLED = "no longer waited for";
+const GONE = "the kernel that made this has ended: run the cell again";
 const SILENT = "the kernel does not answer: run the cell again";
 
-/** The animation of a recording; the inside of a fold; nodes that are found. */
-export type Question = "animation" | { readonly inside: string } | { readonly find: string };
+/** The animation of a recording; the insides of folds; nodes that are found. */
+export type Question =
+  | "animation"
+  | { readonly inside: readonly string[] }
+  | { readonly find: string };
 
 interface Answer {
   readonly answer: unknown;
@@ -31,8 +35,8 @@ export class Kernel {
     return this.#model.send !== undefined;
   }
 
-  /** The bytes that the kernel sends when it is asked for something. After `cancel` its answer is
-   * not waited for. */
+  /** The bytes that the kernel sends when it is asked for something. It may be busy: what can be
+   * cancelled is waited for until then. */
   ask(what: Question, cancel?: AbortSignal): Promise<DataView<ArrayBuffer>> {
     const model = this.#model;
     // Every view of a widget gets every answer.
@@ -51,10 +55,11 @@ export class Kernel {
         if (bytes) resolve(bytes);
         else reject(new Error(error || SILENT));
       };
-      const timer = setTimeout(() => {
+      const late = () => {
         end();
         reject(new Error(SILENT));
-      }, PATIENCE);
+      };
+      const timer = cancel ? undefined : setTimeout(late, PATIENCE);
       this.#signal.addEventListener("abort", end, { once: true });
       const stop = () => {
         end();
@@ -62,7 +67,13 @@ export class Kernel {
       };
       cancel?.addEventListener("abort", stop, { once: true });
       model.on("msg:custom", listen);
-      model.send({ ask: what, number });
+      try {
+        model.send({ ask: what, number });
+      } catch {
+        // The kernel that made the widget has ended.
+        end();
+        reject(new Error(GONE));
+      }
     });
   }
 }

@@ -83,6 +83,8 @@ export interface Local {
   readonly awaited: ReadonlySet<string>;
   /** Second end of the paths that are marked, the first is what is selected; "" if none. */
   readonly between: string;
+  /** Which boxes stay closed although all were to be opened, and why; "" if none. */
+  readonly limited: string;
 }
 
 /** Derived from the traits, never set. */
@@ -136,7 +138,7 @@ const NOTHING_AWAITED: ReadonlySet<string> = new Set();
 /** Of folds, before anybody opens one. */
 const FOLDED = {
   ...{ unfolded: undefined, root: "", arrived: NOTHING_ARRIVED },
-  ...{ awaited: NOTHING_AWAITED, between: "" },
+  ...{ awaited: NOTHING_AWAITED, between: "", limited: "" },
 };
 const FIRST: readonly number[] = [0];
 

@@ -8,6 +8,8 @@ import type { PanelContext } from "../panel_context";
 /** Nodes of a large graph that are not listed. */
 export interface More {
   readonly hasMore: boolean;
+  /** How many nodes a query finds beside those that are listed now. */
+  left(query: string): number;
   find(query: string): Promise<void>;
 }
 
@@ -73,7 +75,9 @@ export function makeFind({ store, announce, prefix, signal }: PanelContext, more
   store.watch(["query", "selected", "content"], () => {
     const { length } = matches();
     const at = place();
-    const shown = at < 0 ? String(length) : `${at + 1}/${length}`;
+    const left = more.left(store.get("query"));
+    const all = left ? `${length} of ${(length + left).toLocaleString("en")}` : String(length);
+    const shown = at < 0 ? all : `${at + 1}/${all}`;
     count.textContent = store.get("query").trim() ? shown : "";
     element.classList.toggle("is-empty", store.get("query").trim() !== "" && !length);
   });

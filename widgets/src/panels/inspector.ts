@@ -2,6 +2,7 @@
 // selection: those of the step's main item, else the summary of the graph.
 
 import type { DetailSection, GraphContent, Item } from "../documents/graph";
+import { isReport } from "../documents/report";
 import { callOf, canDraw, drawAround } from "../graph/extent";
 import type { FoldActions } from "../graph/fold_actions";
 import { makeButton } from "../lib/button";
@@ -16,6 +17,8 @@ const FOLLOWING = "The main node or tensor of this step. Select one to keep its 
 /** Longer values are placed below their label. */
 const LONG = 24;
 const LONG_LABEL = 14;
+/** Links to others of one kind that an item has; Show neighbours shows all. */
+const LINKS = 12;
 
 export interface Inspector {
   readonly element: HTMLElement;
@@ -41,7 +44,10 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
   close.append(icon("close"));
   close.addEventListener("click", () => shut());
   tooltip.attach(close, () => "Close, and select nothing (Esc)");
-  const isOpen = () => store.get("details") || store.get("selected") !== "";
+  // Rows of a report that have been opened are read, not the details of their box.
+  const isBlock = () =>
+    isReport(store.get("wire")) && store.get("unfolding")?.folds.get(store.get("selected"));
+  const isOpen = () => store.get("details") || (store.get("selected") !== "" && !isBlock());
   const shut = () => {
     const open = isOpen();
     const inside = element.contains(document.activeElement);
@@ -84,6 +90,7 @@ export function makeInspector(context: PanelContext, folds: FoldActions): Inspec
         ...(store.get("unfolding") ? [foldTools(context, folds, one)] : []),
         ...(one.is_drawn === false ? [notDrawn(context, one)] : []),
         ...detailsOf(one, content).map((section, i) => show(section, `${prefix}-s${i}`, label)),
+        ...linksOf(context, one, `${prefix}-links`),
         ...(item ? [] : [html("p", { class: "is-quiet" }, FOLLOWING)]),
       );
     } else {
@@ -135,6 +142,29 @@ function foldTools(context: PanelContext, actions: FoldActions, { id, label }: I
     tools.push(tool("Show neighbours", hint, () => void actions.neighbourhood(id)));
   }
   return html("div", { class: "gradviz-fold-tools" }, ...tools);
+}
+
+/** What an item is joined to, each a button that selects it: where it is folded, it is shown. */
+function linksOf({ store, tooltip }: PanelContext, item: Item, id: string): HTMLElement[] {
+  const known = new Map(store.get("content").items.map((one) => [one.id, one]));
+  const [next, prev] = item.kind === "tensor" ? ["made by", "saved by"] : ["leads to", "used by"];
+  const button = (to: string) => {
+    const label = known.get(to)?.label ?? to;
+    const made = focusable(html("button", { type: "button", class: "gradviz-link" }, label));
+    tooltip.attach(made, () => `Select ${to} ${label} and show it`);
+    made.addEventListener("click", () => store.set("selected", to));
+    return made;
+  };
+  const row = (words: string, ids: readonly string[]) => {
+    const left = ids.length - LINKS;
+    const more = left > 0 ? [html("span", { class: "is-quiet" }, `and ${left} more`)] : [];
+    const links = html("dd", {}, ...ids.slice(0, LINKS).map(button), ...more);
+    return ids.length ? [html("div", { class: "is-long" }, html("dt", {}, words), links)] : [];
+  };
+  const rows = [...row(next, item.next), ...row(prev, item.prev)];
+  if (!rows.length) return [];
+  const heading = html("div", { class: "gradviz-heading", id }, "joined to");
+  return [html("div", { role: "group", "aria-labelledby": id }, heading, html("dl", {}, ...rows))];
 }
 
 /** That something is not drawn, and how to see it. */

@@ -42,7 +42,11 @@ export class TableRow {
     this.button = button;
     this.#head.append(button);
     if (this.isBlock) {
-      this.element.addEventListener("click", toggle);
+      this.element.addEventListener("click", () => {
+        toggle();
+        // The box that stands for all that is in it.
+        if (id) context.store.set("selected", id);
+      });
       this.element.addEventListener("focusin", visited);
     } else this.#listen(button, visited);
   }

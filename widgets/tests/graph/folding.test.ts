@@ -238,7 +238,7 @@ describe("a folded graph", () => {
     expect(levels()[1]?.[1]).toBe("true");
     all('[aria-label="Unfolded"] button')[2]?.click();
     expect(frames()).toEqual(["f1", "f2"]);
-    expect(said()).toBe(`unfolded: 3; 1 more stay folded: ${folding.limit}`);
+    expect(said()).toBe(`unfolded: 3; 1 box stays folded: ${folding.limit}`);
     one('[aria-label="Fold all"]').click();
     expect(cards()).toEqual(["f0"]);
     all('[aria-label="Unfolded"] button')[0]?.click();
@@ -286,7 +286,7 @@ describe("a folded graph with a kernel", () => {
     const { model, shape, frames, cards } = withKernel();
     press(shape("f1"), "Enter");
     press(shape("f3"), "Enter");
-    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f3" }]);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: ["f3"] }]);
     expect(shape("f3").getAttribute("aria-busy")).toBe("true");
     await model.answer(0, { insides: { normal: { f3: lateInside } } });
     expect(frames()).toEqual(["f1", "f3"]);
@@ -325,7 +325,7 @@ describe("a folded graph with a kernel", () => {
   it("shows what is selected in a fold once its inside is there", async () => {
     const { model, cards, marked } = withKernel();
     model.set("selected", "n1");
-    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f3" }]);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: ["f3"] }]);
     await model.answer(0, { insides: { normal: { f3: lateInside } } });
     expect(cards()).toContain("n1");
     expect(marked("is-selected")).toEqual(["n1"]);
@@ -342,6 +342,61 @@ describe("a folded graph with a kernel", () => {
     const found = items.filter(({ id }) => id === "n1");
     await model.answer(0, { find: "n1", items: found, folds: [] });
     expect(model.state.selected).toBe("n1");
-    expect(model.asked[1]?.ask).toEqual({ inside: "f3" });
+    expect(model.asked[1]?.ask).toEqual({ inside: ["f3"] });
+  });
+
+  it("says above the picture that no answer comes, and what the kernel says", async () => {
+    vi.useFakeTimers();
+    const { model, shape, one } = withKernel();
+    const note = () => one(".gradviz-fold-note").textContent;
+    press(shape("f1"), "Enter");
+    press(shape("f3"), "Enter");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(note()).toContain("No answer yet: the kernel is busy");
+    vi.useRealTimers();
+    await model.answer(0, {}, "the graph is gone");
+    expect(note()).toContain("the graph is gone");
+    press(shape("f1"), "Enter");
+    expect(note()).not.toContain("gone");
+  });
+
+  it("unfolds all with one question, and at another level waits no longer", async () => {
+    const { model, all, frames, shape, said } = withKernel();
+    const level = (at: number) => all('[aria-label="Unfolded"] button')[at];
+    level(2)?.click();
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: ["f3"] }]);
+    level(0)?.click();
+    await model.answer(0, { insides: { normal: { f3: lateInside } } });
+    expect(frames()).toEqual([]);
+    level(2)?.click();
+    level(2)?.click();
+    expect(said()).toBe("no longer waited for");
+    level(2)?.click();
+    await model.answer(2, { insides: { normal: { f3: lateInside } } });
+    expect(frames()).toEqual(["f1", "f2", "f3"]);
+    expect(shape("f3").hasAttribute("aria-busy")).toBe(false);
+  });
+
+  it("counts what the kernel finds beside what it sends", async () => {
+    const model = new WithKernel({ wire: foldedWire });
+    const { one } = mount({}, model);
+    const input = one<HTMLInputElement>(".gradviz-find input");
+    const few = items.filter(({ id }) => id !== "n1");
+    model.set("wire", { ...foldedWire, items: few });
+    type(input, "n1");
+    press(input, "Enter");
+    const found = items.filter(({ id }) => id === "n1");
+    await model.answer(0, { find: "n1", more: 41, items: found, folds: [] });
+    expect(one(".gradviz-count").textContent).toMatch(/of 4\d$/);
+  });
+
+  it("has links in the details that select what an item is joined to", () => {
+    const { model, all } = withKernel();
+    model.set("selected", "n1");
+    const { next, prev } = items.find(({ id }) => id === "n1") ?? { next: [], prev: [] };
+    const links = all(".gradviz-inspector .gradviz-link");
+    expect(links).toHaveLength(next.length + prev.length);
+    links[0]?.click();
+    expect(model.state.selected).toBe([...next, ...prev][0]);
   });
 });
