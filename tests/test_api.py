@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,9 @@ def test_a_folded_picture_is_saved_folded(ending: str, tmp_path: Path) -> None:
     if ending in ("svg", "dot"):
         assert "×12" in first.decode()
     if ending == "html":
-        assert '"insides":' in first.decode()
+        sent = re.search(r'"deflate":\s*"([^"]+)"', first.decode())
+        assert sent is not None
+        assert expand({"deflate": sent[1]})["fold"]["insides"]["compact"]
 
 
 def test_in_dot_an_open_fold_is_a_cluster_and_no_edge_is_lost(tmp_path: Path) -> None:

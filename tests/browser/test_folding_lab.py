@@ -59,15 +59,3 @@ def test_find_and_all_ask_the_kernel_for_what_the_page_lacks(notebook: Open, pag
     inner = opened.python("list(picture._folding.tree)[-1].id").strip("'")
     opened.python(f"setattr(picture, 'selected', '{inner}')")
     opened.wait_for("picture.selected", f"'{inner}'")
-
-
-def test_a_kernel_that_has_ended_is_said_above_the_picture(notebook: Open, page: Page) -> None:
-    opened = notebook("ended.ipynb", PROGRAM)
-    opened.run_all()
-    widget = opened.widget()
-    page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
-        ".then(() => 0)"
-    )
-    widget.get_by_role("radio", name="all ").click()
-    expect(widget.locator(".gradviz-fold-note")).to_contain_text("run the cell again")
