@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import gradviz
+from gradviz.view.documents.graph import expand
 from gradviz.view.widgets.picture import Picture
 
 
