@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -86,7 +86,7 @@ class Graph(Printed):
     @classmethod
     def of(
         cls,
-        nodes: Sequence[Node],
+        nodes: Iterable[Node],
         roots: Sequence[tuple[str, int]],
         tensors: Sequence[TensorInfo] = (),
         modules: Sequence[ModuleInfo] = (),
@@ -110,7 +110,7 @@ class Graph(Printed):
         if any(one >= other for one, other in pairwise(found.numbers)):
             raise ValueError("the ids of the nodes must rise: 'n0', 'n1', …")
         for _, _, number in found.pointing_nowhere():
-            raise ValueError(f"'n{number}' is not in this graph of {len(nodes)} nodes")
+            raise ValueError(f"'n{number}' is not in this graph of {len(found)} nodes")
         return cls._of(found, roots, tensors, modules, order)
 
     @classmethod
@@ -327,6 +327,11 @@ class Graph(Printed):
         states.update(f"saved {slot.state}" for row in columns.saved for slot in row)
         return totals | dict(sorted(states.items()))
 
+    def without_modules(self) -> Graph:
+        """The same nodes and tensors, of which no module is known."""
+        numbers = None if self._places is None else self._numbers
+        return Graph(self._columns, self._root_places, self._tensors, numbers)
+
     def __len__(self) -> int:
         return len(self._columns.name)
 
@@ -346,6 +351,10 @@ class Graph(Printed):
             f"this graph has no node {node_id!r}: {ids}. "
             "graph.nodes lists them; print(graph) shows them."
         )
+
+    def id_at(self, place: int) -> str:
+        """Id of the node at a place in :attr:`nodes`."""
+        return f"n{self._numbers[place]}"
 
     def place_of(self, node_id: object) -> int | None:
         """Place of a node in :attr:`nodes`, or ``None`` if there is no node with this id."""

@@ -172,7 +172,7 @@ class InsideDrawings:
             yield (node_id, by_slot.get(entry[1], shared)), (entry,)
 
     def _id_of(self, place: int) -> str:
-        return self._index.graph.nodes[place].id
+        return self._index.graph.id_at(place)
 
 
 def outside_members(
