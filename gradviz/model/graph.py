@@ -12,6 +12,7 @@ from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.forward_order import order_of
 from gradviz.model.presentation import Printed
+from gradviz.model.progress import counted, working
 from gradviz.model.records import Edge, ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization import graph
 
@@ -423,7 +424,9 @@ class Graph(Printed):
             known = order_of(self._columns, self._root_places, None)
             if list(self.order) != list(known):
                 order = [f"n{self._numbers[place]}" for place in self.order]
-        return graph.write(self.roots, self.nodes, self._tensors, self.device, self._modules, order)
+        with working("to_json"):
+            nodes = counted(self.nodes, "nodes written", len(self))
+            return graph.write(self.roots, nodes, self._tensors, self.device, self._modules, order)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:

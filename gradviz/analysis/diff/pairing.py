@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gradviz.analysis.diff.matching.matching import match_nodes
 from gradviz.model.graph import Graph
+from gradviz.model.progress import counted
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 
 
@@ -210,7 +211,7 @@ class NodePairs:
 
     def _kept_alike(self) -> Iterator[tuple[str, str]]:
         """Known tensors that the same slot keeps."""
-        for new_id, old_id in self.nodes.items():
+        for new_id, old_id in counted(self.nodes.items(), "nodes matched", len(self.nodes)):
             old_slots = self.old.slots(self.old.nodes[old_id])
             for name, (_, slot) in self.new.slots(self.new.nodes[new_id]).items():
                 was = old_slots.get(name)

@@ -9,6 +9,7 @@ from typing import Final
 
 from gradviz.model.graph import Graph
 from gradviz.model.memory import HeldStorage, StorageKind, UnknownSave
+from gradviz.model.progress import counted
 from gradviz.model.records import Attribute, Node, SavedTensor, TensorInfo
 
 _THERE = ("held", "modified")
@@ -29,10 +30,20 @@ class SavingNodes(Iterable[Node]):
 
     def __init__(self, graph: Graph) -> None:
         self._nodes = graph.nodes
-        self._places = array("q", (place for place, n in enumerate(graph.nodes) if _may_save(n)))
+        self._places = array(
+            "q",
+            (
+                place
+                for place, n in counted(enumerate(graph.nodes), "nodes", len(graph))
+                if _may_save(n)
+            ),
+        )
 
     def __iter__(self) -> Iterator[Node]:
-        return map(self._nodes.__getitem__, self._places)
+        return map(self._nodes.__getitem__, self._counted())
+
+    def _counted(self) -> Iterable[int]:
+        return counted(self._places, "nodes that save something", len(self._places))
 
 
 def _may_save(node: Node) -> bool:

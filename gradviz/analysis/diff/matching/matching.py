@@ -9,7 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from gradviz.analysis.diff.matching.cost import Cost, cost_of
 from gradviz.analysis.diff.matching.node_keys import Numbers, Side, shared_names
+from gradviz.model import progress
 from gradviz.model.graph import Graph
+from gradviz.model.progress import STRIDE
 
 ORDERS: Final = (
     ("paths", "structures", "names"),
@@ -167,6 +169,7 @@ class _Matching:
         self._fresh: deque[tuple[int, int]] = deque()
         if self._one.by_name:
             self._names(self._one.leaves)
+        progress.at("nodes matched", len(self.pairs), len(self._one))
         self._unique(*evidence.of("whole"))
         for kind in order if len(self.pairs) < len(self._one) else ():
             if kind == "names":
@@ -237,6 +240,8 @@ class _Matching:
     def _spread(self) -> None:
         """Pair neighbours of what has been paired, and their neighbours."""
         while self._fresh:
+            if len(self.pairs) % STRIDE == 0:
+                progress.at("nodes matched", len(self.pairs), len(self._one))
             mine, theirs = self._fresh.popleft()
             for a, b in zip(self._one.below[mine], self._other.below[theirs]):
                 if a is None or b is None or self.pairs.get(a[0]) == b[0]:
