@@ -170,7 +170,7 @@ def test_everything_that_is_done_with_a_graph_is_measured_at_several_sizes() -> 
     assert len(curves) == 2 * len(work)
 
 
-def test_what_other_tools_do_with_a_model_is_a_row_each() -> None:
+def test_what_other_tools_do_with_a_model_is_a_row_each(tmp_path: Path) -> None:
     looks = [{"graph": "MLP", "size": 2, "peer": "bare", **peers.look("MLP", 2, "bare")}]
     looks.append({"graph": "MLP", "size": 2, "peer": "gradviz", **peers.look("MLP", 2, "gradviz")})
     looks.append({"graph": "MLP", "size": 2, "peer": "torchlens", "failed": "no answer"})
@@ -178,6 +178,13 @@ def test_what_other_tools_do_with_a_model_is_a_row_each() -> None:
     assert [row[1] for row in table.rows] == ["bare", "gradviz", "torchlens"]
     assert re.fullmatch(r"\d+ x \d+", table.rows[1][-2])
     assert table.rows[2][-1] == "no answer"
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{peers.BEGIN}old\n{peers.END}after\n")
+    peers.write_page(page, looks)
+    first, *lines, last = page.read_text().splitlines()
+    assert (first, last) == ("before", "after")
+    assert lines[-2] == "| MLP 2 | torchlens | - | - | - | no answer |"
+    assert "old" not in lines
 
 
 def test_torchviz_absent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
