@@ -23,6 +23,8 @@ NODE := $(shell node -e 'const [a, b] = process.versions.node.split("."); \
 PYTEST_ARGS ?=
 WORKERS ?= logical
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# What goes on to bench, as in BENCH_ARGS="--only peers --page docs/large_models.md".
+BENCH_ARGS ?=
 # Pythons of test-versions, as in PYTHONS="3.13 3.14"; all if empty.
 PYTHONS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -127,7 +129,7 @@ endif
 
 .PHONY: bench
 bench: .venv-bench/.installed  ## measure against the bare walk, torchviz, torchview and torchlens
-	.venv-bench/bin/python -m benchmarks --plot build/growth.svg
+	.venv-bench/bin/python -m benchmarks --plot build/growth.svg $(BENCH_ARGS)
 
 # ------------------------------------------------------- things that are made
 

@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", choices=[*SECTIONS], action="append", help="may be repeated")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write the numbers here")
     parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the growth (scale) here")
+    parser.add_argument("--page", type=Path, metavar="PATH", help="put the table of peers here")
     options = parser.parse_args(arguments)
     chosen = options.only or [n for n in SECTIONS if not (options.quick and n in NOT_QUICK)]
     found: dict[str, Any] = {"machine": report.machine()}
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.plot.parent.mkdir(parents=True, exist_ok=True)
         options.plot.write_text(scale.growth(found["scale"]), encoding="utf-8")
         print(f"\ngrowth: {options.plot}")
+    if options.page and "peers" in found:
+        peers.write_page(options.page, found["peers"])
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

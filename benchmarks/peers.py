@@ -37,6 +37,18 @@ CASES: Sequence[tuple[str, int]] = (
 QUICK: Sequence[tuple[str, int]] = (("MLP", 2),)
 LONGEST: Final = 120.0
 """Seconds that one look may take."""
+BEGIN: Final = "<!-- beside other tools: begin -->\n"
+END: Final = "<!-- beside other tools: end -->\n"
+"""What the table of a page is between."""
+COLUMNS: Final = {
+    "graph": "model",
+    "looks": "tool",
+    "to bare": "read, to the bare walk",
+    "MiB": "MiB",
+    "picture px": "picture",
+    "fails": "fails",
+}
+"""Columns of the table that a page has, and their titles there."""
 Save = Callable[[Path], object]
 """Writes the picture of what was read to a file."""
 
@@ -171,3 +183,19 @@ def tables(results: list[dict[str, Any]]) -> list[Table]:
         )
     remark = "torchview and torchlens run the model again: their time contains a forward"
     return [Table("Beside other tools, on the same models", columns, rows, (remark,))]
+
+
+def write_page(path: Path, results: list[dict[str, Any]]) -> None:
+    """Put the table into a page of the documentation, where there was one."""
+    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    tail = rest.partition(END)[2]
+    path.write_text(f"{head}{BEGIN}{_markdown(results)}{END}{tail}", encoding="utf-8")
+
+
+def _markdown(results: list[dict[str, Any]]) -> str:
+    """The same table with ratios in place of seconds."""
+    (table,) = tables(results)
+    wanted = [table.columns.index(name) for name in COLUMNS]
+    rows = [[row[place] for place in wanted] for row in table.rows]
+    lines = [list(COLUMNS.values()), ["---"] * len(COLUMNS), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

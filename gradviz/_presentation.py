@@ -9,6 +9,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold_runs import FoldRun
 from gradviz.model.presentation import Presentation
+from gradviz.model.progress import ProgressDisplay
 from gradviz.model.recording import Recording
 from gradviz.model.turns import Head, Turn
 from gradviz.view.captions.caption import caption
@@ -36,6 +37,12 @@ class FullPresentation(Presentation):
 
     def fold_runs(self, recording: Recording) -> tuple[FoldRun, ...]:
         return fold_runs_of(recording)
+
+    def progress_display(self) -> ProgressDisplay | None:
+        # Texts are wanted without a notebook, too: then no widget is loaded.
+        from gradviz.view.widgets.progress_line import progress_display
+
+        return progress_display()
 
     def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
         return bundle(explanation)

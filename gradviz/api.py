@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import FrameType
-from typing import Any, Final, overload
+from typing import Any, Final, TypeAlias, overload
 
 from torch import Tensor
 from torch.nn import Module
@@ -27,6 +27,7 @@ from gradviz.model import (
 )
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold import Fold
+from gradviz.model.progress import working
 from gradviz.view.figures.memory import figures_of
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.widgets.explanation import explanation_view
@@ -34,6 +35,7 @@ from gradviz.view.widgets.picture import Picture
 from gradviz.view.widgets.player import Player
 from gradviz.view.widgets.report import ReportWidget
 
+_FoldOption: TypeAlias = int | Collection[str] | Callable[[Fold], bool] | None
 _OPTIONS: Final = (
     "names",
     "values",
@@ -68,7 +70,7 @@ def show(
     hide: Collection[str] = (),
     density: str = "auto",
     focus: str | None = None,
-    fold: int | Collection[str] | Callable[[Fold], bool] | None = None,
+    fold: _FoldOption = None,
     model: Module | None = None,
     step: int | str | None = None,
     stops: Iterable[int | str] | None = None,
@@ -188,9 +190,15 @@ def show(
                 "module where the tensor is: gradviz.show(loss, model=model)"
             )
         graph = what[0]
-    else:
+        return _picture(graph, options, height, fold)
+    with working("show"):
         graph = snapshot_of(what, names, naming.caller(), values=values, model=model)
-    return Picture(graph, options, height, lambda shown: folding_of(shown, fold))
+        return _picture(graph, options, height, fold)
+
+
+def _picture(graph: Graph, options: DrawOptions, height: int, fold: _FoldOption) -> Picture:
+    with working("show"):
+        return Picture(graph, options, height, lambda shown: folding_of(shown, fold))
 
 
 def _refuse_folds(fold: object, model: object) -> None:
@@ -266,8 +274,9 @@ def audit(
             f"recording= is a {type(recording).__name__}, not a Recording. Make one like this: "
             "with gradviz.record() as recording: loss = model(x).sum()"
         )
-    facts = audit_facts(loss, model, optimizer, names, naming.caller(), values)
-    return ReportWidget(audit_of(facts, recording), fold=folding_of)
+    with working("audit"):
+        facts = audit_facts(loss, model, optimizer, names, naming.caller(), values)
+        return ReportWidget(audit_of(facts, recording), fold=folding_of)
 
 
 def memory(
@@ -323,21 +332,24 @@ def memory(
             "and modules: gradviz.memory(recording)"
         )
     if isinstance(loss, Recording):
-        found = memory_over(loss, step)
+        with working("memory"):
+            found = memory_over(loss, step)
     elif step is not None:
         raise OptionError(
             "step= needs a recording; a graph has no steps: "
             "with gradviz.record() as recording: ... and then gradviz.memory(recording, step=3)"
         )
     elif isinstance(loss, Graph):
-        found = memory_of(loss)
+        with working("memory"):
+            found = memory_of(loss)
     elif model is not None and not isinstance(model, Module):
         raise OptionError(
             f"model= must be an nn.Module, but is a {type(model).__name__}; pass several outputs "
             "as one list: gradviz.memory([loss, other], model)"
         )
     else:
-        found = memory_of(*read_kept(loss, model, names, naming.caller()))
+        with working("memory"):
+            found = memory_of(*read_kept(loss, model, names, naming.caller()))
     return ReportWidget(found, figures=lambda: figures_of(found), fold=folding_of)
 
 
@@ -386,11 +398,12 @@ def compare(before: Any, after: Any, *, names: Mapping[str, Tensor] | None = Non
             "gradviz.snapshot(loss, names={...})"
         )
     frame = naming.caller()
-    sides = [
-        _read(which, given, names, frame) if one is None else one
-        for which, given, one in zip(("before", "after"), (before, after), ready)
-    ]
-    return ReportWidget(comparison_of(*sides), fold=folding_of)
+    with working("compare"):
+        sides = [
+            _read(which, given, names, frame) if one is None else one
+            for which, given, one in zip(("before", "after"), (before, after), ready)
+        ]
+        return ReportWidget(comparison_of(*sides), fold=folding_of)
 
 
 def _read(

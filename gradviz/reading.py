@@ -12,6 +12,7 @@ from gradviz.capture import naming
 from gradviz.capture.recorder import BUDGET, Recorder, RecordingBlock
 from gradviz.capture.traversal import snapshot_of
 from gradviz.model import Graph, Recording
+from gradviz.model.progress import working
 
 
 def snapshot(
@@ -70,7 +71,8 @@ def snapshot(
         >>> graph.leaves[0].name, graph.leaves[0].shape
         ('w', (3,))
     """
-    return snapshot_of(outputs, names, naming.caller(), values=values)
+    with working("snapshot"):
+        return snapshot_of(outputs, names, naming.caller(), values=values)
 
 
 def record(

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import torch
 
 from benchmarks import browser, contenders, peers, scale
+from benchmarks.__main__ import main
 from benchmarks.contenders import bare, snapshot
 from benchmarks.graphs import BUILDERS, SCALES, mlp
 from benchmarks.processes import Crash, in_process
@@ -27,17 +34,35 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
+def here(module: str, function: str, *arguments: Any) -> Any:
+    """As :func:`in_process`, in this process: the graphs of a quick run crash nobody."""
+    work = getattr(importlib.import_module(f"benchmarks.{module}"), function)
+    return json.loads(json.dumps(work(*json.loads(json.dumps(arguments)))))
+
+
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    path = tmp_path_factory.mktemp("bench") / "numbers.json"
-    ended = run(
-        "--quick",
-        *("--only", "capture", "--only", "memory", "--only", "importing"),
-        *("--only", "recording", "--only", "drawing", "--only", "showing"),
-        *("--json", str(path)),
-    )
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A quick run as the command prints it: imports by the command, the rest without new processes,
+    each of which loads torch."""
+    folder = tmp_path_factory.mktemp("bench")
+    ended = run("--quick", "--only", "importing", "--json", str(folder / "importing.json"))
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout, json.loads(path.read_text())
+    names = ("capture", "memory", "recording", "drawing", "showing")
+    before = sys.getrecursionlimit(), torch.get_num_threads()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.StringIO()) as printed,
+        warnings.catch_warnings(),  # those of torchviz
+    ):
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for name in names:
+            patch.setattr(f"benchmarks.{name}.in_process", here)
+        only = [argument for name in names for argument in ("--only", name)]
+        main(["--quick", *only, "--json", str(folder / "rest.json")])
+    found = [json.loads((folder / f"{name}.json").read_text()) for name in ("importing", "rest")]
+    yield ended.stdout + printed.getvalue(), found[0] | found[1]
+    sys.setrecursionlimit(before[0])
+    torch.set_num_threads(before[1])
 
 
 def test_a_quick_run_prints_a_table_per_section(quick: tuple[str, dict[str, Any]]) -> None:
@@ -145,7 +170,7 @@ def test_everything_that_is_done_with_a_graph_is_measured_at_several_sizes() -> 
     assert len(curves) == 2 * len(work)
 
 
-def test_what_other_tools_do_with_a_model_is_a_row_each() -> None:
+def test_what_other_tools_do_with_a_model_is_a_row_each(tmp_path: Path) -> None:
     looks = [{"graph": "MLP", "size": 2, "peer": "bare", **peers.look("MLP", 2, "bare")}]
     looks.append({"graph": "MLP", "size": 2, "peer": "gradviz", **peers.look("MLP", 2, "gradviz")})
     looks.append({"graph": "MLP", "size": 2, "peer": "torchlens", "failed": "no answer"})
@@ -153,6 +178,13 @@ def test_what_other_tools_do_with_a_model_is_a_row_each() -> None:
     assert [row[1] for row in table.rows] == ["bare", "gradviz", "torchlens"]
     assert re.fullmatch(r"\d+ x \d+", table.rows[1][-2])
     assert table.rows[2][-1] == "no answer"
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{peers.BEGIN}old\n{peers.END}after\n")
+    peers.write_page(page, looks)
+    first, *lines, last = page.read_text().splitlines()
+    assert (first, last) == ("before", "after")
+    assert lines[-2] == "| MLP 2 | torchlens | - | - | - | no answer |"
+    assert "old" not in lines
 
 
 def test_torchviz_absent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

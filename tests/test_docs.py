@@ -19,7 +19,7 @@ NAMED = re.compile(
     r"(?:[\w*.-]+/)+|(?:[\w*.-]+/)*[\w*-][\w*.-]*\.(?:py|ts|md|json|txt|pth|ipynb)(?:::\w+)?"
 )
 """A file, a folder or a test, as documentation names it."""
-NOT_OURS = {"_dynamo/eval_frame.py"}
+NOT_OURS = {"_dynamo/eval_frame.py", "_subclasses/fake_tensor.py"}
 """Files of torch that the table of facts names."""
 CITING = ("gradviz", "tests", "widgets/src", "notebooks", "benchmarks")
 

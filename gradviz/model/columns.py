@@ -110,6 +110,9 @@ def number_of(node_id: str) -> int:
 KEPT: Final = 10_000
 """Graphs up to this many nodes keep the :class:`Node` objects that were made; those of larger ones
 would take far more memory than the columns."""
+WIDE: Final = 64
+"""Nodes with more entries are kept in any graph: to make one takes as long as it has entries, and
+all of them together have no more than the graph has edges."""
 
 
 class Nodes(Sequence[Node]):
@@ -153,7 +156,7 @@ class Nodes(Sequence[Node]):
         made = self._made.get(i)
         if made is None:
             made = self._make(i)
-            if len(self) <= KEPT:
+            if len(self) <= KEPT or len(made.next_functions) > WIDE:
                 self._made[i] = made
         return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,7 @@ from gradviz.model.devices import devices_at, place_of
 from gradviz.model.errors import UnknownNodeError
 from gradviz.model.forward_order import order_of
 from gradviz.model.presentation import Printed
+from gradviz.model.progress import counted, working
 from gradviz.model.records import Edge, ModuleInfo, Node, SavedTensor, TensorInfo
 from gradviz.model.serialization import graph
 
@@ -86,7 +87,7 @@ class Graph(Printed):
     @classmethod
     def of(
         cls,
-        nodes: Sequence[Node],
+        nodes: Iterable[Node],
         roots: Sequence[tuple[str, int]],
         tensors: Sequence[TensorInfo] = (),
         modules: Sequence[ModuleInfo] = (),
@@ -110,7 +111,7 @@ class Graph(Printed):
         if any(one >= other for one, other in pairwise(found.numbers)):
             raise ValueError("the ids of the nodes must rise: 'n0', 'n1', …")
         for _, _, number in found.pointing_nowhere():
-            raise ValueError(f"'n{number}' is not in this graph of {len(nodes)} nodes")
+            raise ValueError(f"'n{number}' is not in this graph of {len(found)} nodes")
         return cls._of(found, roots, tensors, modules, order)
 
     @classmethod
@@ -327,6 +328,11 @@ class Graph(Printed):
         states.update(f"saved {slot.state}" for row in columns.saved for slot in row)
         return totals | dict(sorted(states.items()))
 
+    def with_modules(self, modules: tuple[ModuleInfo, ...]) -> Graph:
+        """The same nodes and tensors, with these modules."""
+        numbers = None if self._places is None else self._numbers
+        return Graph(self._columns, self._root_places, self._tensors, numbers, modules, self._order)
+
     def __len__(self) -> int:
         return len(self._columns.name)
 
@@ -346,6 +352,10 @@ class Graph(Printed):
             f"this graph has no node {node_id!r}: {ids}. "
             "graph.nodes lists them; print(graph) shows them."
         )
+
+    def id_at(self, place: int) -> str:
+        """Id of the node at a place in :attr:`nodes`."""
+        return f"n{self._numbers[place]}"
 
     def place_of(self, node_id: object) -> int | None:
         """Place of a node in :attr:`nodes`, or ``None`` if there is no node with this id."""
@@ -414,7 +424,9 @@ class Graph(Printed):
             known = order_of(self._columns, self._root_places, None)
             if list(self.order) != list(known):
                 order = [f"n{self._numbers[place]}" for place in self.order]
-        return graph.write(self.roots, self.nodes, self._tensors, self.device, self._modules, order)
+        with working("to_json"):
+            nodes = counted(self.nodes, "nodes written", len(self))
+            return graph.write(self.roots, nodes, self._tensors, self.device, self._modules, order)
 
     @classmethod
     def from_json(cls, text: str) -> Graph:

@@ -39,9 +39,16 @@ class FoldFacts:
         self._folding = folding
         self._tree = folding.tree
         self._index = graph_index
+        self._labels: dict[str, str] = {}
 
     def label(self, fold: Fold) -> str:
-        """What it is called, seen from the fold that it is in."""
+        """What it is called, seen from the fold that it is in; for its name all of it is read."""
+        known = self._labels.get(fold.id)
+        if known is None:
+            known = self._labels[fold.id] = self._label(fold)
+        return known
+
+    def _label(self, fold: Fold) -> str:
         if fold.kind == "graph":
             return f"graph of {self._index.subject}"
         return title(self._tree, fold)

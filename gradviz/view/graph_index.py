@@ -23,6 +23,10 @@ LISTED: Final = 10_000
 """Nodes that a widget or a page can find and list; ``print`` and JSON have all."""
 
 
+TENSOR_FACTS: Final = 4096
+"""Of how many tensors the facts are kept."""
+
+
 class LookUp(Mapping[str, tuple[Row, ...]]):
     """Rows by id, found when read; an id without rows is not in it.
 
@@ -174,10 +178,13 @@ class GraphIndex:
         return known
 
     def of_tensor(self, info: TensorInfo) -> TensorFacts:
-        """The facts of a tensor, made once."""
-        if info.id not in self._tensor_facts:
-            self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
-        return self._tensor_facts[info.id]
+        """The facts of a tensor; those of the last ones are kept."""
+        known = self._tensor_facts.get(info.id)
+        if known is None:
+            if len(self._tensor_facts) >= TENSOR_FACTS:
+                self._tensor_facts.clear()
+            known = self._tensor_facts[info.id] = tensor_facts(info, self, self.before.get(info.id))
+        return known
 
     @property
     def hidden(self) -> int:

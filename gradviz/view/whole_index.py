@@ -67,4 +67,4 @@ class WholeIndex(GraphIndex):
         place = self.graph.place_of(key)
         if place is None:
             return ()
-        return tuple(self.graph.nodes[user].id for user in self._users[place])
+        return tuple(map(self.graph.id_at, self._users[place]))

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 import gradviz
+from gradviz._presentation import FullPresentation
+from gradviz.model import progress
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX")
 
@@ -45,7 +47,31 @@ def switches() -> tuple[Any, ...]:
         torch._C._is_torch_function_enabled(),
         torch._C._len_torch_function_stack(),
         torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python),
+        progress.is_running(),
     )
+
+
+class Lines:
+    """Where progress is shown; counts lines that stay."""
+
+    shown = 0
+    open = 0
+
+    def show(self, text: str) -> None:
+        Lines.shown += 1
+        Lines.open = 1
+
+    def end(self) -> None:
+        Lines.open = 0
+
+
+@pytest.fixture
+def progress_lines(monkeypatch: pytest.MonkeyPatch) -> type[Lines]:
+    """Progress is shown from the first moment on."""
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(FullPresentation, "progress_display", lambda _: Lines())
+    return Lines
 
 
 def is_interrupted(work: Callable[[], object], after: float) -> bool:
@@ -65,7 +91,9 @@ def is_interrupted(work: Callable[[], object], after: float) -> bool:
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
 )
-def test_a_look_that_is_interrupted_anywhere_harms_nothing(seed: int, interrupts: None) -> None:
+def test_a_look_that_is_interrupted_anywhere_harms_nothing(
+    seed: int, interrupts: None, progress_lines: type[Lines]
+) -> None:
     model, loss = deep_model()
     graph = gradviz.snapshot(loss, model)
     text, before = graph.to_json(), switches()
@@ -76,6 +104,8 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(seed: int, interrupts
         lambda: gradviz.compare(graph, loss),
         lambda: gradviz.Graph.from_json(text),
         lambda: str(graph),
+        graph.to_json,
+        lambda: gradviz.show(graph),
     ]
     took = []
     for look in looks:
@@ -88,7 +118,9 @@ def test_a_look_that_is_interrupted_anywhere_harms_nothing(seed: int, interrupts
         place = choose.randrange(len(looks))
         hits += is_interrupted(looks[place], choose.uniform(1e-5, took[place]))
         assert switches() == before
+        assert not progress_lines.open
     assert hits > 2
+    assert progress_lines.shown
     assert gradviz.snapshot(loss, model).to_json() == text
     loss.backward()
     assert all(p.grad is not None for p in model.parameters())

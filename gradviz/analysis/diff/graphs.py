@@ -13,6 +13,7 @@ from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference, DifferenceSubject
 from gradviz.model.facts import argument_of
 from gradviz.model.graph import Graph
+from gradviz.model.progress import counted
 from gradviz.model.records import Node
 
 
@@ -35,7 +36,11 @@ def differences_of(pairs: NodePairs) -> tuple[Difference, ...]:
     storages = SlotStorages(pairs)
     return (
         *_new_and_gone_nodes(pairs),
-        *(found for node in pairs.nodes for found in _at_node(node, pairs, storages)),
+        *(
+            found
+            for node in counted(pairs.nodes, "nodes compared", len(pairs.nodes))
+            for found in _at_node(node, pairs, storages)
+        ),
         *_order_of_roots(pairs),
         *_tensors(pairs, storages),
         *value_differences(pairs, storages),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from gradviz.analysis.diff.graphs import argument
 from gradviz.analysis.diff.pairing import NodePairs
@@ -33,7 +34,7 @@ def merge(pairs: NodePairs, differences: Iterable[Difference]) -> Merged:
     """
     merging = _Merging(pairs, tuple(differences))
     graph = merging.graph(with_entries=True)
-    if _has_circle(graph.nodes):
+    if graph.columns is not pairs.new.graph.columns and _has_circle(graph.nodes):
         graph = merging.graph(with_entries=False)
     return Merged(graph, merging.places)
 
@@ -66,15 +67,19 @@ class _Merging:
     def graph(self, with_entries: bool) -> Graph:
         """The graph, with or without entries that are gone from nodes of both graphs."""
         self.places = {**self._nodes, **self._tensors, **self._leaves}
-        kept = {node.id: node for node in self._pairs.new.nodes.values()}
+        after = self._pairs.new.graph
+        changed: dict[str, Node] = {}
         for difference in self._gone:
-            self._put_back(difference, kept, with_entries)
-        ghosts = [self._ghost(key) for key in self._nodes]
-        nodes = [*kept.values(), *ghosts]
+            self._put_back(difference, changed, with_entries)
+        if not changed and not self.places:  # all of it is there
+            return after.with_modules(tuple(self._modules()))
+        nodes = chain(
+            (changed.get(key) or after[key] for key in self._pairs.new.nodes),
+            map(self._ghost, self._nodes),
+        )
         roots = [(self._nodes[k], nr) for k, nr in self._pairs.old.graph.roots if k in self._nodes]
         tensors = [*self._pairs.new.tensors.values(), *self._ghost_infos()]
-        roots = [*self._pairs.new.graph.roots, *roots]
-        return Graph.of(nodes, roots, tensors, tuple(self._modules()))
+        return Graph.of(nodes, [*after.roots, *roots], tensors, tuple(self._modules()))
 
     def _modules(self) -> Iterator[ModuleInfo]:
         """The modules after, with tensors that are gone; then those that are gone."""
@@ -94,14 +99,15 @@ class _Merging:
         found = (self._pairs.after.get(key) or ids.get(key) for key in old_ids)
         return tuple(key for key in found if key)
 
-    def _put_back(self, gone: Difference, kept: dict[str, Node], with_entries: bool) -> None:
+    def _put_back(self, gone: Difference, changed: dict[str, Node], with_entries: bool) -> None:
         old_id, _, part = gone.before_id.partition(".")
-        node = kept[self._pairs.after[old_id]]
+        new_id = self._pairs.after[old_id]
+        node = changed.get(new_id) or self._pairs.new.nodes[new_id]
         old = self._pairs.old.nodes[old_id]
         if gone.subject == "saved tensor":
             if gone.kind == "gone":
                 slot = self._slot(old.saved[int(part.rpartition(".")[2])])
-                kept[node.id] = replace(node, saved=(*node.saved, slot))
+                changed[node.id] = replace(node, saved=(*node.saved, slot))
                 self.places[gone.before_id] = f"{node.id}.saved.{len(node.saved)}"
             return
         entry = old.next_functions[int(part)]
@@ -109,7 +115,7 @@ class _Merging:
             return
         count = len(node.next_functions)
         names = (*node.arguments, *[None] * (count - len(node.arguments)))
-        kept[node.id] = replace(
+        changed[node.id] = replace(
             node,
             next_functions=(*node.next_functions, self._entry(entry)),
             arguments=(*names, f"{argument(old, int(part))} before"),

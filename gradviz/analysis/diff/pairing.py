@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any, cast
 
 from gradviz.analysis.diff.matching.matching import match_nodes
 from gradviz.model.graph import Graph
+from gradviz.model.progress import counted
 from gradviz.model.records import Node, SavedTensor, TensorInfo
 
 
@@ -20,9 +22,9 @@ class GraphLookup:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.nodes: dict[str, Node] = {node.id: node for node in graph.nodes}
+        self.nodes: Mapping[str, Node] = _NodesById(graph)
         self.tensors: dict[str, TensorInfo] = {info.id: info for info in graph.tensors}
-        self.leaf_node = {node.variable: node.id for node in self.nodes.values() if node.variable}
+        self.leaf_node = graph.leaf_nodes
         """Node of each leaf of the graph."""
         self.on_node: dict[str, list[TensorInfo]] = defaultdict(list)
         """Known tensors by the node whose output they are."""
@@ -51,7 +53,7 @@ class GraphLookup:
             return "" if info is None else info.name or ""
         if info.node is None or info.id in self.leaf_node:
             return info.id
-        return f"output of {self.nodes[info.node].name}"
+        return f"output of {self.node_name(info.node)}"
 
     def node_at(self, node_id: str) -> Node | None:
         """A node by its id."""
@@ -59,8 +61,12 @@ class GraphLookup:
 
     def node_name(self, node_id: str) -> str:
         """torch's name of a node, of a leaf ``leaf w``."""
-        node = self.nodes[node_id]
-        return f"leaf {self.name(node.variable)}" if node.variable in self.tensors else node.name
+        place = self.graph.place_of(node_id)
+        if place is None:
+            raise KeyError(node_id)
+        variable = self.graph.variables[place]
+        is_known = variable in self.tensors
+        return f"leaf {self.name(variable)}" if is_known else self.graph.names[place]
 
     def thing_name(self, key: str | None) -> str:
         """The name of a tensor or node, ``""`` if it is not known."""
@@ -77,17 +83,64 @@ class GraphLookup:
         found = ((i, slot) for i, slot in enumerate(node.saved) if slot.state != "none")
         return {slot.name: (place, slot) for place, slot in found}
 
-    def on_storage(self) -> dict[str, list[tuple[str, str]]]:
-        """Tensors ``("t0", "")`` and slots ``("n0", "self")`` on each storage."""
-        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    def on_storages(self) -> list[list[tuple[str, str]]]:
+        """Tensors ``("t0", "")`` and slots ``("n0", "self")`` on each storage that has several."""
+        alone: dict[str, tuple[str, str]] = {}
+        found: dict[str, list[tuple[str, str]]] = {}
+        for storage, holder in self._holders():
+            if storage in found:
+                found[storage].append(holder)
+            elif storage in alone:
+                found[storage] = [alone.pop(storage), holder]
+            else:
+                alone[storage] = holder
+        return list(found.values())
+
+    def _holders(self) -> Iterator[tuple[str, tuple[str, str]]]:
         for info in self.tensors.values():
             if info.storage is not None:
-                found[info.storage].append((info.id, ""))
-        for node in self.nodes.values():
-            for slot in node.saved:
+                yield info.storage, (info.id, "")
+        for place, slots in enumerate(self.graph.saved):
+            for slot in slots:
                 if slot.storage is not None:
-                    found[slot.storage].append((node.id, slot.name))
-        return found
+                    yield slot.storage, (self.graph.id_at(place), slot.name)
+
+    def holds(self, key: str, slot: str) -> bool:
+        """Whether a tensor, or a slot of a node, has a storage that is known."""
+        if not slot:
+            return key in self.tensors and self.tensors[key].storage is not None
+        place = self.graph.place_of(key)
+        saved = () if place is None else self.graph.saved[place]
+        return any(one.name == slot and one.storage is not None for one in saved)
+
+
+class _NodesById(Mapping[str, Node]):
+    """The nodes of a graph by their ids, each made when it is asked for."""
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A node by its id."""
+        place = self._graph.place_of(key)
+        return default if place is None else self._graph.nodes[place]
+
+    def __contains__(self, key: object) -> bool:
+        return self._graph.place_of(key) is not None
+
+    def __getitem__(self, key: str) -> Node:
+        place = self._graph.place_of(key)
+        if place is None:
+            raise KeyError(key)
+        return self._graph.nodes[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._graph.id_at, range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._graph)
 
 
 class NodePairs:
@@ -100,16 +153,16 @@ class NodePairs:
 
     def __init__(self, before: Graph, after: Graph) -> None:
         self.old, self.new = GraphLookup(before), GraphLookup(after)
-        self.nodes: dict[str, str] = match_nodes(before, after)
+        self.nodes = match_nodes(before, after)
         """Id before for the id after of each node that is in both."""
         self.tensors: dict[str, str] = {}
         """The same for tensors."""
-        self._olds = frozenset(self.nodes.values())
+        self._olds = self.nodes.turned
         self._kept = frozenset(self._kept_alike())
         self._match_tensors()
-        self.after: dict[str, str] = {old: new for new, old in self.nodes.items()}
+        olds_of_tensors = {old: new for new, old in self.tensors.items()}
+        self.after: Mapping[str, str] = ChainMap(olds_of_tensors, cast("Any", self._olds))
         """Id after for the id before, nodes and tensors."""
-        self.after.update((old, new) for new, old in self.tensors.items())
 
     def _match_tensors(self) -> None:
         taken: set[str] = set()
@@ -158,7 +211,7 @@ class NodePairs:
 
     def _kept_alike(self) -> Iterator[tuple[str, str]]:
         """Known tensors that the same slot keeps."""
-        for new_id, old_id in self.nodes.items():
+        for new_id, old_id in counted(self.nodes.items(), "nodes matched", len(self.nodes)):
             old_slots = self.old.slots(self.old.nodes[old_id])
             for name, (_, slot) in self.new.slots(self.new.nodes[new_id]).items():
                 was = old_slots.get(name)

@@ -128,7 +128,11 @@ def _events(one: _Line, other: _Line, pairs: NodePairs) -> Iterator[Difference]:
         return pairs.new.thing_name(key)
 
     def name_before(key: str | None) -> str:
-        return name(pairs.after[key]) if key in pairs.after else pairs.old.thing_name(key)
+        return (
+            name(pairs.after[key])
+            if key is not None and key in pairs.after
+            else pairs.old.thing_name(key)
+        )
 
     then, now = event_words(one.steps, name_before), event_words(other.steps, name)
     gone, new = [w for w in then if w not in now], [w for w in now if w not in then]

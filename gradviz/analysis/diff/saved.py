@@ -11,6 +11,7 @@ from gradviz.analysis.diff.values import both, same
 from gradviz.model.diff import Difference
 from gradviz.model.facts import SlotFacts, SlotKey, slot_facts
 from gradviz.model.formatting import size
+from gradviz.model.progress import counted
 from gradviz.model.records import Node, SavedTensor
 
 SIZES: Final[tuple[SlotKey, ...]] = ("shape", "dtype", "device")
@@ -44,7 +45,8 @@ def slot_differences(
 
 def value_differences(pairs: NodePairs, storages: SlotStorages) -> Iterator[Difference]:
     """Other values of saved tensors, each memory once."""
-    for new_id, old_id in pairs.nodes.items():
+    count = len(pairs.nodes)
+    for new_id, old_id in counted(pairs.nodes.items(), "nodes compared by values", count):
         old, new = pairs.old.nodes[old_id], pairs.new.nodes[new_id]
         before, after = pairs.old.slots(old), pairs.new.slots(new)
         for slot in (slot for slot in after if slot in before):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeAlias
 
-from gradviz.analysis.diff.pairing import GraphLookup, NodePairs
+from gradviz.analysis.diff.pairing import NodePairs
 
 MOST_NAMED: Final = 20
 """How many that share a storage are named; the rest is counted."""
@@ -33,26 +33,33 @@ class Sharing:
     no storage in the other.
 
     A group that is the same in both graphs is one object. So each storage is gone through once,
-    and not once for each of its holders.
+    and not once for each of its holders. Holders that share nothing, nearly all, have no group.
 
     Args:
-        before: The holders on each storage before.
+        before: The holders on each storage before that has several.
         after: The same after.
+        is_common: Whether a holder is in both graphs.
     """
 
     def __init__(
-        self, before: Iterable[Iterable[SlotHolder]], after: Iterable[Iterable[SlotHolder]]
+        self,
+        before: Iterable[Iterable[SlotHolder]],
+        after: Iterable[Iterable[SlotHolder]],
+        is_common: Callable[[SlotHolder], bool],
     ) -> None:
-        sides = [[frozenset(holders) for holders in side] for side in (before, after)]
-        common = frozenset[SlotHolder]().union(*sides[0]) & frozenset().union(*sides[1])
         known: dict[frozenset[SlotHolder], Group] = {}
-        self.before, self.after = (dict(_groups(side, common, known)) for side in sides)
+        self.before, self.after = (
+            dict(_groups(side, is_common, known)) for side in (before, after)
+        )
         self._named: dict[tuple[Group, Group], list[SlotHolder]] = {}
 
     def change(self, holder: SlotHolder) -> tuple[Group, Group] | None:
         """The group of a holder before and after, if they are not the same."""
         before, after = self.before.get(holder), self.after.get(holder)
-        return None if before is None or after is None or before is after else (before, after)
+        if before is after:
+            return None
+        alone = Group(frozenset((holder,)))
+        return before or alone, after or alone
 
     def others(
         self, holder: SlotHolder, group: Group, other: Group
@@ -74,12 +81,14 @@ class Sharing:
 
 
 def _groups(
-    side: Iterable[frozenset[SlotHolder]],
-    common: frozenset[SlotHolder],
+    side: Iterable[Iterable[SlotHolder]],
+    is_common: Callable[[SlotHolder], bool],
     known: dict[frozenset[SlotHolder], Group],
 ) -> Iterator[tuple[SlotHolder, Group]]:
     for holders in side:
-        kept = holders & common
+        kept = frozenset(filter(is_common, holders))
+        if len(kept) < 2:
+            continue
         group = known.get(kept)
         if group is None:
             group = known[kept] = Group(kept)
@@ -104,12 +113,22 @@ class SlotStorages:
 
     def __init__(self, pairs: NodePairs) -> None:
         self._pairs = pairs
-        before = _on_storages(pairs.old, pairs.after)
-        after = _on_storages(pairs.new, {key: key for key in (*pairs.nodes, *pairs.tensors)})
-        self._all = Sharing(before, after)
-        self._tensors = Sharing(map(_tensors_of, before), map(_tensors_of, after))
+        before = [
+            [(pairs.after[key], slot) for key, slot in holders if key in pairs.after]
+            for holders in pairs.old.on_storages()
+        ]
+        after = pairs.new.on_storages()
+        self._all = Sharing(before, after, self._is_common)
+        self._tensors = Sharing(map(_tensors_of, before), map(_tensors_of, after), self._is_common)
         self._told: set[Group] = set()
         """Storages of which a saved tensor has told that their values are others."""
+
+    def _is_common(self, holder: SlotHolder) -> bool:
+        """Whether a holder, with its id after, has a storage in both graphs."""
+        key, slot = holder
+        pairs = self._pairs
+        before = pairs.nodes.get(key) or pairs.tensors.get(key)
+        return before is not None and pairs.new.holds(key, slot) and pairs.old.holds(before, slot)
 
     def of_tensor(self, tensor_id: str) -> tuple[str | None, str | None]:
         """Names of the tensors that share the storage of a tensor, if they differ."""
@@ -160,12 +179,6 @@ class SlotStorages:
             for key, slot in named
         ]
         return ", ".join([*names, f"{more} more"] if more else names)
-
-
-def _on_storages(reading: GraphLookup, after: Mapping[str, str]) -> list[list[SlotHolder]]:
-    """The holders on each storage that both graphs may have, with ids after."""
-    storages = reading.on_storage().values()
-    return [[(after[key], slot) for key, slot in on_it if key in after] for on_it in storages]
 
 
 def _tensors_of(holders: Iterable[SlotHolder]) -> list[SlotHolder]:

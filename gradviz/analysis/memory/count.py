@@ -8,7 +8,7 @@ from gradviz.analysis.memory.curve import curve_of
 from gradviz.analysis.memory.holders import Saves
 from gradviz.analysis.memory.modules import modules_of
 from gradviz.analysis.memory.sentences import sentences_of, title_of
-from gradviz.analysis.memory.storages import saving_nodes, storages_of, unknown_saves
+from gradviz.analysis.memory.storages import SavingNodes, storages_of, unknown_saves
 from gradviz.analysis.memory.tables import tables_of
 from gradviz.model.graph import Graph
 from gradviz.model.memory import Curve, Memory
@@ -59,7 +59,7 @@ def _memory(
     curve: Curve | None = None,
     label: str = "",
 ) -> Memory:
-    saving = saving_nodes(graph)
+    saving = SavingNodes(graph)
     modules = modules_of(graph, saving, from_before)
     storages = storages_of(saving, graph)
     unknown = unknown_saves(saving)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN, WORDS, Modules
 from gradviz.model.memory import KINDS, HeldStorage, Holder, UnknownSave
 from gradviz.model.records import Node
 
 Holders = tuple[Holder, ...]
+
+
+class _Saver(NamedTuple):
+    """A node that saves something."""
+
+    id: str
+    name: str
+    source: str | None
 
 
 class Saves:
@@ -24,18 +33,23 @@ class Saves:
 
     def __init__(
         self,
-        nodes: Sequence[Node],
+        nodes: Iterable[Node],
         storages: Sequence[HeldStorage],
         unknown: Sequence[UnknownSave],
         modules: Modules,
     ) -> None:
-        self._of: dict[str, list[HeldStorage]] = {}
+        self._of: dict[str, tuple[HeldStorage, ...]] = {}
         for one in storages:
             for node, _ in one.saves:
-                self._of.setdefault(node, []).append(one)
+                self._of[node] = (*self._of.get(node, ()), one)
+        ids = {key: key for key in self._of}
         self._unknown = Counter(one.node for one in unknown)
         self._modules = modules
-        self.nodes = [one for one in nodes if one.id in self._of or self._unknown[one.id]]
+        self.nodes = [
+            _Saver(ids.get(one.id, one.id), one.name, one.source)
+            for one in nodes
+            if one.id in self._of or self._unknown[one.id]
+        ]
         """The nodes that save something."""
 
     def held_by(self, key: str, name: str, nodes: Sequence[str]) -> Holder:
@@ -99,7 +113,7 @@ class Saves:
                     inner.add(path)
         return tuple(self.held_by(path, path, groups[path]) for path in groups if path in inner)
 
-    def _grouped(self, group_of: Callable[[Node], str]) -> Holders:
+    def _grouped(self, group_of: Callable[[_Saver], str]) -> Holders:
         groups: dict[str, list[str]] = {}
         for node in self.nodes:
             groups.setdefault(group_of(node), []).append(node.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,7 +33,7 @@ class Modules:
 
 
 def modules_of(
-    graph: Graph, nodes: Sequence[Node], from_before: frozenset[str] | None = None
+    graph: Graph, nodes: Iterable[Node], from_before: frozenset[str] | None = None
 ) -> Modules:
     """The modules of these nodes: as the forward was placed, and as a recording has seen it.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gradviz.model.graph import Graph
 from gradviz.model.memory import HeldStorage, StorageKind, UnknownSave
+from gradviz.model.progress import counted
 from gradviz.model.records import Attribute, Node, SavedTensor, TensorInfo
 
 _THERE = ("held", "modified")
@@ -18,23 +20,48 @@ _TENSOR: Final = re.compile(r"\w+ \[[-\d, ]*\]")
 """How a tensor among the attributes of a node reads: ``"Tensor [50]"``."""
 
 
-def saving_nodes(graph: Graph) -> list[Node]:
-    """Nodes that save tensors, or may; a graph builds its nodes at each access."""
-    return [n for n in graph.nodes if n.saved or n.state == "opaque" or any(_on_ctx(n))]
+class SavingNodes(Iterable[Node]):
+    """The nodes of a graph that save tensors, or may; each is made anew in every round, since all
+    of them together take more memory than their graph.
+
+    Args:
+        graph: The graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._nodes = graph.nodes
+        self._places = array(
+            "q",
+            (
+                place
+                for place, n in counted(enumerate(graph.nodes), "nodes", len(graph))
+                if _may_save(n)
+            ),
+        )
+
+    def __iter__(self) -> Iterator[Node]:
+        return map(self._nodes.__getitem__, self._counted())
+
+    def _counted(self) -> Iterable[int]:
+        return counted(self._places, "nodes that save something", len(self._places))
 
 
-def storages_of(nodes: Sequence[Node], graph: Graph) -> tuple[HeldStorage, ...]:
+def _may_save(node: Node) -> bool:
+    return bool(node.saved) or node.state == "opaque" or any(_on_ctx(node))
+
+
+def storages_of(nodes: Iterable[Node], graph: Graph) -> tuple[HeldStorage, ...]:
     """All storages behind saved tensors, in the order in which nodes save them.
 
     Args:
         nodes: Those that may save something.
         graph: Whose nodes they are; its modules tell parameters and buffers from other tensors.
     """
-    saves: dict[str, list[tuple[str, SavedTensor]]] = {}
+    saves: dict[str, _Saves] = {}
     for node in nodes:
         for slot in node.saved:
             if slot.storage is not None and slot.storage_nbytes is not None:
-                saves.setdefault(slot.storage, []).append((node.id, slot))
+                saves.setdefault(slot.storage, _Saves()).add(node.id, slot)
     known: dict[str, list[TensorInfo]] = {}
     for info in graph.tensors:
         if info.storage is not None:
@@ -56,7 +83,7 @@ def _kinds_in_modules(graph: Graph) -> dict[str, StorageKind]:
     return found
 
 
-def unknown_saves(nodes: Sequence[Node]) -> tuple[UnknownSave, ...]:
+def unknown_saves(nodes: Iterable[Node]) -> tuple[UnknownSave, ...]:
     """Saved tensors of which torch does not show how many bytes they keep."""
     found: list[UnknownSave] = []
     for node in nodes:
@@ -83,32 +110,58 @@ def _has_tensor(value: Attribute) -> bool:
     return isinstance(value, str) and _TENSOR.fullmatch(value) is not None
 
 
+class _Saves:
+    """The saved tensors on one storage; nothing is kept of them but what is needed."""
+
+    __slots__ = ("is_parameter", "is_result", "nbytes", "places", "tensors")
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self.is_parameter = self.is_result = False
+        self.places: tuple[tuple[str, str], ...] | list[tuple[str, str]] = ()
+        """Node and slot of each."""
+        self.tensors: frozenset[str] = frozenset()
+        """The known tensors that they are, or are views of."""
+
+    def add(self, node_id: str, slot: SavedTensor) -> None:
+        """Add a saved tensor."""
+        self.nbytes = slot.storage_nbytes or 0
+        self.is_parameter |= slot.is_parameter
+        self.is_result |= slot.name.startswith("result")
+        if not self.places:
+            self.places = ((node_id, slot.name),)
+        elif isinstance(self.places, tuple):
+            self.places = [*self.places, (node_id, slot.name)]
+        else:
+            self.places.append((node_id, slot.name))
+        if slot.tensor or slot.view_of:
+            self.tensors |= {key for key in (slot.tensor, slot.view_of) if key}
+
+
 def _storage(
     key: str,
-    found: Sequence[tuple[str, SavedTensor]],
+    found: _Saves,
     known: Sequence[TensorInfo],
     in_module: StorageKind | None,
 ) -> HeldStorage:
-    slots = [slot for _, slot in found]
     return HeldStorage(
         id=key,
-        nbytes=slots[-1].storage_nbytes or 0,
-        kind=in_module or _kind(slots, known),
-        name=_name(slots, known),
-        saves=tuple((node, slot.name) for node, slot in found),
+        nbytes=found.nbytes,
+        kind=in_module or _kind(found, known),
+        name=_name(found, known),
+        saves=tuple(found.places),
     )
 
 
-def _kind(slots: Sequence[SavedTensor], known: Sequence[TensorInfo]) -> StorageKind:
-    if any(slot.is_parameter for slot in slots):
+def _kind(found: _Saves, known: Sequence[TensorInfo]) -> StorageKind:
+    if found.is_parameter:
         return "parameter"
-    if any(slot.name.startswith("result") for slot in slots) or not known:
+    if found.is_result or not known:
         return "activation"
     # A leaf has a node too, its AccumulateGrad; None means that torch could not be asked.
     return "input" if all(info.is_leaf for info in known) else "activation"
 
 
-def _name(slots: Sequence[SavedTensor], known: Sequence[TensorInfo]) -> str:
-    saved = {key for slot in slots for key in (slot.tensor, slot.view_of) if key}
-    first = sorted(known, key=lambda info: info.id not in saved)
+def _name(found: _Saves, known: Sequence[TensorInfo]) -> str:
+    first = sorted(known, key=lambda info: info.id not in found.tensors)
     return next((info.name for info in first if info.name), "")

@@ -50,7 +50,7 @@ def is_compiled_call(code: CodeType) -> bool:
 
 
 def is_fake_dispatch(code: CodeType) -> bool:
-    """Whether code is where ``FakeTensorMode`` computes what an operation would give.
+    """Whether code is where ``FakeTensorMode`` computes what an operation would give (F1.33).
 
     It is written in Python, so that one operation is hundreds of calls of torch, none the user's.
     """

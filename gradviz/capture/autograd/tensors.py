@@ -38,6 +38,7 @@ def device_of(tensor: torch.Tensor) -> str:
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:
+    """Whether it is one of ``FakeTensorMode`` (F1.32)."""
     if type(tensor) in _PLAIN_TYPES:
         return False
     return "fake_mode" in object.__getattribute__(tensor, "__dict__")

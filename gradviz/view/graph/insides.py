@@ -21,6 +21,8 @@ from gradviz.view.graph_index import GraphIndex
 
 OUTSIDE: Final = 8
 """Tensors that nothing uses which are drawn, beside the whole graph."""
+KEPT: Final = 256
+"""How many drawn insides are kept: of a large graph thousands may be asked for, one by one."""
 BOX: Final = ""
 """Id of what is around the whole graph: one box for all of it."""
 
@@ -50,7 +52,7 @@ class InsideDrawings:
         self._outside = outside_members(folding, graph_index, options)
         self.outside_folds = {key: fold for fold, keys in self._outside.items() for key in keys}
         """The fold in which each tensor outside the graph is drawn; of several the last."""
-        self.drawn = lru_cache(maxsize=None)(self._drawn)
+        self.drawn = lru_cache(maxsize=KEPT)(self._drawn)
         # A node of a large graph is made each time: one with many entries is asked for again.
         self._key = lru_cache(maxsize=65_536)(self._id_of)
 
@@ -172,7 +174,7 @@ class InsideDrawings:
             yield (node_id, by_slot.get(entry[1], shared)), (entry,)
 
     def _id_of(self, place: int) -> str:
-        return self._index.graph.nodes[place].id
+        return self._index.graph.id_at(place)
 
 
 def outside_members(

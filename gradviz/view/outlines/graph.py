@@ -7,6 +7,7 @@ from typing import Final
 
 from gradviz.model.facts import FLAGS, NodeFacts, SlotFacts, TensorKey
 from gradviz.model.graph import Graph
+from gradviz.model.progress import counted, working
 from gradviz.model.records import Node, TensorInfo
 from gradviz.model.report import Column, Table
 from gradviz.view import aria, formatting
@@ -30,7 +31,8 @@ def outline(graph: Graph) -> str:
         n0 SinBackward0 · root · saves nothing
            0 -> None: no gradient needed
     """
-    return outline_of(GraphIndex.of(graph, 0), len(graph))
+    with working("outline"):
+        return outline_of(GraphIndex.of(graph, 0), len(graph))
 
 
 def outline_of(graph_index: GraphIndex, most: int) -> str:
@@ -38,7 +40,8 @@ def outline_of(graph_index: GraphIndex, most: int) -> str:
     where = f"; on {graph_index.devices}" if graph_index.devices else ""
     lines = [aria.of_graph(graph_index) + where]
     nodes = graph_index.graph.nodes
-    for place in range(min(most, len(nodes))):
+    shown = min(most, len(nodes))
+    for place in counted(range(shown), "nodes listed", shown):
         lines.append("\n".join(_node_lines(nodes[place], graph_index)))
     if len(nodes) > most:
         hidden = formatting.plural(len(nodes) - most, "more node")

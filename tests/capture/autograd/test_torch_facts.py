@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.function import _HookMixin
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -394,6 +395,35 @@ def test_compiled_functions_and_their_backwards_run_in_known_functions() -> None
     code = type(node_of(y))._forward_cls.backward.__code__
     assert code.co_name == "backward"
     assert os.path.basename(os.path.dirname(code.co_filename)) == "_aot_autograd"
+
+
+def test_a_fake_tensor_has_its_mode_in_its_dictionary_and_a_device_of_its_own() -> None:
+    with FakeTensorMode() as mode:
+        fakes = [torch.ones(2), torch.nn.Parameter(torch.ones(2)), torch.nn.Linear(2, 2).weight]
+        fakes.append(fakes[1] * 2)
+    for fake in fakes:
+        assert object.__getattribute__(fake, "__dict__")["fake_mode"] is mode
+        assert str(fake.device) == "cpu"
+    for real in (torch.ones(2), leaf(), torch.ones(2, device="meta")):
+        assert "fake_mode" not in object.__getattribute__(real, "__dict__")
+
+
+def test_what_a_fake_operation_gives_is_computed_in_one_function_of_python() -> None:
+    seen: set[tuple[str, str, str]] = set()
+
+    def look(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            folder, name = os.path.split(frame.f_code.co_filename)
+            seen.add((os.path.basename(folder), name, frame.f_code.co_name))
+
+    with FakeTensorMode():
+        x = torch.ones(2, requires_grad=True)
+        sys.setprofile(look)
+        try:
+            x.sin()
+        finally:
+            sys.setprofile(None)
+    assert ("_subclasses", "fake_tensor.py", "__torch_dispatch__") in seen
 
 
 def test_a_tensor_of_a_transform_that_ended_is_known_as_dead() -> None:

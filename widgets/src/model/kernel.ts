@@ -24,6 +24,9 @@ interface Answer {
 export class Kernel {
   readonly #model: Model;
   readonly #signal: AbortSignal;
+  /** How many questions that can be cancelled have no answer yet, and when they have. */
+  #open = 0;
+  #answered: Promise<unknown> = Promise.resolve();
 
   constructor(model: Model, signal: AbortSignal) {
     this.#model = model;
@@ -35,9 +38,24 @@ export class Kernel {
     return this.#model.send !== undefined;
   }
 
-  /** The bytes that the kernel sends when it is asked for something. It may be busy: what can be
-   * cancelled is waited for until then. */
+  /** The bytes that the kernel sends when it is asked for something.
+   *
+   * It may be busy: what can be cancelled is waited for until then; after `cancel` its answer is
+   * not. Such questions are sent one after the other: the kernel does not work through those that
+   * nobody waits for any more. */
   ask(what: Question, cancel?: AbortSignal): Promise<DataView<ArrayBuffer>> {
+    if (!cancel) return this.#send(what);
+    const asked = this.#open
+      ? this.#answered.then(() => this.#send(what, cancel))
+      : this.#send(what);
+    this.#open++;
+    const end = () => void this.#open--;
+    this.#answered = asked.then(end, end);
+    return Promise.race([asked, cancelled(cancel)]);
+  }
+
+  #send(what: Question, cancel?: AbortSignal): Promise<DataView<ArrayBuffer>> {
+    if (cancel?.aborted) return Promise.reject(new Error(CANCELLED));
     const model = this.#model;
     // Every view of a widget gets every answer.
     const number = `${Date.now()}-${Math.random()}`;
@@ -61,11 +79,6 @@ export class Kernel {
       };
       const timer = cancel ? undefined : setTimeout(late, PATIENCE);
       this.#signal.addEventListener("abort", end, { once: true });
-      const stop = () => {
-        end();
-        reject(new Error(CANCELLED));
-      };
-      cancel?.addEventListener("abort", stop, { once: true });
       model.on("msg:custom", listen);
       try {
         model.send({ ask: what, number });
@@ -76,4 +89,10 @@ export class Kernel {
       }
     });
   }
+}
+
+function cancelled(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(new Error(CANCELLED)), { once: true });
+  });
 }

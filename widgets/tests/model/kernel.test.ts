@@ -4,14 +4,14 @@ import { Kernel } from "../../src/model/kernel";
 import type { Listener, Model } from "../../src/model/store";
 
 class Answering implements Model {
-  readonly asked: { ask: string; number: string }[] = [];
+  readonly asked: { ask: unknown; number: string }[] = [];
   readonly listeners = new Set<Listener>();
   get = () => undefined;
   set = () => {};
   save_changes = () => {};
   on = (_: string, listener: Listener) => void this.listeners.add(listener);
   off = (_: string, listener: Listener) => void this.listeners.delete(listener);
-  send = (content: unknown) => void this.asked.push(content as { ask: string; number: string });
+  send = (content: unknown) => void this.asked.push(content as { ask: unknown; number: string });
 
   answer(content: object, ...buffers: DataView<ArrayBuffer>[]): void {
     for (const listener of [...this.listeners]) listener(content, buffers);
@@ -46,6 +46,22 @@ describe("a question to the kernel", () => {
     const asked = kernel.ask("animation");
     model.answer({ answer: model.asked[0]?.number, error: "too long to watch" });
     await expect(asked).rejects.toThrow("too long to watch");
+  });
+
+  it("is not sent any more when it was cancelled while another one was answered", async () => {
+    const clicks = [1, 2, 3].map(() => new AbortController());
+    const asked = clicks.map((click, i) => kernel.ask({ inside: `f${i}` }, click.signal));
+    const failed = [0, 1].map((i) => expect(asked[i]).rejects.toThrow("no longer waited for"));
+    clicks[0]?.abort();
+    clicks[1]?.abort();
+    await Promise.all(failed);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f0" }]);
+    model.answer({ answer: model.asked[0]?.number, error: "" }, bytes);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f0" }, { inside: "f2" }]);
+    model.answer({ answer: model.asked[1]?.number, error: "" }, bytes);
+    expect(await asked[2]).toBe(bytes);
+    expect(model.listeners.size).toBe(0);
   });
 
   it("fails when nobody answers", async () => {

@@ -21,7 +21,7 @@ def cost_of(one: Side, other: Side, pairs: Mapping[int, int]) -> Cost:
         other: The other graph.
         pairs: Place in ``other`` for the place in ``one`` of each node with a partner.
     """
-    cost = len(one.nodes) + len(other.nodes) - 2 * len(pairs)
+    cost = len(one) + len(other) - 2 * len(pairs)
     frozen = sum((mine in one.frozen) + (pairs[mine] in other.frozen) for mine in pairs)
     cost += frozen + sum(_entries(one, other, pairs)) + sum(_leaves(one, other, pairs))
     cost += sum((pairs.get(p), nr) != root for (p, nr), root in zip(one.roots, other.roots))
@@ -35,7 +35,7 @@ def _entries(one: Side, other: Side, pairs: Mapping[int, int]) -> Iterator[int]:
     """Entries that lead somewhere else, also beyond nodes that only one graph has."""
     below_one: dict[int, _Reached] = {}
     below_other: dict[int, _Reached] = {}
-    if len(pairs) < max(len(one.nodes), len(other.nodes)):
+    if len(pairs) < max(len(one), len(other)):
         below_one = _beyond(one, pairs.keys())
         below_other = _beyond(other, set(pairs.values()))
     for mine, theirs in pairs.items():
@@ -55,7 +55,7 @@ def _entries(one: Side, other: Side, pairs: Mapping[int, int]) -> Iterator[int]:
 def _beyond(side: Side, paired: Collection[int]) -> dict[int, _Reached]:
     """For nodes without a partner the first below them with one; ``None`` if they are many."""
     found: dict[int, _Reached] = {}
-    for place in side.inputs_first():
+    for place in side.inputs_first:
         if place in paired:
             continue
         reached: set[int] = set()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from gradviz.analysis.diff.matching.cost import Cost, cost_of
 from gradviz.analysis.diff.matching.node_keys import Numbers, Side, shared_names
+from gradviz.model import progress
 from gradviz.model.graph import Graph
+from gradviz.model.progress import STRIDE
 
 ORDERS: Final = (
     ("paths", "structures", "names"),
@@ -20,10 +23,11 @@ FAR: Final = 6
 """How many nodes that were put in between are looked through."""
 MOST: Final = 200
 """How many nodes are looked at for it."""
+SEVERAL: Final = -1
 Things: TypeAlias = Sequence[Hashable]
 
 
-def match_nodes(before: Graph, after: Graph) -> dict[str, str]:
+def match_nodes(before: Graph, after: Graph) -> NodeIds:
     """Pair the nodes of two graphs; the other way round it is the same pairs.
 
     Only nodes with the same name are paired, and leaves of the same shape. What speaks for a
@@ -40,14 +44,13 @@ def match_nodes(before: Graph, after: Graph) -> dict[str, str]:
         >>> sin = Node("n0", "SinBackward0", (None,))
         >>> exp = Node("n0", "ExpBackward0", (("n1", 0),))
         >>> below = Node("n1", "SinBackward0", (None,))
-        >>> match_nodes(Graph.of([sin], [("n0", 0)]), Graph.of([exp, below], [("n0", 0)]))
+        >>> dict(match_nodes(Graph.of([sin], [("n0", 0)]), Graph.of([exp, below], [("n0", 0)])))
         {'n1': 'n0'}
     """
     shared = shared_names(before, after)
-    graphs = [(before, list(before.nodes)), (after, list(after.nodes))]
     found: list[tuple[Cost, dict[int, int], bool]] = []
     for by_name in (False, True):
-        sides = [Side(graph, nodes, shared, by_name=by_name) for graph, nodes in graphs]
+        sides = [Side(graph, shared, by_name=by_name) for graph in (before, after)]
         # Where evidence is equal the order of the nodes decides, seen from one of the two.
         is_turned = _rank(sides[1]) < _rank(sides[0])
         one, other = sides[::-1] if is_turned else sides
@@ -57,12 +60,57 @@ def match_nodes(before: Graph, after: Graph) -> dict[str, str]:
     _, pairs, is_turned = min(found, key=lambda entry: entry[0])
     if not is_turned:
         pairs = {theirs: mine for mine, theirs in pairs.items()}
-    (_, old), (_, new) = graphs
-    return {new[place].id: old[pairs[place]].id for place in sorted(pairs)}
+    return NodeIds(before, after, pairs)
+
+
+class NodeIds(Mapping[str, str]):
+    """Ids of nodes in one graph for the ids of the same nodes in another one.
+
+    Args:
+        found: The graph with the ids that are found.
+        asked: The graph with the ids that are asked for.
+        pairs: Place in ``found`` for the place in ``asked``.
+    """
+
+    __slots__ = ("_asked", "_count", "_found", "_partners")
+
+    def __init__(self, found: Graph, asked: Graph, pairs: Mapping[int, int]) -> None:
+        self._found, self._asked, self._count = found, asked, len(pairs)
+        self._partners = array("q", [-1]) * len(asked)
+        for place, partner in pairs.items():
+            self._partners[place] = partner
+
+    @property
+    def turned(self) -> NodeIds:
+        """The same pairs from the other graph."""
+        pairs = {there: here for here, there in enumerate(self._partners) if there >= 0}
+        return NodeIds(self._asked, self._found, pairs)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The id of the same node in the other graph."""
+        place = self._asked.place_of(key)
+        partner = -1 if place is None else self._partners[place]
+        return default if partner < 0 else self._found.id_at(partner)
+
+    def __contains__(self, key: object) -> bool:
+        place = self._asked.place_of(key)
+        return place is not None and self._partners[place] >= 0
+
+    def __getitem__(self, key: str) -> str:
+        found: str | None = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._asked.id_at(at) for at, there in enumerate(self._partners) if there >= 0)
+
+    def __len__(self) -> int:
+        return self._count
 
 
 def _rank(side: Side) -> tuple[int, str]:
-    return len(side.nodes), repr((side.keys, side.below, side.roots, sorted(side.named.items())))
+    return len(side), repr((side.keys, list(side.below), side.roots, sorted(side.named.items())))
 
 
 def _matchings(one: Side, other: Side) -> Iterator[tuple[Cost, dict[int, int]]]:
@@ -81,7 +129,6 @@ class _Evidence:
 
     def __init__(self, one: Side, other: Side) -> None:
         self.one, self.other = one, other
-        self._numbers: Numbers = {}
         self._found: dict[str, tuple[Things, Things]] = {}
 
     def of(self, kind: str) -> tuple[Things, Things]:
@@ -96,7 +143,7 @@ class _Evidence:
         yield self.of(kind)
 
     def _read(self, kind: str) -> tuple[Things, Things]:
-        sides, numbers = (self.one, self.other), self._numbers
+        sides, numbers = (self.one, self.other), Numbers()
         if kind == "whole":
             return self._with("structures", self.of("paths"))
         if kind == "paths":
@@ -122,8 +169,9 @@ class _Matching:
         self._fresh: deque[tuple[int, int]] = deque()
         if self._one.by_name:
             self._names(self._one.leaves)
+        progress.at("nodes matched", len(self.pairs), len(self._one))
         self._unique(*evidence.of("whole"))
-        for kind in order if len(self.pairs) < len(self._one.nodes) else ():
+        for kind in order if len(self.pairs) < len(self._one) else ():
             if kind == "names":
                 self._names()
             else:
@@ -135,7 +183,7 @@ class _Matching:
         for (mine, _), (theirs, _) in zip(self._one.roots, self._other.roots):
             self._pair(mine, theirs)
         self._spread()
-        if len(self.pairs) < len(self._one.nodes):
+        if len(self.pairs) < len(self._one):
             self._rest(evidence)
 
     def _rest(self, evidence: _Evidence) -> None:
@@ -177,9 +225,11 @@ class _Matching:
         yield from ((places, groups[thing]) for thing, places in here.items())
 
     def _unique(self, mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> None:
-        for here, there in self._open(mine, theirs):
-            if len(here) == len(there) == 1:
-                self._pair(here[0], there[0])
+        here, there = _once(mine, self.pairs), _once(theirs, self._taken)
+        for thing, place in here.items():
+            partner = there.get(thing, SEVERAL)
+            if SEVERAL not in (place, partner):
+                self._pair(place, partner)
 
     def _in_order(self, mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> None:
         for here, there in self._open(mine, theirs):
@@ -190,6 +240,8 @@ class _Matching:
     def _spread(self) -> None:
         """Pair neighbours of what has been paired, and their neighbours."""
         while self._fresh:
+            if len(self.pairs) % STRIDE == 0:
+                progress.at("nodes matched", len(self.pairs), len(self._one))
             mine, theirs = self._fresh.popleft()
             for a, b in zip(self._one.below[mine], self._other.below[theirs]):
                 if a is None or b is None or self.pairs.get(a[0]) == b[0]:
@@ -218,6 +270,15 @@ class _Matching:
             near.append((far, mine, found))
         if near and min(near)[0] <= FAR:
             self._pair(*min(near)[1:])
+
+
+def _once(things: Sequence[Hashable], paired: Collection[int]) -> dict[Hashable, int]:
+    """The node without a partner that is recognised by each thing, ``SEVERAL`` for several."""
+    found: dict[Hashable, int] = {}
+    for place, thing in enumerate(things):
+        if place not in paired:
+            found[thing] = SEVERAL if thing in found else place
+    return found
 
 
 def _below(side: Side, start: int, taken: Collection[int], key: Hashable) -> tuple[int, int]:

@@ -1,0 +1,165 @@
+"""How far work is that takes long, shown to a person who waits for it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Protocol, TextIO, TypeVar
+
+from gradviz.model.presentation import in_use
+
+AFTER: Final = 2.0
+"""Seconds of work after which its progress is shown."""
+EVERY: Final = 0.25
+"""Seconds between two lines."""
+STRIDE: Final = 256
+"""After so many things the clock is read."""
+Thing = TypeVar("Thing")
+
+
+class ProgressDisplay(Protocol):
+    """Where progress is shown."""
+
+    def show(self, text: str) -> None:
+        """Show a line in place of the one before."""
+
+    def end(self) -> None:
+        """Remove the line."""
+
+
+class Terminal:
+    """The last line of a terminal.
+
+    Args:
+        stream: The terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, text: str) -> None:
+        """Show a line in place of the one before."""
+        self._stream.write(f"\r\x1b[2K{text}")
+        self._stream.flush()
+
+    def end(self) -> None:
+        """Remove the line."""
+        self._stream.write("\r\x1b[2K")
+        self._stream.flush()
+
+
+def terminal() -> Terminal | None:
+    """The terminal that stderr is, ``None`` if it is none."""
+    stream = sys.stderr
+    return Terminal(stream) if stream is not None and stream.isatty() else None
+
+
+class Work:
+    """One piece of work that a person waits for.
+
+    Args:
+        name: What was asked for: ``"snapshot"``.
+        clock: Seconds.
+        display_of: Where progress is shown, ``None`` for nowhere; asked once, when it is needed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: Callable[[], float] = time.monotonic,
+        display_of: Callable[[], ProgressDisplay | None] | None = None,
+    ) -> None:
+        self._name, self._clock = name, clock
+        self._display_of = display_of
+        self._display: ProgressDisplay | None = None
+        self._next = clock() + AFTER
+        self._is_shown = False
+
+    def at(self, what: str, done: int, total: int = 0) -> None:
+        """Say how far it is, which is shown if it is time."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + EVERY
+        if not self._is_shown:
+            self._is_shown = True
+            self._display = (self._display_of or in_use().progress_display)()
+        if self._display is not None:
+            count = f"{done:,} of {total:,}" if total else f"{done:,}"
+            so_far = "" if total else " so far"
+            self._display.show(f"gradviz {self._name}: {count} {what}{so_far}")
+
+    def counted(self, things: Iterable[Thing], what: str, total: int = 0) -> Iterator[Thing]:
+        """Things, and how many of them have been gone through."""
+        for done, thing in enumerate(things):
+            if done % STRIDE == 0:
+                self.at(what, done, total)
+            yield thing
+
+    def end(self) -> None:
+        """Remove what is shown."""
+        display, self._display = self._display, None
+        if display is not None:
+            display.end()
+
+
+_work: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def working(name: str, work: Callable[[str], Work] = Work) -> Iterator[None]:
+    """What runs inside is one piece of work: its progress is shown once it takes long.
+
+    Work inside other work is a part of that.
+
+    Args:
+        name: What was asked for: ``"snapshot"``.
+        work: Makes it.
+
+    Examples:
+        >>> with working("snapshot"):
+        ...     sum(counted(range(10), "nodes read"))
+        45
+    """
+    if _work.get() is not None:
+        yield
+        return
+    one = work(name)
+    try:  # from before it is set: a Ctrl-C may come in between
+        _work.set(one)
+        yield
+    finally:
+        _work.set(None)
+        one.end()
+
+
+def is_running() -> bool:
+    """Whether work runs in this thread."""
+    return _work.get() is not None
+
+
+def at(what: str, done: int, total: int = 0) -> None:
+    """Say how far the work is that runs, if one does.
+
+    Args:
+        what: What is counted: ``"nodes read"``.
+        done: How many there are by now.
+        total: How many there will be, 0 where that is not known.
+    """
+    if (work := _work.get()) is not None:
+        work.at(what, done, total)
+
+
+def counted(things: Iterable[Thing], what: str, total: int = 0) -> Iterable[Thing]:
+    """Things, of which the work that runs says how many it has gone through.
+
+    Args:
+        things: Any.
+        what: As for :func:`at`.
+        total: As for :func:`at`.
+    """
+    work = _work.get()
+    return things if work is None else work.counted(things, what, total)

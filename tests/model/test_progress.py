@@ -1,0 +1,162 @@
+"""Progress is shown after two seconds, where somebody can see it, and is gone at the end."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import gradviz
+from gradviz._presentation import FullPresentation
+from gradviz.model import progress
+from gradviz.model.progress import AFTER, STRIDE, Terminal, Work, counted, working
+from gradviz.view.widgets import progress_line
+
+
+def chain(count: int) -> Tensor:
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(count):
+        y = y.sin()
+    return y
+
+
+class Display:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def show(self, text: str) -> None:
+        self.told.append(text)
+
+    def end(self) -> None:
+        self.told.append("end")
+
+
+class Clock:
+    """Goes on by one step each time it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def shown_of(step: float, count: int) -> list[str]:
+    display = Display()
+    with working("snapshot", lambda name: Work(name, Clock(step), lambda: display)):
+        assert list(counted(range(count), "nodes read", count)) == list(range(count))
+    assert not progress.is_running()
+    return display.told
+
+
+def test_short_work_shows_nothing() -> None:
+    assert shown_of(AFTER / 10, 5 * STRIDE) == []
+
+
+def test_long_work_shows_how_far_it_is_and_removes_it_at_the_end() -> None:
+    assert shown_of(1.0, 4 * STRIDE) == [
+        f"gradviz snapshot: {2 * STRIDE - STRIDE:,} of {4 * STRIDE:,} nodes read",
+        f"gradviz snapshot: {2 * STRIDE:,} of {4 * STRIDE:,} nodes read",
+        f"gradviz snapshot: {3 * STRIDE:,} of {4 * STRIDE:,} nodes read",
+        "end",
+    ]
+
+
+def test_work_inside_other_work_is_a_part_of_it() -> None:
+    display = Display()
+    with working("show", lambda name: Work(name, Clock(AFTER), lambda: display)):
+        with working("snapshot"):
+            progress.at("nodes found", 1_234)
+        assert progress.is_running()
+    assert display.told == ["gradviz show: 1,234 nodes found so far", "end"]
+
+
+def test_without_work_nothing_is_counted() -> None:
+    numbers = [1, 2]
+    assert counted(numbers, "nodes") is numbers
+
+
+def test_a_line_is_removed_if_work_raises() -> None:
+    display = Display()
+
+    def work() -> None:
+        with working("show", lambda name: Work(name, Clock(AFTER), lambda: display)):
+            progress.at("nodes read", 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert display.told[-1] == "end"
+    assert not progress.is_running()
+
+
+def test_a_terminal_has_one_line_and_then_none() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(stream)
+    terminal.show("one")
+    terminal.show("two")
+    terminal.end()
+    assert stream.getvalue() == "\r\x1b[2Kone\r\x1b[2Ktwo\r\x1b[2K"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        gradviz.snapshot,
+        gradviz.show,
+        lambda loss: str(gradviz.snapshot(loss)),
+        lambda loss: gradviz.snapshot(loss).to_json(),
+        lambda loss: gradviz.compare(loss, loss),
+        gradviz.memory,
+    ],
+)
+def test_every_door_tells_how_far_it_is(
+    look: Callable[[Any], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    display = Display()
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    monkeypatch.setattr(FullPresentation, "progress_display", lambda _: display)
+    look(chain(50))
+    assert len(display.told) > 1
+    assert display.told[-1] == "end"
+
+
+@pytest.fixture
+def in_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    def ask(allow_stdin: bool) -> None:
+        parent = {"content": {"allow_stdin": allow_stdin}}
+        shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: parent))
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+    return ask
+
+
+def test_a_notebook_that_somebody_looks_at_shows_a_line_that_is_no_output(
+    in_kernel: Callable[[bool], None],
+) -> None:
+    in_kernel(True)
+    line = progress_line.progress_display()
+    assert isinstance(line, progress_line.ProgressLine)
+    line.show("gradviz snapshot: 1 nodes read so far")
+    assert line.get_state()["text"] == "gradviz snapshot: 1 nodes read so far"
+    line.end()
+    assert line.comm is None
+
+
+def test_a_notebook_that_nobody_looks_at_shows_nothing(in_kernel: Callable[[bool], None]) -> None:
+    in_kernel(False)
+    assert progress_line.progress_display() is None
+
+
+def test_what_is_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert progress_line.progress_display() is None
