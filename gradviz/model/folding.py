@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradviz.model.fold import FoldTotals, FoldTree, Opening
@@ -31,3 +31,13 @@ class Folding:
         """
         around = (fold.id for fold in self.tree.around(key))
         return replace(self, opening=replace(self.opening, ids=self.opening.ids.union(around)))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedSteps:
+    """The folded graph of all steps of a recording."""
+
+    folding: Folding
+    """The folds of every node that any step knows; their totals are those of the last rows."""
+    totals: Sequence[Mapping[str, FoldTotals]]
+    """Per step the totals that differ from those of the step before; at the first all."""

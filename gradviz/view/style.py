@@ -186,11 +186,17 @@ _STEP_RULES: Final = """
 .gv-raised-chip>rect{stroke:$modified}
 .gv-raised-chip>path{stroke:$modified}
 .gv-raised-chip>text{fill:$modified;font-weight:600}
+.gv-unmade>.gv-card,.gv-unmade>.gv-frame{stroke-dasharray:2 3}
+.gv-unmade>.gv-band,.gv-unmade>.gv-header{fill:none}
+.gv-unmade>text{fill:$muted}
 .gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
 .gv-gradient>path{fill:$muted}
 .gv-gradient>text{font-size:10px;fill:$muted}
 .gv-flow>path{stroke:$now;stroke-width:2.4}
-.gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
+.gv-flow>.gv-unmade>.gv-card,.gv-unmade>.gv-frame{stroke-dasharray:2 3}
+.gv-unmade>.gv-band,.gv-unmade>.gv-header{fill:none}
+.gv-unmade>text{fill:$muted}
+.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
 .gv-flow>.gv-gradient>path{fill:$now}
 .gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
 """

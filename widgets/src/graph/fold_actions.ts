@@ -85,6 +85,11 @@ export class FoldActions {
     return closed.length ? this.unfold(closed) : true;
   }
 
+  /** Opens a box and all that is around it. */
+  async reveal(id: string): Promise<void> {
+    if (await this.show(id)) await this.unfold([id]);
+  }
+
   /** Makes a fold the whole picture. */
   async only(id: string): Promise<void> {
     const now = this.#now;
@@ -146,7 +151,7 @@ export class FoldActions {
     for (let now = this.#now; now; now = this.#now) {
       const { ids, missing, left } = openedAt(now, level);
       const [next] = missing;
-      if (next && store.kernel.isThere && ids.size + missing.length < MOST_CARDS) {
+      if (next && this.answers && ids.size + missing.length < MOST_CARDS) {
         if (await this.#fetch(next)) continue;
         return;
       }
@@ -158,13 +163,19 @@ export class FoldActions {
     }
   }
 
+  /** Whether somebody knows the insides that are not here: those of a recording are all here. */
+  get answers(): boolean {
+    const { store } = this.#context;
+    return store.kernel.isThere && store.get("timeline") === undefined;
+  }
+
   /** Whether the kernel knows nodes that are not listed. */
   get hasMore(): boolean {
     const { store } = this.#context;
     const now = this.#now;
     const all = now?.folds.get(now.folds.top)?.nodes ?? 0;
     const listed = store.get("content").items.filter(({ kind }) => LISTED.has(kind)).length;
-    return store.kernel.isThere && all > listed;
+    return this.answers && all > listed;
   }
 
   /** Lets the kernel find what is not listed; its items are in the content then. */
@@ -204,7 +215,7 @@ export class FoldActions {
     const { store, announce } = this.#context;
     const folds = this.#now?.folds;
     const label = folds?.get(id)?.label ?? id;
-    if (!store.kernel.isThere) {
+    if (!this.answers) {
       announce(folds?.limit || `${label}: its inside is not here; a kernel is needed to see it`);
       return false;
     }
