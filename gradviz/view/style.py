@@ -186,21 +186,22 @@ _STEP_RULES: Final = """
 .gv-raised-chip>rect{stroke:$modified}
 .gv-raised-chip>path{stroke:$modified}
 .gv-raised-chip>text{fill:$modified;font-weight:600}
-.gv-unmade>.gv-card,.gv-unmade>.gv-frame{stroke-dasharray:2 3}
-.gv-unmade>.gv-band,.gv-unmade>.gv-header{fill:none}
-.gv-unmade>text{fill:$muted}
 .gv-gradient>rect{fill:$card;stroke:$line;stroke-width:1}
 .gv-gradient>path{fill:$muted}
 .gv-gradient>text{font-size:10px;fill:$muted}
 .gv-flow>path{stroke:$now;stroke-width:2.4}
-.gv-flow>.gv-unmade>.gv-card,.gv-unmade>.gv-frame{stroke-dasharray:2 3}
-.gv-unmade>.gv-band,.gv-unmade>.gv-header{fill:none}
-.gv-unmade>text{fill:$muted}
-.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
+.gv-flow>.gv-gradient>rect{fill:$now-fill;stroke:$now;stroke-width:1.4}
 .gv-flow>.gv-gradient>path{fill:$now}
 .gv-flow>.gv-gradient>text{font-weight:600;fill:$ink}
 """
 """Rules for the steps of a recording."""
+
+_FOLDED_STEP_RULES: Final = """
+.gv-unmade>.gv-card{stroke-dasharray:2 3}
+.gv-unmade>.gv-band{fill:none}
+.gv-unmade>text{fill:$muted}
+"""
+"""Rules for boxes of which nothing exists at a step."""
 
 
 class _Rules(Template):
@@ -266,8 +267,10 @@ def css(
         steps: Whether it is for the steps of a recording.
         folds: Whether it is for a folded graph.
     """
-    of_steps = _STEP_RULES.lstrip() if steps else ""
-    of_steps += _FOLD_RULES.lstrip() if folds else ""
+    # What a step does to a box is seen on boxes of all kinds.
+    of_steps = _FOLD_RULES.lstrip() if folds else ""
+    of_steps += _STEP_RULES.lstrip() if steps else ""
+    of_steps += _FOLDED_STEP_RULES.lstrip() if steps and folds else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
         return coloured(f"{_RULES}{of_steps}{unseen}{{display:none}}".strip(), variables=False)[0]

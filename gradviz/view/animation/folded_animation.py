@@ -14,7 +14,7 @@ from gradviz.model.explanation import Explanation
 from gradviz.model.folding import FoldedSteps, Folding
 from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
-from gradviz.view.animation.explained_steps import marked, marks_in
+from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
 from gradviz.view.animation.folded_drawings import FoldedUnplaced
 from gradviz.view.animation.step_drawings import LinkLook, Variants
 from gradviz.view.animation.step_pictures import StepPictures
@@ -23,10 +23,16 @@ from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.composition import Composed, Frame, compose
-from gradviz.view.graph.fold_header import HEADER, header, header_width
+from gradviz.view.graph.fold_header import HEADER, header_width
 from gradviz.view.graph.folded import fitted
 from gradviz.view.graph.geometry import CardFrame, measure, together
-from gradviz.view.graph.inside_layout import DrawnInside, InsideScene, PlacedCard, PlacedLink, placed
+from gradviz.view.graph.inside_layout import (
+    DrawnInside,
+    InsideScene,
+    PlacedCard,
+    PlacedLink,
+    placed,
+)
 from gradviz.view.graph.insides import BOX
 from gradviz.view.graph.layout import Point
 from gradviz.view.graph.options import DrawOptions
@@ -89,15 +95,26 @@ class FoldedAnimation(StepPictures):
         known = {key for key in ids if key in self.insides}
         return compose(start, known, self.insides.__getitem__, self.direction)
 
+    @cached_property
+    def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The variants of each element as text, in pieces; densities share what is equal."""
+        return {
+            key: tuple(self._folded.written(look) for look in looks)
+            for key, looks in self._all_looks.items()
+        }
+
     @property
     def browser_looks(self) -> Mapping[str, tuple[Element | None, ...]]:
+        """The variants of the elements of all insides."""
         return self._all_looks
 
     @property
     def browser_changes(self) -> Sequence[Mapping[str, int]]:
+        """Per step, of the elements of all insides those whose variant changes."""
         return self._all_changes
 
     def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
+        """The complete picture of one step, with the folds open that are open at first."""
         sheet = style(self.css(variables, engine_arrows))
         drawn = (sheet, *self.there(step).values())
         return write_lines(svg(self.size, self.summaries[step], engine_arrows, drawn))
@@ -108,17 +125,18 @@ class FoldedAnimation(StepPictures):
         return write(svg(self.size, self.summaries[step], engine_arrows, (sheet,)))
 
     def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
-        steps = super().css(variables, engine_arrows)
-        plain = css(variables=variables, engine_arrows=engine_arrows, steps=True)
-        folded = css(variables=variables, engine_arrows=engine_arrows, steps=True, folds=True)
-        return folded + steps.removeprefix(plain)
+        """The style sheet of the pictures of all steps."""
+        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True, folds=True)
+        return sheet + mark_rules(self.drawn_marks, variables=variables)
 
     @property
     def size(self) -> Point:
+        """Width and height of the picture, the same at all steps."""
         composed = self._shown
         return round(composed.width, 1), round(composed.height, 1)
 
     def box(self, key: str, step: int) -> tuple[Point, Point] | None:
+        """Corner and size of a card or frame; ``None`` for what is in a closed box."""
         shapes: tuple[PlacedCard | Frame, ...] = (*self._shown.cards, *self._shown.frames)
         found = next((one for one in shapes if one.id == key), None)
         return None if found is None else ((found.x, found.y), (found.width, found.height))
@@ -131,12 +149,9 @@ class FoldedAnimation(StepPictures):
         """As wide as its header at any step."""
         if fold_id == BOX or not scene.room:
             return scene
-        label = self._label(fold_id)
+        label = self._folded.label(fold_id)
         rooms = (header_width(label, words) for words in self._folded.heads[fold_id].looks)
         return replace(scene, room=max((scene.room, *rooms)))
-
-    def _label(self, fold_id: str) -> str:
-        return self._folded.words.label(self._folded.folding.tree[fold_id])
 
     def _measured(self, card: Card, spine: int) -> CardFrame:
         """The frame of a card, as large as those of all of its variants."""
@@ -148,8 +163,9 @@ class FoldedAnimation(StepPictures):
             frames = together(frames, self.direction)
             height = max(frame.height for frame in frames)
             self._known_frames[key] = [replace(frame, height=height) for frame in frames]
-        self._frames[card.id] = self._known_frames[key]
-        return self._frames[card.id][0]
+        frames = self._frames[card.id] = self._known_frames[key]
+        # A link goes on to the card, under a pill that is there at some steps.
+        return min(frames, key=lambda frame: sum(bool(one.label) for one in frame.card.outputs))
 
     def _looks(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
         for key, links in self._folded.links.items():
@@ -165,12 +181,7 @@ class FoldedAnimation(StepPictures):
                     card_svg.card(one, (0.0, 0.0), self.direction, blocks) for one in frames
                 )
             yield f"gv-{own_id}", (*known[drawn_as], None)
-        for fold_id, heads in self._folded.heads.items():
-            label = self._label(fold_id)
-            yield (
-                f"gv-header-{fold_id}",
-                (*(_header(fold_id, label, words) for words in heads.looks), None),
-            )
+        yield from self._folded.drawn_headers.items()
 
     def _change(self) -> None:
         variants: dict[str, Variants[LinkLook] | Variants[Card] | Variants[str]] = {
@@ -255,11 +266,6 @@ class FoldedAnimation(StepPictures):
 
 def _own_id(link: PlacedLink) -> str:
     return f"{link.source}.{link.target}"
-
-
-def _header(fold_id: str, label: str, words: str) -> Element:
-    """What the header of an open fold says."""
-    return Element("g", {"id": f"gv-header-{fold_id}", "class": "gv-facts"}, header(label, words))
 
 
 def _link_look(look: LinkLook, is_edge: bool) -> Element:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from gradviz.model.fold import Fold, FoldTotals
@@ -23,15 +24,18 @@ from gradviz.view.animation.step_drawings import (
     saves_of,
 )
 from gradviz.view.animation.step_items import StepItemsWriter
-from gradviz.view.element import Element
+from gradviz.view.element import Element, write_pieces
 from gradviz.view.fold_facts import FoldFacts
-from gradviz.view.graph.card_parts import Card, Density, Port, Status
+from gradviz.view.fold_words import title
+from gradviz.view.graph.card_parts import Card, Density, Line, Port, Status
 from gradviz.view.graph.card_svg import DrawnBlocks
 from gradviz.view.graph.drawing import OUTSIDE, DrawnLink
 from gradviz.view.graph.fold_cards import FoldCards
+from gradviz.view.graph.fold_header import header
 from gradviz.view.graph.geometry import CardFrame
 from gradviz.view.graph.inside_layout import InsideScene
 from gradviz.view.graph.insides import BOX, InsideDrawings
+from gradviz.view.graph.insides import OUTSIDE as UNUSED
 from gradviz.view.graph.layout_links import Link
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.references import reference_id
@@ -73,12 +77,15 @@ class StepInsides(InsideDrawings):
 
     def _members_outside(self) -> dict[str, list[str]]:
         found: dict[str, dict[str, None]] = {}
+        unused = 0
         for key, savers in self._saving.items():
             if key not in self._index.tensors:
                 continue
             for node, _ in savers:
                 found.setdefault(self._tree.around(node)[-1].id, {})[key] = None
-            if not savers:
+            is_seen = not savers and self._index.tensors[key].requires_grad
+            unused += is_seen
+            if is_seen and unused <= UNUSED:
                 found.setdefault(self._tree.root.id, {})[key] = None
         return {fold_id: list(keys) for fold_id, keys in found.items()}
 
@@ -105,7 +112,26 @@ class StepInsides(InsideDrawings):
                 yield self._key(user), slot
 
 
-class StepFoldFacts(FoldFacts):
+class StepFoldCards(FoldCards):
+    """Makes the cards of folds at one step: the numbers that change are in a line of their own."""
+
+    def _lines(self, fold: Fold) -> Iterator[Line]:
+        words = self.words
+        yield Line(words.counts(fold), "gv-muted")
+        facts = (words.parameters(fold), words.gradients(fold))
+        if line := formatting.join(facts):
+            yield Line(line, "gv-muted")
+
+
+class RecordedFacts(FoldFacts):
+    """What is in the folds of a recording: its graph belongs to no one tensor."""
+
+    def label(self, fold: Fold) -> str:
+        """What it is called, seen from the fold that it is in."""
+        return title(self._folding.tree, fold)
+
+
+class StepFoldFacts(RecordedFacts):
     """What is in the folds at one step.
 
     Args:
@@ -128,6 +154,7 @@ class StepFoldFacts(FoldFacts):
         self._done, self._known, self._labels = done, known, labels
 
     def label(self, fold: Fold) -> str:
+        """What it is called, seen from the fold that it is in."""
         if fold.id not in self._labels:
             self._labels[fold.id] = super().label(fold)
         return self._labels[fold.id]
@@ -138,6 +165,7 @@ class StepFoldFacts(FoldFacts):
         return bool(totals.nodes or (fold.kind == "leaves" and totals.leaves))
 
     def counts(self, fold: Fold) -> str:
+        """Nodes and saved bytes at the step, and how many of them have run."""
         totals = self._folding.totals[fold.id]
         if not self.is_made(fold):
             all_nodes = formatting.plural(fold.nodes, "node")
@@ -196,14 +224,14 @@ class FoldedUnplaced(UnplacedDrawing):
         self._contents = {density: options.content(density) for density in densities}
         every = outside_of(recording, graph.leaf_nodes, options.parts)
         outside = every[:OUTSIDE]
-        self._outside = len(outside), len(every)
         tree = self.folding.tree
         index = WholeIndex(graph)
-        self.words = FoldFacts(self.folding, index)
+        self.words = RecordedFacts(self.folding, index)
         """What its folds are called."""
         self.insides = StepInsides(
             self.folding, index, options, outside, saves_of(recording, outside)
         )
+        self._outside = len(self.insides.outside_folds), len(every)
         self.shown = tuple(self._chosen())
         """Ids of the folds whose insides there are."""
         self.is_whole = len(self.shown) == len(tree)
@@ -224,6 +252,8 @@ class FoldedUnplaced(UnplacedDrawing):
         self.drawn: dict[int, tuple[Element, ...]] = {}
         """The elements of cards, by the ``id()`` of their frames."""
         self.blocks: DrawnBlocks = {}
+        self._written: dict[int, tuple[Element, tuple[str, ...]]] = {}
+        self._written_parts: dict[int, str] = {}
         self._labels: dict[str, str] = {}
         self._last: dict[str, object] = {}
         self._boxes: dict[str, Variants[Card]] = {}
@@ -247,6 +277,30 @@ class FoldedUnplaced(UnplacedDrawing):
         """How many cards there are at first."""
         tree = self.folding.tree
         return 1 + sum(len(tree[key].members) - 1 for key in self.folding.opening.ids)
+
+    def label(self, fold_id: str) -> str:
+        """What a fold is called."""
+        return self.words.label(self.folding.tree[fold_id])
+
+    @cached_property
+    def drawn_headers(self) -> dict[str, tuple[Element | None, ...]]:
+        """What the header of each open fold says, by the id of its element."""
+        found: dict[str, tuple[Element | None, ...]] = {}
+        for fold_id, heads in self.heads.items():
+            own_id, label = f"gv-header-{fold_id}", self.label(fold_id)
+            attributes = {"id": own_id, "class": "gv-facts"}
+            drawn = (Element("g", attributes, header(label, words)) for words in heads.looks)
+            found[own_id] = (*drawn, None)
+        return found
+
+    def written(self, look: Element | None) -> tuple[str, ...]:
+        """An element as text in pieces; nothing if it does not exist."""
+        if look is None:
+            return ()
+        if (known := self._written.get(id(look))) is None:
+            known = look, tuple(write_pieces(look, self._written_parts))
+            self._written[id(look)] = known
+        return known[1]
 
     def _chosen(self) -> Iterator[str]:
         """The folds whose insides there are: the open ones, then the outer ones first."""
@@ -356,7 +410,7 @@ class FoldedUnplaced(UnplacedDrawing):
         }
         # A box says the same of what is in it, however much other cards say.
         box_content = self._options.content("compact")
-        boxes = FoldCards(folding, step_index, box_content, words)
+        boxes = StepFoldCards(folding, step_index, box_content, words)
         for fold_id in changed:
             fold = tree[fold_id]
             if fold_id in self._boxes:
@@ -381,12 +435,16 @@ class FoldedUnplaced(UnplacedDrawing):
         rim, now = self.insides.insides.rim(fold.id), self._now
         nodes = self.folding.tree.graph.nodes
         roots = tuple(v for v in rim.roots if v[1] in step_index.roots.get(nodes[v[0]].id, ()))
+        roots = roots if len(roots) == 1 else ()  # of several, those inside say it
         status = self._status(fold)
         key = (now.totals[fold.id], now.done[fold.id], status, fold.id in now.fresh, roots)
         if not roots and self._last.get(fold.id) == key:
             return
         self._last[fold.id] = key
         card = draw.card(fold, rim.input_ports, rim.output_ports, roots)
+        # A tensor below the title would make the box higher at this step alone.
+        blocks = tuple(one for one in card.blocks if one.kind != "tag" or one.beside)
+        card = replace(card, blocks=blocks)
         self._boxes[fold.id].put(step.index, self._at_step(fold, card, words))
 
     def _views_card(
