@@ -72,18 +72,20 @@ export type Look = (key: string) => string;
 
 const absent = (key: string) => `<g id="${xml(key)}" class="gv-absent"/>`;
 
-/** The text of an element of a picture that is there, where it has another look now. */
-export function patchOf(links: ReadonlyMap<string, PlacedLink>, isDown: boolean) {
-  return (key: string, look: string): string => {
-    const link = links.get(key);
-    return link ? linkMarkup(link, isDown, look) : look;
+/** Says the text of an element of a picture where it has another look now; undefined of a box that is
+    open: it has a frame and a header. */
+export function patchesOf(composition: Composition | undefined, isDown: boolean) {
+  const parts = new Map(
+    (composition?.parts ?? []).map((part) => [
+      `gv-${part.kind === "link" ? part.link.id : part.id}`,
+      part,
+    ]),
+  );
+  return (key: string, look: string): string | undefined => {
+    const part = parts.get(key);
+    if (part?.kind === "frame") return undefined;
+    return part?.kind === "link" ? linkMarkup(part, isDown, look) : look;
   };
-}
-
-/** The links of a composition, by the ids of their elements. */
-export function linksIn({ parts }: Composition): ReadonlyMap<string, PlacedLink> {
-  const links = parts.filter((part): part is PlacedLink => part.kind === "link");
-  return new Map(links.map((part) => [`gv-${part.link.id}`, part]));
 }
 
 function frameMarkup(frame: Frame, fold: Fold | undefined, header: string): string {

@@ -10,7 +10,7 @@ import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
-import { compositionOf, linksIn, patchOf } from "./composed_svg";
+import { compositionOf, patchesOf } from "./composed_svg";
 import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
 import { FoldActions } from "./fold_actions";
@@ -67,7 +67,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
   /** Element -> its current variant. */
   let variants = new Map<string, number>();
   /** The text of an element of the picture, of its look. */
-  let patched: (key: string, look: string) => string = (_key, look) => look;
+  let patched = patchesOf(undefined, true);
   let content: GraphContent | undefined;
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
@@ -110,10 +110,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const isFolded = unfolding !== undefined && look !== undefined;
     const drawn = isFolded ? store.get("timeline")?.state(store.get("at")).at.get(density) : [];
     variants = new Map(drawn);
-    patched = patchOf(
-      composition ? linksIn(composition) : new Map(),
-      unfolding?.folds.direction !== "LR",
-    );
+    patched = patchesOf(composition, unfolding?.folds.direction !== "LR");
     content = undefined;
     // In another density the same cards are there.
     if (isNew) trail = [];
@@ -153,7 +150,9 @@ export function makeGraph(context: PanelContext): GraphPanel {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
       const look = timeline ? lookOf(timeline.recording, density, key, variant) : "";
-      picture.patch(key, patched(key, look), (target) => motion.changes(target));
+      const text = patched(key, look);
+      if (text === undefined) continue;
+      picture.patch(key, text, (target) => motion.changes(target));
     }
     if (timeline && shown?.unfolding) addSigns(picture, shown.unfolding);
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
