@@ -162,7 +162,9 @@ class FoldedAnimation(StepPictures):
             frames = [measure(one, self.direction, spine) for one in looks]
             frames = together(frames, self.direction)
             height = max(frame.height for frame in frames)
-            self._known_frames[key] = [replace(frame, height=height) for frame in frames]
+            self._known_frames[key] = [
+                one if one.height == height else replace(one, height=height) for one in frames
+            ]
         frames = self._frames[card.id] = self._known_frames[key]
         # A link goes on to the card, under a pill that is there at some steps.
         return min(frames, key=lambda frame: sum(bool(one.label) for one in frame.card.outputs))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from gradviz.model.fold import Fold, FoldTotals
+from gradviz.model.fold import Fold, FoldTotals, Value
 from gradviz.model.folding import FoldedSteps, Folding
 from gradviz.model.recording import Recording, Step
 from gradviz.view import formatting
@@ -256,6 +256,7 @@ class FoldedUnplaced(UnplacedDrawing):
         self._written_parts: dict[int, str] = {}
         self._labels: dict[str, str] = {}
         self._last: dict[str, object] = {}
+        self._roots: dict[str, dict[tuple[str, int], Value]] = {}
         self._boxes: dict[str, Variants[Card]] = {}
         """The cards of folds, but of those with views: the same in every density."""
         self.cards, self._kept = {}, {}
@@ -433,8 +434,9 @@ class FoldedUnplaced(UnplacedDrawing):
         step_index: StepIndex,
     ) -> None:
         rim, now = self.insides.insides.rim(fold.id), self._now
-        nodes = self.folding.tree.graph.nodes
-        roots = tuple(v for v in rim.roots if v[1] in step_index.roots.get(nodes[v[0]].id, ()))
+        own = self._roots_in(fold.id)
+        now_roots = ((key, nr) for key, numbers in step_index.roots.items() for nr in numbers)
+        roots = tuple(own[one] for one in now_roots if one in own)
         roots = roots if len(roots) == 1 else ()  # of several, those inside say it
         status = self._status(fold)
         key = (now.totals[fold.id], now.done[fold.id], status, fold.id in now.fresh, roots)
@@ -446,6 +448,14 @@ class FoldedUnplaced(UnplacedDrawing):
         blocks = tuple(one for one in card.blocks if one.kind != "tag" or one.beside)
         card = replace(card, blocks=blocks)
         self._boxes[fold.id].put(step.index, self._at_step(fold, card, words))
+
+    def _roots_in(self, fold_id: str) -> Mapping[tuple[str, int], Value]:
+        """The outputs inside of a fold that are roots at some step, by node and output number."""
+        if fold_id not in self._roots:
+            nodes = self.folding.tree.graph.nodes
+            roots = self.insides.insides.rim(fold_id).roots
+            self._roots[fold_id] = {(nodes[place].id, nr): (place, nr) for place, nr in roots}
+        return self._roots[fold_id]
 
     def _views_card(
         self, fold: Fold, draw: FoldCards, density: Density, words: StepFoldFacts
