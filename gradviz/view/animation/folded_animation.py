@@ -292,7 +292,10 @@ class FoldedAnimations:
     def __init__(self, recording: Recording, steps: FoldedSteps, options: DrawOptions) -> None:
         self.opening: Density = "compact" if options.density == "auto" else options.density
         """The density in which the player opens."""
-        densities: tuple[Density, ...] = tuple(dict.fromkeys((self.opening, "full")))
+        densities: tuple[Density, ...] = (
+            self.opening,
+            *(d for d in options.densities_of(len(recording.graph)) if d != self.opening),
+        )
         self.unplaced = FoldedUnplaced(recording, steps, options, densities)
         self.made: dict[Density, FoldedAnimation] = {
             density: FoldedAnimation(recording, self.unplaced, options, density)
