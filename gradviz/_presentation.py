@@ -5,9 +5,11 @@ from __future__ import annotations
 from gradviz.analysis.code.turns import heads_of, turns_of
 from gradviz.analysis.explain import explanations_of
 from gradviz.analysis.fold.fold_runs import fold_runs_of
+from gradviz.analysis.fold.step_totals import folded_steps
 from gradviz.model.explanation import Explanation
 from gradviz.model.explanations import Explanations
 from gradviz.model.fold_runs import FoldRun
+from gradviz.model.folding import FoldedSteps
 from gradviz.model.presentation import Presentation
 from gradviz.model.progress import ProgressDisplay
 from gradviz.model.recording import Recording
@@ -43,6 +45,9 @@ class FullPresentation(Presentation):
         from gradviz.view.widgets.progress_line import progress_display
 
         return progress_display()
+
+    def folded_steps(self, recording: Recording) -> FoldedSteps | None:
+        return folded_steps(recording)
 
     def bundle(self, explanation: Explanation | Explanations) -> dict[str, str]:
         return bundle(explanation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradviz.model.fold import FoldTotals, FoldTree, Opening
@@ -34,3 +34,13 @@ class Folding:
     def opened_with(self, fold_ids: Iterable[str]) -> Folding:
         """The same with some folds open, too."""
         return replace(self, opening=replace(self.opening, ids=self.opening.ids.union(fold_ids)))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedSteps:
+    """The folded graph of all steps of a recording."""
+
+    folding: Folding
+    """The folds of every node that any step knows; their totals are those of the last rows."""
+    totals: Sequence[Mapping[str, FoldTotals]]
+    """Per step the totals that differ from those of the step before; at the first all."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gradviz.model.explanation import Explanation
     from gradviz.model.explanations import Explanations
     from gradviz.model.fold_runs import FoldRun
+    from gradviz.model.folding import FoldedSteps
     from gradviz.model.progress import ProgressDisplay
     from gradviz.model.recording import Recording
     from gradviz.model.turns import Head, Turn
@@ -45,6 +46,10 @@ class Presentation:
     def fold_runs(self, _recording: Recording) -> tuple[FoldRun, ...]:
         """Parts of backwards that run many nodes."""
         return ()
+
+    def folded_steps(self, _recording: Recording) -> FoldedSteps | None:
+        """The folded graph of all steps; ``None`` if it is shown as it is."""
+        return None
 
     def progress_display(self) -> ProgressDisplay | None:
         """Where the progress of work that takes long is shown, ``None`` for nowhere."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast,
 from gradviz.model.events import Event, NodeRan, NodesRan, Note
 from gradviz.model.explanation import Explanation
 from gradviz.model.fold_runs import FoldRun
+from gradviz.model.folding import FoldedSteps
 from gradviz.model.formatting import plural
 from gradviz.model.graph import Graph
 from gradviz.model.once import Once
@@ -393,6 +394,12 @@ class Recording(Printed):
         """Of backwards that run many nodes, the steps that run the nodes of one fold; a run before
         those inside it."""
         return self._kept("fold_runs", lambda: in_use().fold_runs(self))
+
+    @property
+    def folded_steps(self) -> FoldedSteps | None:
+        """The folds of :attr:`graph` with their totals at every step; ``None`` where no more than
+        40 nodes exist at any step, which are shown as they are."""
+        return self._kept("folded_steps", lambda: in_use().folded_steps(self))
 
     @property
     def turns(self) -> tuple[Turn, ...]:

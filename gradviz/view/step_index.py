@@ -24,10 +24,11 @@ class StepIndex(GraphIndex):
     Args:
         recording: Whose steps they are; before :meth:`advance` nothing exists.
         focus: The node around which a large graph is drawn; if not given its first nodes are.
+        limit: How many nodes are drawn.
     """
 
-    def __init__(self, recording: Recording, focus: str = "") -> None:
-        super().__init__(recording.graph, LIMIT, recording.device, focus)
+    def __init__(self, recording: Recording, focus: str = "", limit: int = LIMIT) -> None:
+        super().__init__(recording.graph, limit, recording.device, focus)
         nodes = self.graph.nodes
         self._listed = {nodes[place].id for place in places_of(self.graph, LISTED, focus)}
         self._variables = {node: variable for variable, node in self.leaf_node.items()}
@@ -145,10 +146,10 @@ class StepIndex(GraphIndex):
 
 
 def step_indexes(
-    recording: Recording, focus: str = ""
+    recording: Recording, focus: str = "", limit: int = LIMIT
 ) -> Iterator[tuple[Step, StepIndex, set[str]]]:
     """Each step with its index, and the ids that :meth:`StepIndex.advance` gives."""
-    step_index = StepIndex(recording, focus)
+    step_index = StepIndex(recording, focus, limit)
     for step in recording.all_steps:
         yield step, step_index, step_index.advance(step)
 

@@ -196,6 +196,13 @@ _STEP_RULES: Final = """
 """
 """Rules for the steps of a recording."""
 
+_FOLDED_STEP_RULES: Final = """
+.gv-unmade>.gv-card{stroke-dasharray:2 3}
+.gv-unmade>.gv-band{fill:none}
+.gv-unmade>text{fill:$muted}
+"""
+"""Rules for boxes of which nothing exists at a step."""
+
 
 class _Rules(Template):
     """Rules in which ``$NAME`` is a colour of the table, and ``$font`` the font."""
@@ -260,8 +267,10 @@ def css(
         steps: Whether it is for the steps of a recording.
         folds: Whether it is for a folded graph.
     """
-    of_steps = _STEP_RULES.lstrip() if steps else ""
-    of_steps += _FOLD_RULES.lstrip() if folds else ""
+    # What a step does to a box is seen on boxes of all kinds.
+    of_steps = _FOLD_RULES.lstrip() if folds else ""
+    of_steps += _STEP_RULES.lstrip() if steps else ""
+    of_steps += _FOLDED_STEP_RULES.lstrip() if steps and folds else ""
     if not variables:
         unseen = ".gv-head-data" if engine_arrows else ".gv-head-engine"
         return coloured(f"{_RULES}{of_steps}{unseen}{{display:none}}".strip(), variables=False)[0]

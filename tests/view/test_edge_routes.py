@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 import pytest
 
-from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.animation.animation import Animations
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.element import Element
 from gradviz.view.graph.card_parts import DENSITIES, Density
 from gradviz.view.graph.card_svg import LinkCurve
@@ -56,7 +57,7 @@ def frames(card: Element) -> list[Frame]:
     ]
 
 
-def passed_through(animation: Animation) -> list[str]:
+def passed_through(animation: StepPictures) -> list[str]:
     """Edges that pass through a card, or a pill of one, that is not their end."""
     looks = [looks[0] for looks in animation.elements.values() if looks[0] is not None]
     cards = [look for look in looks if look.text("role") == "img"]

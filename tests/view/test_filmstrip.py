@@ -124,7 +124,7 @@ def wide() -> Player:
     """A graph that is wider than a page, and higher than a picture of a strip."""
     leaves = [torch.full((3,), float(n), requires_grad=True) for n in range(6)]
     with gradviz.record() as recording:
-        total = torch.stack([leaf.exp().exp().exp().exp().exp().exp() for leaf in leaves]).sum()
+        total = torch.stack([leaf.exp().exp().exp().exp().exp() for leaf in leaves]).sum()
         total.backward()
     return Player(recording)
 

@@ -35,7 +35,7 @@ def picture(graph: Graph, fold: object = None) -> Picture:
     return Picture(graph, fold=lambda shown: folding_of(shown, fold))
 
 
-def ask(shown: Picture, **question: str) -> dict[str, Any]:
+def ask(shown: Picture, **question: object) -> dict[str, Any]:
     answer = shown._answer_to(question)
     assert answer is not None
     found: dict[str, Any] = json.loads(answer)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
-from gradviz.model.highlights import Highlight
 from gradviz.model.recording import Recording
 from gradviz.view.animation import step_svg
-from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
+from gradviz.view.animation.explained_steps import marked, marks_in
+from gradviz.view.animation.folded_animation import FoldedAnimations
 from gradviz.view.animation.opening_places import opening_places
 from gradviz.view.animation.step_drawings import (
     LinkKey,
@@ -25,29 +25,24 @@ from gradviz.view.animation.step_drawings import (
     most_at_once,
     reference_variants,
 )
-from gradviz.view.animation.step_items import StepItems
-from gradviz.view.element import Element, style, svg, write, write_around, write_pieces
+from gradviz.view.animation.step_pictures import StepPictures
+from gradviz.view.element import Element
 from gradviz.view.explanations.fields import explained
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import MORE, Card, Density, times
-from gradviz.view.graph.extent import Extent, banner, banner_height, below
+from gradviz.view.graph.extent import banner, banner_height, below
 from gradviz.view.graph.geometry import CardFrame, count_gap, measure, together
-from gradviz.view.graph.layout import Direction, Layout, Point, lay_out
+from gradviz.view.graph.layout import Layout, Point, lay_out
 from gradviz.view.graph.layout_links import Link, spines
 from gradviz.view.graph.layout_program import LayoutProgram
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph.references import reference_id, references, used_often
-from gradviz.view.style import css
 
-Box: TypeAlias = tuple[float, float, float, float]
-"""Left, top, width, height in pixels."""
-RIM: Final = 10.0
-"""Pixels around what exists at a step: badges reach over the rim of their card."""
 EMPTY: Final = Layout(320.0, 60.0, {}, ())
 """The picture of a recording without nodes and tensors."""
 
 
-class Animation:
+class Animation(StepPictures):
     """The pictures of all steps of a recording, in one density.
 
     Args:
@@ -67,10 +62,9 @@ class Animation:
         unplaced: UnplacedDrawing | None = None,
         density: Density | None = None,
     ) -> None:
-        self.direction: Direction = options.direction
-        self._unplaced = unplaced or UnplacedDrawing(recording, options)
-        self.density: Density = density or options.density_of(self._unplaced.seen)
-        self._steps = len(recording.records)
+        unplaced = unplaced or UnplacedDrawing(recording, options)
+        density = density or options.density_of(unplaced.seen)
+        super().__init__(unplaced, options.direction, density)
         self._cards = {
             key: variants
             for key, variants in self._unplaced.cards[self.density].items()
@@ -85,73 +79,17 @@ class Animation:
         self._refer()
         self._frames = self._measure()
         self._drawn_links = {key: self._drawn_link(key) for key in self._links}
-        self._banner: tuple[Element, ...] = ()
         self._layout, self._paths = self._lay_out(options.engine)
         order = recording.history.tensor_ids
         self._opening = opening_places(
             self._cards, self._place, self._layout, self.direction, order
         ).below(banner_height(self._banner))
-        self.elements: dict[str, tuple[Element | None, ...]] = dict(self._elements())
-        """The variants of each element, by id; ``None``: it does not exist."""
-        self.changes: list[dict[str, int]] = [{} for _ in range(self._steps)]
-        """Per step, the elements whose variant changes, with the new variant."""
+        self.elements = dict(self._elements())
         self._change()
-        self.marks: dict[int, tuple[Highlight, ...]] = {}
-        """What explanations point at, by the step at which it was noticed."""
         for step, group in explained(recording).items():
             drawn = self.there(step)
             self.marks[step] = marks_in(drawn, group)
             self._mark(step, marked(drawn, self.marks[step]))
-
-    @property
-    def summaries(self) -> list[str]:
-        """A sentence about the graph at each step."""
-        return self._unplaced.summaries
-
-    @property
-    def extent_drawn(self) -> Extent:
-        """How much of the graph of all steps is drawn."""
-        return self._unplaced.extent
-
-    @property
-    def step_items(self) -> list[StepItems]:
-        """The rows for the browser at each step, without marks."""
-        return self._unplaced.step_items
-
-    def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
-        """The complete picture of one step, the same bytes for the same recording."""
-        sheet = write(style(self.css(variables, engine_arrows)))
-        drawn = (
-            "".join(self.pieces[key][number]) or write(step_svg.absent(key))
-            for key, number in self.at(step).items()
-        )
-        picture = svg(self.size, self.summaries[step], engine_arrows, ())
-        return write_around(picture, (sheet, *map(write, self._banner), *drawn))
-
-    @cached_property
-    def written(self) -> dict[str, tuple[str, ...]]:
-        """The variants of each element as text; ``""``: it does not exist."""
-        return {key: tuple(map("".join, looks)) for key, looks in self.pieces.items()}
-
-    @cached_property
-    def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """The variants of each element as text, in pieces that come again and again; none: it does
-        not exist."""
-        written: dict[int, str] = {}
-        return {
-            key: tuple(() if look is None else tuple(write_pieces(look, written)) for look in looks)
-            for key, looks in self.elements.items()
-        }
-
-    def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
-        """The style sheet of the pictures of all steps."""
-        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True)
-        return sheet + mark_rules(self.drawn_marks, variables=variables)
-
-    @property
-    def drawn_marks(self) -> tuple[Highlight, ...]:
-        """The marks that are drawn at any step."""
-        return tuple(mark for marks in self.marks.values() for mark in marks)
 
     @property
     def size(self) -> Point:
@@ -169,63 +107,10 @@ class Animation:
         box = self._frames[self._some(key)].box
         return self._layout.places[self._place[key]], (box.width, box.height)
 
-    def extent(self, *steps: int) -> Box | None:
-        """What the pictures of steps take of the whole: left, top, width, height; ``None`` if
-        nothing is drawn."""
-        corners = [
-            point
-            for step in steps
-            for key in self.there(step)
-            for point in self._corners(key, step)
-        ]
-        if not corners:
-            return None
-        (left, right), (top, bottom) = ((min(side), max(side)) for side in zip(*corners))
-        width, height = right - left + 2 * RIM, bottom - top + 2 * RIM
-        return round(left - RIM, 1), round(top - RIM, 1), round(width, 1), round(height, 1)
-
-    def _corners(self, element: str, step: int) -> tuple[Point, ...]:
-        """Points that an element is between at a step."""
-        if element in self._curves:
-            return self._curves[element]
-        if (box := self.box(element.removeprefix("gv-"), step)) is None:
-            return ()
-        (x, y), (width, height) = box
-        return (x, y), (x + width, y + height)
-
     @cached_property
     def _curves(self) -> dict[str, tuple[Point, ...]]:
         """The points of each link, by the id of its element."""
         return {f"gv-{key.key}": self._paths[self._link(key)] for key in self._links}
-
-    def at(self, step: int) -> dict[str, int]:
-        """The variant of each element at a step."""
-        found: dict[str, int] = {}
-        for change in self.changes[: step + 1]:
-            found.update(change)
-        return found
-
-    def drawn(self, step: int) -> Iterator[Element]:
-        """Every element in its variant at a step."""
-        for key, number in self.at(step).items():
-            yield self.elements[key][number] or step_svg.absent(key)
-
-    def there(self, step: int) -> dict[str, Element]:
-        """All elements that exist at a step."""
-        drawn = {key: self.elements[key][number] for key, number in self.at(step).items()}
-        return {key: element for key, element in drawn.items() if element is not None}
-
-    def _mark(self, step: int, looks: dict[str, Element]) -> None:
-        """Give elements other variants at this step alone."""
-        earlier, here = self.at(step - 1) if step else {}, self.at(step)
-        for key, look in looks.items():
-            if step + 1 < self._steps:
-                self.changes[step + 1].setdefault(key, here[key])
-            if look not in self.elements[key]:
-                self.elements[key] = (*self.elements[key], look)
-            self.changes[step][key] = self.elements[key].index(look)
-            if earlier.get(key) == self.changes[step][key]:
-                del self.changes[step][key]
 
     def _port(self, link_key: LinkKey) -> int:
         return self._unplaced.port(link_key, self.density)
@@ -378,11 +263,11 @@ class Animation:
             self.changes[until].setdefault(element, variants.looks[last])
 
 
-class Animations(Mapping[Density, Animation]):
+class Animations(Mapping[Density, StepPictures]):
     """The pictures of all steps of a recording in each density; the recording is played once.
 
     Args:
-        recording: What is shown.
+        recording: What is shown; with many nodes it is folded.
         options: How it is drawn.
 
     Raises:
@@ -390,16 +275,25 @@ class Animations(Mapping[Density, Animation]):
     """
 
     def __init__(self, recording: Recording, options: DrawOptions = DEFAULT) -> None:
+        self.opening: Density
+        """The density in which the player opens."""
+        self.folded: FoldedAnimations | None = None
+        """Those of a recording that is folded."""
+        self._made: Mapping[Density, StepPictures]
+        steps = recording.folded_steps
+        if steps is not None and not options.focus:
+            self.folded = FoldedAnimations(recording, steps, options)
+            self.opening, self._made = self.folded.opening, self.folded.made
+            return
         least = options.densities_of(most_at_once(recording, options.focus))
         unplaced = UnplacedDrawing(recording, options, least)
-        self.opening: Density = options.density_of(unplaced.seen)
-        """The density in which the player opens."""
+        self.opening = options.density_of(unplaced.seen)
         self._made = {
             density: Animation(recording, options, unplaced, density)
             for density in options.densities_of(unplaced.seen)
         }
 
-    def __getitem__(self, density: Density) -> Animation:
+    def __getitem__(self, density: Density) -> StepPictures:
         return self._made[density]
 
     def __iter__(self) -> Iterator[Density]:

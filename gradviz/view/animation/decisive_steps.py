@@ -7,7 +7,7 @@ from typing import Final
 
 from gradviz.model.events import Accumulated, Event, Write
 from gradviz.model.recording import Recording, RowChanges
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.explanations.fields import explained
 
 MOST: Final = 3
@@ -15,7 +15,7 @@ MOST: Final = 3
 
 
 def decisive_steps(
-    recording: Recording, animation: Animation, chosen: int | None = None
+    recording: Recording, animation: StepPictures, chosen: int | None = None
 ) -> list[int]:
     """Up to three steps in their order, whose pictures are not empty and not the same.
 
@@ -42,7 +42,7 @@ def decisive_steps(
     return sorted([*found][:MOST])
 
 
-def _end(recording: Recording, animation: Animation, shown: Sequence[int]) -> int:
+def _end(recording: Recording, animation: StepPictures, shown: Sequence[int]) -> int:
     """The step that says how it has ended: lines that change nothing can follow it."""
     records = recording.records
     at = _first_same(animation, shown)
@@ -57,7 +57,7 @@ def _end(recording: Recording, animation: Animation, shown: Sequence[int]) -> in
     return shown[at]
 
 
-def _first_same(animation: Animation, shown: Sequence[int]) -> int:
+def _first_same(animation: StepPictures, shown: Sequence[int]) -> int:
     """Place of the first of these steps that has the same picture as the last."""
     last = animation.at(shown[-1])
     other, since = set(last), 0

@@ -48,6 +48,11 @@ class FreshItems:
         before = range(min(self._start, step - 1), step)
         return {key for at in before for key in self._marked.get(at, ())}
 
+    @property
+    def made(self) -> frozenset[str]:
+        """Nodes and tensors that the step has made; nothing at the first step."""
+        return frozenset(self._made) if self._step else frozenset()
+
     def marked(self, card: Card | None, before: Existing) -> Card | None:
         """A card at this step with its mark, or with those of its tags.
 

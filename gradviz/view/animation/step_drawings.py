@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from gradviz.model.recording import Recording
+from gradviz.model.recording import Recording, Step
 from gradviz.model.records import Node
 from gradviz.view import aria
 from gradviz.view.animation.backward_progress import BackwardProgress, EdgeGradient
@@ -120,6 +120,9 @@ class UnplacedDrawing:
         densities: The densities that cards are made for. Links are the same in all of them.
     """
 
+    _limit: int = LIMIT
+    """How many nodes are drawn."""
+
     def __init__(
         self,
         recording: Recording,
@@ -132,9 +135,9 @@ class UnplacedDrawing:
         places = places_of(graph, LIMIT, options.focus)
         self.nodes: tuple[Node, ...] = tuple(map(graph.nodes.__getitem__, places))
         self.hidden = len(graph) - len(self.nodes)
-        every = _outside(recording, graph.leaf_nodes, options.parts)
+        every = outside_of(recording, graph.leaf_nodes, options.parts)
         outside = every[:OUTSIDE]
-        saves = _saves(recording, outside)
+        saves = saves_of(recording, outside)
         self._outside = len(outside), len(every)
         keys = [*outside, *(node.id for node in self.nodes), *([MORE] if self.hidden else ())]
         self.cards: dict[Density, dict[str, Variants[Card]]] = {
@@ -166,12 +169,11 @@ class UnplacedDrawing:
 
     def _play(self, recording: Recording, entries: dict[tuple[str, str], int]) -> None:
         progress, fresh = BackwardProgress(recording), FreshItems(recording)
-        for step, step_index, touched in step_indexes(recording, self._focus):
+        for step, step_index, touched in step_indexes(recording, self._focus, self._limit):
             moved, flowing = progress.advance(step.index)
             if not step.index:
                 self.extent = extent_of(step_index, self._outside, "recording", "recording")
-                self._string(step_index, entries)
-                self._thin()
+                self._begin(step_index, entries)
             self.step_items.append(self._writer.step_items(step, step_index, touched))
             for cut in cut_stubs.cuts(step.events, step_index):
                 home = self._home(cut.tensor, step_index)
@@ -195,6 +197,22 @@ class UnplacedDrawing:
                 look = self._look(link_key, step_index, progress)
                 self.links[link_key].put(step.index, fresh.marked_link(look, self.links[link_key]))
             self.summaries.append(aria.of_graph(step_index))
+            self._end_step(step, step_index, progress, fresh, touched)
+
+    def _begin(self, step_index: StepIndex, entries: dict[tuple[str, str], int]) -> None:
+        """At the first step."""
+        self._string(step_index, entries)
+        self._thin()
+
+    def _end_step(
+        self,
+        step: Step,
+        step_index: StepIndex,
+        progress: BackwardProgress,
+        fresh: FreshItems,
+        touched: set[str],
+    ) -> None:
+        """What is drawn besides nodes and tensors."""
 
     def _string(self, step_index: StepIndex, entries: dict[tuple[str, str], int]) -> None:
         """All links of the union."""
@@ -363,7 +381,7 @@ def merged(sources: Sequence[Variants[Any]]) -> Iterator[tuple[int, list[Any]]]:
         yield step, now.copy()
 
 
-def _outside(recording: Recording, leaves: Collection[str], parts: frozenset[str]) -> list[str]:
+def outside_of(recording: Recording, leaves: Collection[str], parts: frozenset[str]) -> list[str]:
     """Tensors that may have a card of their own at some step."""
     history, last = recording.history, len(recording.records)
 
@@ -374,7 +392,7 @@ def _outside(recording: Recording, leaves: Collection[str], parts: frozenset[str
     return [key for key in history.tensor_ids if key not in leaves and is_shown(key)]
 
 
-def _saves(recording: Recording, chosen: Collection[str]) -> dict[tuple[str, str], str]:
+def saves_of(recording: Recording, chosen: Collection[str]) -> dict[tuple[str, str], str]:
     """Which nodes save these tensors, and in which slot."""
     history, last = recording.history, len(recording.records)
     saves: dict[tuple[str, str], str] = {}

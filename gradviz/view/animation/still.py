@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gradviz.view.animation.animation import Animation, Box
+from gradviz.view.animation.step_pictures import Box, StepPictures
 from gradviz.view.element import Element
 
 FOR_READERS: Final = ("id", "role", "tabindex")
@@ -22,7 +22,7 @@ class Still:
 
 
 def still(
-    animation: Animation, step: int, *, engine_arrows: bool = False, box: Box | None = None
+    animation: StepPictures, step: int, *, engine_arrows: bool = False, box: Box | None = None
 ) -> Still:
     """The picture of a step, without what only a browser uses.
 

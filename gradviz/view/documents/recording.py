@@ -8,17 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any, Final
 
 from gradviz.model.errors import OptionError, UnknownNodeError
+from gradviz.model.fold_runs import FoldRun
 from gradviz.model.recording import Recording
 from gradviz.model.sentence import Sentence
 from gradviz.model.step_address import place_of
-from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.animation.animation import Animations
+from gradviz.view.animation.folded_animation import FoldedAnimation, FoldedAnimations
 from gradviz.view.animation.step_items import TENSOR_COLUMNS, marked_items
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import captions
 from gradviz.view.captions.fold_runs import run_caption
 from gradviz.view.documents.explanation import cards, segments
+from gradviz.view.documents.folded_recording import fold_field, folded_items
 from gradviz.view.documents.graph import FORMAT, LARGE, legend
 from gradviz.view.element import classes_of
 from gradviz.view.fold_words import title
@@ -76,7 +81,7 @@ def recording_document(
         "density": animations.opening,
         "pictures": {
             density: {
-                "svg": animation.svg(opening, engine_arrows=options.engine_arrows),
+                "svg": _svg(animation, opening, options),
                 "elements": {
                     key: [[pieces.setdefault(one, len(pieces)) for one in look] for look in looks]
                     for key, looks in animation.pieces.items()
@@ -107,9 +112,12 @@ def recording_document(
                 "last": run.last,
                 "nodes": run.nodes,
                 "open": run.is_open,
+                **_box(recording, run, animations.folded),
             }
             for run in recording.fold_runs
         ]
+    if animations.folded:
+        document["fold"] = fold_field(animations.folded, options)
     if extent := some.extent_drawn.document:
         document["extent"] = extent
     if sum(map(len, pieces)) <= room:  # the rest of large documents need not be measured
@@ -117,6 +125,29 @@ def recording_document(
         if len(json.dumps(document, ensure_ascii=False)) + len(text) <= room:
             document["json"] = text
     return document
+
+
+def _svg(animation: StepPictures, step: int, options: DrawOptions) -> str:
+    """The picture of a step; of a folded one what is around its elements."""
+    if isinstance(animation, FoldedAnimation):
+        return animation.around(step, options.engine_arrows)
+    return animation.svg(step, engine_arrows=options.engine_arrows)
+
+
+def _box(recording: Recording, run: FoldRun, folded: FoldedAnimations | None) -> dict[str, str]:
+    """The innermost fold of a folded picture that has all nodes of a run."""
+    if folded is None:
+        return {}
+    around: tuple[str, ...] | None = None
+    for record in recording.records[run.first : run.last + 1]:
+        known = folded.unplaced.around.get(record.node or "")
+        if known is None:
+            continue
+        if around is None:
+            around = known
+        pairs = zip(around, known)
+        around = around[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))]
+    return {"fold": around[-1]} if around else {}
 
 
 def opening_step(recording: Recording, step: int | str | None) -> int:
@@ -145,9 +176,9 @@ def check_step(recording: Recording, step: object, option: str) -> int:
         raise OptionError(f"{option}: {error}") from None
 
 
-def _used(animations: Iterable[Animation]) -> set[str]:
+def _used(animations: Iterable[StepPictures]) -> set[str]:
     """The classes that are drawn at any step in any density."""
-    looks = (looks for animation in animations for looks in animation.elements.values())
+    looks = (looks for animation in animations for looks in animation.browser_looks.values())
     return classes_of(look for group in looks for look in group if look is not None)
 
 
@@ -157,6 +188,8 @@ def _views(
     """Each step: its words, and the changes since the step before."""
     explained, animation = cards(recording), animations[animations.opening]
     items = marked_items(recording, animation.step_items, animation.marks)
+    if animations.folded:
+        items = folded_items(items, animations.folded)
     for step, sentence, step_items, shown in zip(
         recording.all_steps, sentences, animation.step_items, items, strict=True
     ):
@@ -170,7 +203,7 @@ def _views(
             "node": step.node,
             "caption": segments(sentence),
             "tick": TICKS.get(step.kind, ""),
-            "at": {density: one.changes[step.index] for density, one in animations.items()},
+            "at": {density: one.browser_changes[step.index] for density, one in animations.items()},
             "saved": step.saved_bytes,
             "memory": step.memory,
             "backward": step.record.backward,

@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Final
 
 from gradviz.model.errors import OptionError
-from gradviz.view.animation.animation import Animation, Box
+from gradviz.view.animation.step_pictures import Box, StepPictures
 from gradviz.view.animation.still import Still, still
 from gradviz.view.element import Element, Value, style, svg, write_lines
 from gradviz.view.export.animated import camera
@@ -96,7 +96,7 @@ class Filmstrip:
 
     def __init__(
         self,
-        animation: Animation,
+        animation: StepPictures,
         frames: Sequence[StripFrame],
         columns: int | None,
         title: str,

@@ -36,10 +36,17 @@ class FoldCards:
         folding: The folds.
         graph_index: Their graph.
         content: What cards show.
+        words: What they say; if not given that of :class:`FoldFacts`.
     """
 
-    def __init__(self, folding: Folding, graph_index: GraphIndex, content: CardContent) -> None:
-        self.words = FoldFacts(folding, graph_index)
+    def __init__(
+        self,
+        folding: Folding,
+        graph_index: GraphIndex,
+        content: CardContent,
+        words: FoldFacts | None = None,
+    ) -> None:
+        self.words = words or FoldFacts(folding, graph_index)
         self._folding = folding
         self._index = graph_index
         self._content = content
@@ -58,15 +65,9 @@ class FoldCards:
         label = self.words.label(fold)
         said = ", ".join(("folded: " + label, self.words.counts(fold), *self._facts(fold)))
         if fold.head is not None:
-            card = node_card(self._index.graph.nodes[fold.head], self._index, self._content)
-            is_compact = self._content.density == "compact"
-            room = NARROW if is_compact else TITLE
-            line = Line(shorten(self.words.with_head(fold), room), "gv-muted", icon="folded")
-            blocks = (*card.blocks, Block("text", (line,), beside=is_compact))
-            css = f"{card.css} gv-fold gv-views"
-            return replace(
-                card, id=fold.id, css=css, blocks=blocks, inputs=into, outputs=out, aria=said
-            )
+            node = self._index.graph.nodes[fold.head]
+            card = self.views_card(fold, node_card(node, self._index, self._content))
+            return replace(card, inputs=into, outputs=out, aria=said)
         title = Line(shorten(label, TITLE), "gv-title", SIZES["title"], "folded")
         blocks = (Block("title", (title,)), Block("text", tuple(self._lines(fold))))
         return Card(
@@ -79,6 +80,19 @@ class FoldCards:
             outputs=out,
             is_stack=fold.times > 1,
         )
+
+    def views_card(self, fold: Fold, card: Card) -> Card:
+        """The card of a node with the views that are folded into it, without their ports.
+
+        Args:
+            fold: The views.
+            card: The card of the node.
+        """
+        is_compact = self._content.density == "compact"
+        room = NARROW if is_compact else TITLE
+        line = Line(shorten(self.words.with_head(fold), room), "gv-muted", icon="folded")
+        blocks = (*card.blocks, Block("text", (line,), beside=is_compact))
+        return replace(card, id=fold.id, css=f"{card.css} gv-fold gv-views", blocks=blocks)
 
     def _lines(self, fold: Fold) -> Iterator[Line]:
         """Counts, parameters and gradients; but for compact cards a row for each of few leaves."""

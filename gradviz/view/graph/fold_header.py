@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from gradviz.view.element import Element
@@ -28,9 +29,15 @@ def header(label: str, counts: str) -> tuple[Element, ...]:
     """The elements of a header with its upper left corner at 0, 0."""
     title, facts = _lines(label, counts)
     return (
-        *card_svg.lines((title,), _PAD, (HEADER - title.height) / 2),
+        *_title(title),
         *card_svg.lines((facts,), _PAD + title.width + _BETWEEN, (HEADER - facts.height) / 2 + 1),
     )
+
+
+@lru_cache(maxsize=4096)
+def _title(title: Line) -> tuple[Element, ...]:
+    """Drawn once: at every step of a recording it is the same."""
+    return tuple(card_svg.lines((title,), _PAD, (HEADER - title.height) / 2))
 
 
 def _lines(label: str, counts: str) -> tuple[Line, Line]:

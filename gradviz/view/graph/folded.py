@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
 from gradviz.model.folding import Folding
@@ -36,6 +36,26 @@ def boxes_of(folding: Folding) -> int:
     return 1 + sum(len(folding.tree[key].members) - 1 for key in folding.opening.ids)
 
 
+def fitted(folding: Folding, size: Callable[[Folding], tuple[float, float]]) -> Folding:
+    """Folds of which the smallest are closed as long as the picture is larger than a screen.
+
+    Args:
+        folding: The folds.
+        size: Width and height of a picture of them.
+    """
+    while True:
+        width, height = size(folding)
+        if width <= SCREEN[0] and height <= SCREEN[1]:
+            return folding
+        tree, ids = folding.tree, folding.opening.ids
+        inner = (tree[key] for key in ids if ids.isdisjoint(f.id for f in tree[key].folds))
+        smallest = min(inner, key=lambda fold: (fold.nodes, fold.first))
+        closed = folding.closed(smallest.id)
+        if boxes_of(closed) < FEW:
+            return folding
+        folding = closed
+
+
 class FoldedDrawing:
     """Draws one folded graph.
 
@@ -58,26 +78,15 @@ class FoldedDrawing:
         outside = self.drawings.outside_folds
         self.marks = FoldMarks(folding.tree, self.graph_index, marks, outside, BOX)
         if folding.is_automatic:
-            self._fit()
+            self.folding = fitted(folding, self._size)
         if options.focus:
             places_of(folding.tree.graph, 1, options.focus)
             self.folding = self.folding.opened_around(options.focus)
         self.folding = self.marks.opened(self.folding, self.boxes)
 
-    def _fit(self) -> None:
-        """Close the smallest of the open folds as long as the picture is larger than a screen."""
-        while not self._fits():
-            tree, ids = self.folding.tree, self.folding.opening.ids
-            inner = (tree[key] for key in ids if ids.isdisjoint(f.id for f in tree[key].folds))
-            smallest = min(inner, key=lambda fold: (fold.nodes, fold.first))
-            closed = self.folding.closed(smallest.id)
-            if boxes_of(closed) < FEW:
-                return
-            self.folding = closed
-
-    def _fits(self) -> bool:
-        found = self.composed(self.densities[0])
-        return found.width <= SCREEN[0] and found.height <= SCREEN[1]
+    def _size(self, folding: Folding) -> tuple[float, float]:
+        found = self.composed(self.densities[0], folding.opening.ids)
+        return found.width, found.height
 
     @property
     def note(self) -> str:

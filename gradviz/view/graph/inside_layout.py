@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -10,7 +10,7 @@ from gradviz.view.element import Element
 from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card
 from gradviz.view.graph.drawing import DrawnLink
-from gradviz.view.graph.geometry import CardFrame, count_gap, measure
+from gradviz.view.graph.geometry import CardFrame, count_gap
 from gradviz.view.graph.layout import MARGIN, Direction, Layout, LayoutBox, Point, lay_out
 from gradviz.view.graph.layout_links import spines
 from gradviz.view.graph.options import DrawOptions
@@ -78,35 +78,41 @@ def rim_id(side: str, port: int) -> str:
     return f"{side}.{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class InsideScene:
+    """What is in an inside before it is placed."""
+
+    cards: Sequence[Card]
+    wires: Sequence[DrawnLink]
+    ports: tuple[int, int] = (0, 0)
+    """How many places there are on the rim, where values come in and where they go out."""
+    room: float = 0.0
+    """Pixels that it is wide, at least."""
+
+
 def placed(
-    shown: Sequence[Card],
-    wires: Sequence[DrawnLink],
-    ports: tuple[int, int],
-    room: float,
-    options: DrawOptions,
+    scene: InsideScene, options: DrawOptions, measured: Callable[[Card, int], CardFrame]
 ) -> DrawnInside:
     """Cards and links, placed.
 
     Args:
-        shown: The cards.
-        wires: The links.
-        ports: How many places there are on the rim, where values come in and where they go out.
-        room: Pixels that it is wide, at least.
+        scene: What is in it.
         options: How it is drawn.
+        measured: The size of a card, by its number on the longest path.
     """
-    direction = options.direction
+    shown, wires, ports, direction = scene.cards, scene.wires, scene.ports, options.direction
     rims = [
         [rim_id(side, i) for i in range(n)] for side, n in zip(("in", "out"), ports, strict=True)
     ]
     links = [wire.link for wire in wires]
     ids = [*rims[0], *(card.id for card in shown), *rims[1]]
     spine = spines(ids, links)
-    frames = {card.id: measure(card, direction, spine.get(card.id, -1)) for card in shown}
+    frames = {card.id: measured(card, spine.get(card.id, -1)) for card in shown}
     places = [LayoutBox(one, *_THIN[direction]) for rim in rims for one in rim]
     gap = max(GAP[direction], count_gap((wire.count for wire in wires), direction) - SPARED)
     boxes = [*places[: ports[0]], *(f.box for f in frames.values()), *places[ports[0] :]]
     layout = lay_out(boxes, links, direction, options.engine, gap, rims)
-    return _Rimmed(layout, rims, direction, room).inside(frames, wires)
+    return _Rimmed(layout, rims, direction, scene.room).inside(frames, wires)
 
 
 _THIN: Final = {"TB": (8.0, 1.0), "LR": (1.0, 8.0)}

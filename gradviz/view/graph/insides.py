@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -13,7 +13,8 @@ from gradviz.view.graph.card_parts import Card, CardContent, Density
 from gradviz.view.graph.drawing import DrawnLink, output_port, referenced, thin, way_in
 from gradviz.view.graph.fold_cards import FoldCards
 from gradviz.view.graph.fold_header import header_width
-from gradviz.view.graph.inside_layout import DrawnInside, placed, rim_id
+from gradviz.view.graph.geometry import measure
+from gradviz.view.graph.inside_layout import DrawnInside, InsideScene, placed, rim_id
 from gradviz.view.graph.layout_links import Link
 from gradviz.view.graph.options import DrawOptions
 from gradviz.view.graph.rims import PORTS, Insides
@@ -49,7 +50,7 @@ class InsideDrawings:
         self._index = graph_index
         self._options = options
         self.insides = insides or Insides(folding.tree)
-        self._outside = outside_members(folding, graph_index, options)
+        self._outside = self._members_outside()
         self.outside_folds = {key: fold for fold, keys in self._outside.items() for key in keys}
         """The fold in which each tensor outside the graph is drawn; of several the last."""
         self.drawn = lru_cache(maxsize=KEPT)(self._drawn)
@@ -57,19 +58,26 @@ class InsideDrawings:
         self._key = lru_cache(maxsize=65_536)(self._id_of)
 
     def _drawn(self, fold_id: str, density: Density) -> DrawnInside:
-        """The inside of a fold, or of what is around the whole graph, in one density."""
+        direction = self._options.direction
+        return placed(
+            self.scene(fold_id, density),
+            self._options,
+            lambda card, spine: measure(card, direction, spine),
+        )
+
+    def scene(self, fold_id: str, density: Density) -> InsideScene:
+        """What is in a fold, or in what is around the whole graph, in one density."""
         content = self._options.content(density)
         fold_cards = FoldCards(self._folding, self._index, content)
         if fold_id == BOX:
             root = self._tree.root
-            card = fold_cards.card(root, 0, 0, self.insides.rim(root.id).roots)
-            return placed((card,), (), (0, 0), 0.0, self._options)
+            return InsideScene((fold_cards.card(root, 0, 0, self.insides.rim(root.id).roots),), ())
         fold = self._tree[fold_id]
         made = self._cards(self.insides.inside(fold_id), fold_cards, content)
         wires = [*self._wires(self.insides.inside(fold_id), made)]
         outside = [self._index.tensors[key] for key in self._outside.get(fold_id, ())]
         for info in outside:
-            for node_id, name in self._index.saved_by.get(info.id, ()):
+            for node_id, name in self._savers(info.id):
                 if node_id in made:
                     port = way_in(made, node_id, name)
                     wires.append(DrawnLink(Link(info.id, 0, node_id, port), node_id, info.id))
@@ -82,9 +90,14 @@ class InsideDrawings:
         ports = (rim.input_ports, rim.output_ports)
         words = fold_cards.words
         room = header_width(words.label(fold), words.counts(fold))
-        return placed(
-            shown, links, ports, room if fold is not self._tree.root else 0.0, self._options
-        )
+        return InsideScene(shown, links, ports, room if fold is not self._tree.root else 0.0)
+
+    def _savers(self, tensor_id: str) -> Iterable[tuple[str, str]]:
+        """The nodes that save a tensor outside the graph, each with the name of the slot."""
+        return self._index.saved_by.get(tensor_id, ())
+
+    def _members_outside(self) -> dict[str, list[str]]:
+        return outside_members(self._folding, self._index, self._options)
 
     def _cards(
         self, inside: Inside, fold_cards: FoldCards, content: CardContent

@@ -13,8 +13,9 @@ import traitlets
 from gradviz.model.collector import no_collection
 from gradviz.model.errors import OptionError
 from gradviz.model.recording import Recording
-from gradviz.view.animation.animation import Animation, Animations
+from gradviz.view.animation.animation import Animations
 from gradviz.view.animation.decisive_steps import decisive_steps
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
 from gradviz.view.documents.graph import compress
 from gradviz.view.documents.recording import check_step, recording_document
@@ -234,7 +235,7 @@ class Player(GraphWidget):
         return data, metadata
 
     @property
-    def _animation(self) -> Animation:
+    def _animation(self) -> StepPictures:
         """All steps in the density that is shown."""
         return self._animations[self.shown_density]
 

@@ -42,6 +42,8 @@ export interface FoldRun {
   readonly nodes: number;
   /** Whether they are shown one by one at first. */
   readonly open: boolean;
+  /** The box of the picture in which these nodes are; absent where nothing is folded. */
+  readonly fold?: string;
 }
 
 export interface StepView {
@@ -145,6 +147,7 @@ const run = recordOf({
   last: whole,
   nodes: whole,
   open: (value) => typeof value === "boolean",
+  fold: (value) => value === undefined || text(value),
 });
 
 export const recordingFields: Record<string, Check> = {

@@ -4,6 +4,7 @@ import type { BaseDocument, Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
 import { lookOf, stillOf } from "../documents/pictures";
 import { pictureOf } from "../graph/composed_svg";
+import { looksAt } from "../graph/shown";
 import { SVG } from "../lib/dom";
 import type { Unfolding } from "../model/folds";
 import type { Timeline } from "../model/timeline";
@@ -21,12 +22,13 @@ export function documentAt(
   density: Density,
   unfolding?: Unfolding,
 ): StaticDocument {
-  const svg = unfolding ? pictureOf(wire, unfolding, density) : stillOf(wire, density);
+  const look = looksAt(wire, density, timeline, at);
+  const svg = unfolding ? pictureOf(wire, unfolding, density, look) : stillOf(wire, density);
   if (!timeline) return { ...wire, svg };
   return {
     ...wire,
     title: `${wire.title} step ${timeline.nameOf(at)}`,
-    svg: svgAt(timeline, at, density, svg),
+    svg: unfolding ? svg : svgAt(timeline, at, density, svg),
   };
 }
 

@@ -22,10 +22,16 @@ export function compositionOf({ folds, opened, root }: Unfolding, density: Densi
 }
 
 /** The picture of a folded document in one density, with what is open now. */
-export function pictureOf(wire: AnyDocument, unfolding: Unfolding, density: Density): string {
+export function pictureOf(
+  wire: AnyDocument,
+  unfolding: Unfolding,
+  density: Density,
+  look?: Look,
+): string {
   const { folds } = unfolding;
   const composition = compositionOf(unfolding, density);
-  return svgOfComposition(aroundOf(wire, density), composition, folds, folds.insides(density));
+  const insides = folds.insides(density);
+  return svgOfComposition(aroundOf(wire, density), composition, folds, insides, look);
 }
 
 /** A picture whose root element and style sheet are those of every density. */
@@ -39,6 +45,7 @@ export function svgOfComposition(
   composition: Composition,
   folds: Folds,
   insides: Insides,
+  look?: Look,
 ): string {
   const { width, height, parts } = composition;
   const [start = "<svg>"] = /<svg[^>]*>/.exec(around) ?? [];
@@ -46,13 +53,39 @@ export function svgOfComposition(
   const size = `viewBox="0 0 ${px(width)} ${px(height)}" width="${px(width)}" height="${px(height)}"`;
   const open = start.replace(/ (viewBox|width|height)="[^"]*"/g, "").replace(/\/?>$/, ` ${size}>`);
   const drawn = parts.map((part) => {
-    if (part.kind === "link") return linkMarkup(part, folds.direction === "TB");
-    if (part.kind === "frame") {
-      return frameMarkup(part, folds.get(part.id), insides[part.id]?.header ?? "");
+    if (part.kind === "link") {
+      return linkMarkup(part, folds.direction === "TB", look?.(`gv-${part.link.id}`));
     }
-    return `<g transform="translate(${px(part.x)} ${px(part.y)})">${part.markup}</g>`;
+    if (part.kind === "frame") {
+      const header = look?.(`gv-header-${part.id}`) ?? insides[part.id]?.header ?? "";
+      return frameMarkup(part, folds.get(part.id), header);
+    }
+    const markup = look ? look(`gv-${part.id}`) || absent(`gv-${part.id}`) : part.markup;
+    return `<g transform="translate(${px(part.x)} ${px(part.y)})">${markup}</g>`;
   });
   return `${open}${style}${drawn.join("")}</svg>`;
+}
+
+/** Of a recording, the text of an element at the step that is shown: a card with its box at (0, 0), of
+    a link an element with its classes; "" where it does not exist. */
+export type Look = (key: string) => string;
+
+const absent = (key: string) => `<g id="${xml(key)}" class="gv-absent"/>`;
+
+/** Says the text of an element of a picture where it has another look now; undefined of a box that is
+    open: it has a frame and a header. */
+export function patchesOf(composition: Composition | undefined, isDown: boolean) {
+  const parts = new Map(
+    (composition?.parts ?? []).map((part) => [
+      `gv-${part.kind === "link" ? part.link.id : part.id}`,
+      part,
+    ]),
+  );
+  return (key: string, look: string): string | undefined => {
+    const part = parts.get(key);
+    if (part?.kind === "frame") return undefined;
+    return part?.kind === "link" ? linkMarkup(part, isDown, look) : look;
+  };
 }
 
 function frameMarkup(frame: Frame, fold: Fold | undefined, header: string): string {
@@ -66,8 +99,11 @@ function frameMarkup(frame: Frame, fold: Fold | undefined, header: string): stri
   );
 }
 
-function linkMarkup(placed: PlacedLink, isDown: boolean): string {
+/** `look` is that of a step, "" where the link does not exist at it; undefined where there are no steps. */
+function linkMarkup(placed: PlacedLink, isDown: boolean, look?: string): string {
   const { link, points, begins, ends } = placed;
+  const name = link.is_edge ? "gv-edge" : "gv-uses";
+  if (look === "") return `<g id="gv-${xml(link.id)}" class="${name} gv-absent"/>`;
   const tail = begins && link.tail[0] ? link.tail_reach : NONE;
   const head = ends && link.head[0] ? link.head_reach : NONE;
   const [first, last] = [points[0], points.at(-1)] as [Pair, Pair];
@@ -79,8 +115,8 @@ function linkMarkup(placed: PlacedLink, isDown: boolean): string {
   const into = ends ? arrow(end, isNone(head) ? (points.at(-2) as Pair) : last, points) : "";
   const back = begins ? arrow(start, isNone(tail) ? (points[1] as Pair) : first, points) : "";
   const props = {
-    class: link.is_edge ? "gv-edge" : "gv-uses",
-    ...(link.is_edge ? { id: `gv-${link.id}` } : {}),
+    class: /class="([^"]*)"/.exec(look ?? "")?.[1] ?? name,
+    ...(link.id ? { id: `gv-${link.id}` } : {}),
     "data-source": link.source,
     ...(link.is_edge ? { "data-target": link.target } : { "data-tensor": link.target }),
     ...(link.slot === null ? {} : { "data-slot": String(link.slot) }),

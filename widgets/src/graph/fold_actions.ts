@@ -95,6 +95,11 @@ export class FoldActions {
     return closed.length ? this.unfold(closed) : true;
   }
 
+  /** Opens a box and all that is around it. */
+  async reveal(id: string): Promise<void> {
+    if (await this.show(id)) await this.unfold([id]);
+  }
+
   /** Makes a fold the whole picture. */
   async only(id: string): Promise<void> {
     const now = this.#now;
@@ -155,7 +160,7 @@ export class FoldActions {
     if (level === "first") store.set("root", "");
     for (let now = this.#now; now && this.#level === level; now = this.#now) {
       const { ids, missing, left } = openedAt(now, level);
-      if (missing.length && store.kernel.isThere) {
+      if (missing.length && this.answers) {
         if (await this.#fetch(missing)) continue;
         break;
       }
@@ -173,13 +178,19 @@ export class FoldActions {
     }
   }
 
+  /** Whether somebody knows the insides that are not here: those of a recording are all here. */
+  get answers(): boolean {
+    const { store } = this.#context;
+    return store.kernel.isThere && store.get("timeline") === undefined;
+  }
+
   /** Whether the kernel knows nodes that are not listed. */
   get hasMore(): boolean {
     const { store } = this.#context;
     const now = this.#now;
     const all = now?.folds.get(now.folds.top)?.nodes ?? 0;
     const listed = store.get("content").items.filter(({ kind }) => LISTED.has(kind)).length;
-    return store.kernel.isThere && all > listed;
+    return this.answers && all > listed;
   }
 
   /** How many nodes a query finds in the kernel beside those that came. */
@@ -235,7 +246,7 @@ export class FoldActions {
     const folds = this.#now?.folds;
     const [id = ""] = ids;
     const label = folds?.get(id)?.label ?? id;
-    if (!store.kernel.isThere) {
+    if (!this.answers) {
       this.#say(folds?.limit || `${label}: its inside is not here; a kernel is needed to see it`);
       return false;
     }

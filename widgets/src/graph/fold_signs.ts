@@ -26,9 +26,11 @@ export function addSigns({ svg: root, titles }: Picture, { folds }: Unfolding): 
     const fold = folds.get(shape.dataset.id ?? "");
     if (!fold) continue;
     const isOpen = shape.classList.contains("gv-open");
+    // After a step only the boxes that it changed have none.
+    if (shape.querySelector(":scope > .gradviz-sign")) continue;
     // The name of a button is what is written on it.
     setProps(shape, { role: "button", "aria-expanded": String(isOpen), "aria-label": undefined });
-    const drawn = shape.querySelector(":scope > .gv-fold-sign");
+    const drawn = shape.querySelector(":scope > .gv-fold-sign, :scope > .gv-facts > .gv-fold-sign");
     const toggle = hitArea(drawn, isOpen);
     titles.set(toggle, isOpen ? "Fold (Enter)" : `Unfold: ${fold.members} inside (Enter)`);
     shape.append(toggle);
@@ -36,7 +38,7 @@ export function addSigns({ svg: root, titles }: Picture, { folds }: Unfolding): 
     const header = shape.querySelector(":scope > .gv-header");
     const width = Number(header?.getAttribute("width") ?? 0);
     if (header) titles.set(header, `Fold ${fold.label} (Enter)`);
-    const written = [...shape.querySelectorAll(":scope > text")].map(
+    const written = [...shape.querySelectorAll(":scope > text, :scope > .gv-facts > text")].map(
       (text) => Number(text.getAttribute("x")) + LETTER * (text.textContent?.length ?? 0),
     );
     if (Math.max(0, ...written) > width - SIGN - 2 * RIM) continue;

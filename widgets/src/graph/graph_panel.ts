@@ -10,7 +10,7 @@ import { findItems } from "../model/search";
 import type { Timeline } from "../model/timeline";
 import type { PanelContext } from "../panel_context";
 import type { Box } from "./camera";
-import { compositionOf } from "./composed_svg";
+import { compositionOf, patchesOf } from "./composed_svg";
 import { makeCrumbs } from "./crumbs";
 import { makeExtent } from "./extent";
 import { FoldActions } from "./fold_actions";
@@ -21,7 +21,7 @@ import { makeMinimap } from "./minimap";
 import { Motion } from "./motion";
 import { flowOf, moveOf, neighbour } from "./navigation";
 import { nearestTitle, type Picture, parsePicture } from "./picture";
-import { countsOf, heldIn, type Shown, textOf } from "./shown";
+import { countsOf, heldIn, looksAt, type Shown, textOf } from "./shown";
 import { addRing, SvgIndex } from "./svg_index";
 import { FullLooks, Unfolded } from "./unfolded";
 import { type Shapes, Viewport } from "./viewport";
@@ -66,6 +66,8 @@ export function makeGraph(context: PanelContext): GraphPanel {
   let picture: Picture;
   /** Element -> its current variant. */
   let variants = new Map<string, number>();
+  /** The text of an element of the picture, of its look. */
+  let patched = patchesOf(undefined, true);
   let content: GraphContent | undefined;
   let boxes: Map<string, Box> | undefined;
   let trail: string[] = [];
@@ -102,9 +104,13 @@ export function makeGraph(context: PanelContext): GraphPanel {
     if (isNew) looks = new FullLooks(wire);
     const hadFocus = element.contains(document.activeElement);
     const focused = index.at(document.activeElement);
-    picture = parsePicture(textOf(shown), prefix);
+    const look = looksAt(wire, density, store.get("timeline"), store.get("at"));
+    picture = parsePicture(textOf(shown, look), prefix);
     if (unfolding) addSigns(picture, unfolding);
-    variants = new Map();
+    const isFolded = unfolding !== undefined && look !== undefined;
+    const drawn = isFolded ? store.get("timeline")?.state(store.get("at")).at.get(density) : [];
+    variants = new Map(drawn);
+    patched = patchesOf(composition, unfolding?.folds.direction !== "LR");
     content = undefined;
     // In another density the same cards are there.
     if (isNew) trail = [];
@@ -144,8 +150,11 @@ export function makeGraph(context: PanelContext): GraphPanel {
       if (variants.get(key) === variant) continue;
       variants.set(key, variant);
       const look = timeline ? lookOf(timeline.recording, density, key, variant) : "";
-      picture.patch(key, look, (target) => motion.changes(target));
+      const text = patched(key, look);
+      if (text === undefined) continue;
+      picture.patch(key, text, (target) => motion.changes(target));
     }
+    if (timeline && shown?.unfolding) addSigns(picture, shown.unfolding);
     if (timeline) picture.svg.setAttribute("aria-label", content.summary);
     const { unfolding, composition } = shown ?? {};
     if (unfolding && composition) {
@@ -166,7 +175,7 @@ export function makeGraph(context: PanelContext): GraphPanel {
     const wire = store.get("wire");
     const timeline = store.get("timeline");
     const ids = timeline
-      ? latestSubjects(timeline, store.get("at"))
+      ? [foldOfRun(), ...latestSubjects(timeline, store.get("at"))]
       : [store.get("selected"), ...(isReport(wire) ? wire.marked : [])];
     const card =
       firstOf(ids) ?? (timeline ? [...index.cards.values()][0] : index.cards.get(current()));
@@ -177,6 +186,23 @@ export function makeGraph(context: PanelContext): GraphPanel {
     // What is joined to nothing is seen with everything else that is there.
     return { card, around: around.length ? around : [...index.cards.values()] };
   }
+
+  /** The box of the run that the step stands for, "" if it stands for itself. */
+  function foldOfRun(): string {
+    const opened = store.get("detail") ? "all" : store.get("opened");
+    return store.get("timeline")?.runAt(store.get("at"), opened)?.run.fold ?? "";
+  }
+  let openedBefore = store.get("opened");
+  // The nodes of a run are seen one by one where its box is open.
+  store.watch(["opened"], () => {
+    const [before, now] = [openedBefore, store.get("opened")];
+    openedBefore = now;
+    const timeline = store.get("timeline");
+    const folds = (keys: Iterable<number>) =>
+      [...keys].map((key) => timeline?.foldOf(key) ?? "").filter(Boolean);
+    for (const fold of folds([...before].filter((key) => !now.has(key)))) actions.fold(fold);
+    for (const fold of folds([...now].filter((key) => !before.has(key)))) void actions.reveal(fold);
+  });
 
   function firstOf(ids: readonly string[]): SVGGElement | undefined {
     return ids.map((id) => index.ownerOf(id)).find((shape) => shape !== undefined);
@@ -204,12 +230,12 @@ export function makeGraph(context: PanelContext): GraphPanel {
   store.watch(["content", "drawn", "lit", "unfolding"], () => {
     index.highlight("is-lit", relatedTo(store.get("timeline"), store.get("lit")));
   });
-  store.watch(["awaited", "drawn", "unfolding"], () => {
+  store.watch(["content", "awaited", "drawn", "unfolding"], () => {
     const { unfolding } = shown ?? {};
     if (!unfolding) return;
     // What is hidden itself is waited for in the box that it is in.
     const boxes = [...store.get("awaited")].map((id) => unfolding.folds.shownFor(id, unfolding));
-    showStates(picture, unfolding, new Set(boxes), store.kernel.isThere);
+    showStates(picture, unfolding, new Set(boxes), actions.answers);
   });
   const folded = (): Folded | undefined => {
     const { unfolding, composition } = shown ?? {};

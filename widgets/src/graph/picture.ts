@@ -30,7 +30,8 @@ export function parsePicture(source: string, prefix: string, scope = ROOT): Pict
   const svg = parse(source, prefix, scope);
   const titles = new WeakMap<Element, string>();
   takeTitles(svg, titles);
-  const parts = new Map([...svg.children].map((part) => [part.id, part]));
+  // Cards of a folded picture are inside of what puts them at their places.
+  const parts = new Map([...svg.querySelectorAll("[id]")].map((part) => [part.id, part]));
   const known = new Map<string, Element>();
   const patch = (key: string, markup: string, before?: (element: Element) => void) => {
     const target = parts.get(`${prefix}-${key}`);

@@ -2,12 +2,14 @@
 
 import type { Density } from "../documents/graph";
 import type { AnyDocument } from "../documents/parse";
-import { svgOf } from "../documents/pictures";
+import { lookOf, svgOf } from "../documents/pictures";
+import { isRecording } from "../documents/recording";
 import { isReport } from "../documents/report";
 import { SVG } from "../lib/dom";
 import type { Unfolding } from "../model/folds";
+import type { Timeline } from "../model/timeline";
 import type { Box } from "./camera";
-import { aroundOf, svgOfComposition } from "./composed_svg";
+import { aroundOf, type Look, svgOfComposition } from "./composed_svg";
 import { boxIn, type Composition, changedIn } from "./composition";
 
 /** What is drawn now. */
@@ -19,12 +21,28 @@ export interface Shown {
   readonly composition: Composition | undefined;
 }
 
+/** The looks of the elements at a step of a recording; undefined where there are no steps. */
+export function looksAt(
+  wire: AnyDocument,
+  density: Density,
+  timeline: Timeline | undefined,
+  at: number,
+): Look | undefined {
+  if (!timeline || !isRecording(wire)) return undefined;
+  const variants = timeline.state(at).at.get(density);
+  return (key) => {
+    const variant = variants?.get(key);
+    return variant === undefined ? "" : lookOf(wire, density, key, variant);
+  };
+}
+
 /** A report without a graph shows its figures elsewhere. */
-export function textOf({ wire, density, unfolding, composition }: Shown): string {
+export function textOf({ wire, density, unfolding, composition }: Shown, look?: Look): string {
   if (isReport(wire) && !wire.picture) return `<svg xmlns="${SVG}"/>`;
   if (!unfolding || !composition) return svgOf(wire, density);
   const { folds } = unfolding;
-  return svgOfComposition(aroundOf(wire, density), composition, folds, folds.insides(density));
+  const insides = folds.insides(density);
+  return svgOfComposition(aroundOf(wire, density), composition, folds, insides, look);
 }
 
 /** The box that was opened or closed, before and after: what must stay where it is on the screen. */

@@ -43,8 +43,10 @@ export class FullLooks {
   ): string | undefined {
     if (density === "full") return undefined;
     const wire = this.#wire;
-    if (folds) return fullCard(folds.insides("full"), folds.around(id).at(-1) ?? "", id);
     const key = `gv-${id}`;
+    if (folds && !timeline) {
+      return fullCard(folds.insides("full"), folds.around(id).at(-1) ?? "", id);
+    }
     if (isRecording(wire)) {
       const variant = timeline?.state(at).at.get("full")?.get(key);
       return variant === undefined ? undefined : lookOf(wire, "full", key, variant);

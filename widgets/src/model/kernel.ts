@@ -47,7 +47,7 @@ export class Kernel {
     if (!cancel) return this.#send(what);
     const asked = this.#open
       ? this.#answered.then(() => this.#send(what, cancel))
-      : this.#send(what);
+      : this.#send(what, cancel);
     this.#open++;
     const end = () => void this.#open--;
     this.#answered = asked.then(end, end);

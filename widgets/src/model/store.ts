@@ -275,7 +275,8 @@ export class Store {
     if (!wire.fold) return undefined;
     const { arrived, unfolded, root } = this.#local;
     if (this.#folds?.of !== arrived) {
-      const folds = new Folds(wire.fold, arrived, this.get("content").items);
+      const items = this.get("timeline")?.everyItem ?? this.get("content").items;
+      const folds = new Folds(wire.fold, arrived, items);
       this.#folds = { of: arrived, folds };
     }
     const { folds } = this.#folds;

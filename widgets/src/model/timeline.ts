@@ -187,6 +187,11 @@ export class Timeline {
     return undefined;
   }
 
+  /** The box of the picture in which the nodes of a run are that is opened; "" if there is none. */
+  foldOf(key: number): string {
+    return this.#runOf(key)?.fold ?? "";
+  }
+
   #runOf(key: number): FoldRun | undefined {
     return this.#runs[key - this.recording.views.length];
   }
@@ -268,6 +273,15 @@ export class Timeline {
   itemOf(id: string): string | undefined {
     const both = [id, ...this.partnersOf(id)];
     return both.find((known) => this.labelOf(known) !== undefined);
+  }
+
+  /** What there is at any step, each as it is first. */
+  get everyItem(): readonly Item[] {
+    const found = new Map<string, Item>();
+    for (const [id, item] of this.recording.views.flatMap(({ items }) => Object.entries(items))) {
+      if (item && !found.has(id)) found.set(id, item);
+    }
+    return [...found.values()];
   }
 
   /** The largest number of tensors at any step. */

@@ -372,6 +372,10 @@ describe("a folded graph with a kernel", () => {
     level(2)?.click();
     expect(said()).toBe("no longer waited for");
     level(2)?.click();
+    // The kernel still works on what is not waited for any more; then it is asked again.
+    expect(model.asked).toHaveLength(2);
+    await model.answer(1, { insides: {} });
+    expect(frames()).toEqual([]);
     await model.answer(2, { insides: { normal: { f3: lateInside } } });
     expect(frames()).toEqual(["f1", "f2", "f3"]);
     expect(shape("f3").hasAttribute("aria-busy")).toBe(false);

@@ -50,15 +50,15 @@ describe("a question to the kernel", () => {
 
   it("is not sent any more when it was cancelled while another one was answered", async () => {
     const clicks = [1, 2, 3].map(() => new AbortController());
-    const asked = clicks.map((click, i) => kernel.ask({ inside: `f${i}` }, click.signal));
+    const asked = clicks.map((click, i) => kernel.ask({ inside: [`f${i}`] }, click.signal));
     const failed = [0, 1].map((i) => expect(asked[i]).rejects.toThrow("no longer waited for"));
     clicks[0]?.abort();
     clicks[1]?.abort();
     await Promise.all(failed);
-    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f0" }]);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: ["f0"] }]);
     model.answer({ answer: model.asked[0]?.number, error: "" }, bytes);
     await vi.advanceTimersByTimeAsync(0);
-    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: "f0" }, { inside: "f2" }]);
+    expect(model.asked.map(({ ask }) => ask)).toEqual([{ inside: ["f0"] }, { inside: ["f2"] }]);
     model.answer({ answer: model.asked[1]?.number, error: "" }, bytes);
     expect(await asked[2]).toBe(bytes);
     expect(model.listeners.size).toBe(0);

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradviz.model.recording import Recording
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, Value, head, style, write_lines
 from gradviz.view.explanations.fields import explained
@@ -63,7 +63,7 @@ class FrameDrawing:
     parts: tuple[Shown, ...]
     said: str
     """What it shows, for a screen reader."""
-    animation: Animation
+    animation: StepPictures
     engine_arrows: bool
 
     def svg(self, frame: int, *, variables: bool = False) -> str:
@@ -87,7 +87,7 @@ class FrameDrawing:
 
 
 def frame_drawing(
-    recording: Recording, animation: Animation, frames: Frames, engine_arrows: bool = False
+    recording: Recording, animation: StepPictures, frames: Frames, engine_arrows: bool = False
 ) -> FrameDrawing:
     """The frames of a recording.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradviz.model.recording import Recording
-from gradviz.view.animation.animation import Animation
+from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.animation.still import bare
 from gradviz.view.captions.caption import caption
 from gradviz.view.element import Element, all_of
@@ -13,7 +13,7 @@ from gradviz.view.export.animated.camera import Box
 from gradviz.view.export.animated.parts import Part, Shown, Signal
 
 
-def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
+def graph_parts(animation: StepPictures, steps: Sequence[int]) -> Iterator[Shown]:
     """Each element in each of its variants, and a dot for each gradient that is passed on."""
     states = [animation.at(step) for step in steps]
     parts: list[Part] = []
@@ -33,17 +33,19 @@ def graph_parts(animation: Animation, steps: Sequence[int]) -> Iterator[Shown]:
     yield from parts
 
 
-def extent(animation: Animation, steps: Sequence[int]) -> Box:
+def extent(animation: StepPictures, steps: Sequence[int]) -> Box:
     """What is drawn at any of the steps."""
     return Box(*(animation.extent(*steps) or (0.0, 0.0, *animation.size)))
 
 
-def subjects(recording: Recording, animation: Animation, steps: Sequence[int]) -> list[list[Box]]:
+def subjects(
+    recording: Recording, animation: StepPictures, steps: Sequence[int]
+) -> list[list[Box]]:
     """What each step is about, as boxes in the picture, the most important first."""
     return [list(_subjects(recording, animation, step)) for step in steps]
 
 
-def _subjects(recording: Recording, animation: Animation, step: int) -> Iterator[Box]:
+def _subjects(recording: Recording, animation: StepPictures, step: int) -> Iterator[Box]:
     """The node that ran, what the caption names, and what else changed; while nothing is joined,
     everything that is there."""
     homes = _homes(animation.drawn(step))

@@ -1,0 +1,324 @@
+"""All steps of a folded recording: each inside is laid out once for all of them.
+
+An element of an inside has a variant per step. What is open is put together of them, in Python for
+pictures that stand still, and in the browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from gradviz.model.explanation import Explanation
+from gradviz.model.folding import FoldedSteps, Folding
+from gradviz.model.highlights import Highlight
+from gradviz.model.recording import Recording
+from gradviz.view.animation.explained_steps import mark_rules, marked, marks_in
+from gradviz.view.animation.folded_drawings import FoldedUnplaced
+from gradviz.view.animation.step_drawings import LinkLook, Variants
+from gradviz.view.animation.step_pictures import StepPictures
+from gradviz.view.element import Element, Value, style, svg, write, write_lines
+from gradviz.view.explanations.fields import explained
+from gradviz.view.graph import card_svg
+from gradviz.view.graph.card_parts import Card, Density
+from gradviz.view.graph.composition import Composed, Frame, compose
+from gradviz.view.graph.fold_header import HEADER, header_width
+from gradviz.view.graph.folded import fitted
+from gradviz.view.graph.geometry import CardFrame, measure, together
+from gradviz.view.graph.inside_layout import (
+    DrawnInside,
+    InsideScene,
+    PlacedCard,
+    PlacedLink,
+    placed,
+)
+from gradviz.view.graph.insides import BOX
+from gradviz.view.graph.layout import Point
+from gradviz.view.graph.options import DrawOptions
+from gradviz.view.style import css
+from gradviz.view.text import px
+
+
+class FoldedAnimation(StepPictures):
+    """The pictures of all steps of a folded recording, in one density.
+
+    Args:
+        recording: What is shown.
+        unplaced: Its cards and links.
+        options: How it is drawn.
+        density: How much cards say.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        unplaced: FoldedUnplaced,
+        options: DrawOptions,
+        density: Density,
+    ) -> None:
+        super().__init__(unplaced, options.direction, density)
+        self._folded, self._options = unplaced, options
+        self.folding: Folding = unplaced.folding
+        """Which folds are open in the pictures of steps."""
+        self._cards = unplaced.cards[density]
+        self._known_frames = unplaced.frames
+        self._frames: dict[str, list[CardFrame]] = {}
+        """Of each card the frames of its variants."""
+        self.insides: dict[str, DrawnInside] = {
+            key: placed(self._roomy(key, scene), options, self._measured)
+            for key, scene in unplaced.scenes[density].items()
+        }
+        """The inside of each fold, as large as at any step."""
+        self.elements = dict(self._looks())
+        self._change()
+        self._explain(explained(recording))
+        self._all_looks, self._all_changes = self.elements, self.changes
+        """Those of the elements of all insides: cards at 0, 0, of links their classes."""
+        self._shown = self.composed(self.folding)
+
+    def open(self, folding: Folding) -> None:
+        """Choose which folds are open in the pictures of steps."""
+        self.folding, self._shown = folding, self.composed(folding)
+        self.elements = dict(self._placed(self._shown))
+        self.changes = [
+            {key: number for key, number in change.items() if key in self.elements}
+            for change in self._all_changes
+        ]
+        self.__dict__.pop("_curves", None)
+
+    def composed(self, folding: Folding) -> Composed:
+        """The picture with these folds open."""
+        ids = folding.opening.ids
+        root = folding.tree.root.id
+        start = root if root in ids else BOX
+        known = {key for key in ids if key in self.insides}
+        return compose(start, known, self.insides.__getitem__, self.direction)
+
+    @cached_property
+    def pieces(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The variants of each element as text, in pieces; densities share what is equal."""
+        return {
+            key: tuple(self._folded.written(look) for look in looks)
+            for key, looks in self._all_looks.items()
+        }
+
+    @property
+    def browser_looks(self) -> Mapping[str, tuple[Element | None, ...]]:
+        """The variants of the elements of all insides."""
+        return self._all_looks
+
+    @property
+    def browser_changes(self) -> Sequence[Mapping[str, int]]:
+        """Per step, of the elements of all insides those whose variant changes."""
+        return self._all_changes
+
+    def svg(self, step: int, *, engine_arrows: bool = False, variables: bool = True) -> str:
+        """The complete picture of one step, with the folds open that are open at first."""
+        sheet = style(self.css(variables, engine_arrows))
+        drawn = (sheet, *self.there(step).values())
+        return write_lines(svg(self.size, self.summaries[step], engine_arrows, drawn))
+
+    def around(self, step: int, engine_arrows: bool = False) -> str:
+        """The picture of a step without its elements, which the browser puts together."""
+        sheet = style(self.css(True, engine_arrows))
+        return write(svg(self.size, self.summaries[step], engine_arrows, (sheet,)))
+
+    def css(self, variables: bool = True, engine_arrows: bool = False) -> str:
+        """The style sheet of the pictures of all steps."""
+        sheet = css(variables=variables, engine_arrows=engine_arrows, steps=True, folds=True)
+        return sheet + mark_rules(self.drawn_marks, variables=variables)
+
+    @property
+    def size(self) -> Point:
+        """Width and height of the picture, the same at all steps."""
+        composed = self._shown
+        return round(composed.width, 1), round(composed.height, 1)
+
+    def box(self, key: str, step: int) -> tuple[Point, Point] | None:
+        """Corner and size of a card or frame; ``None`` for what is in a closed box."""
+        shapes: tuple[PlacedCard | Frame, ...] = (*self._shown.cards, *self._shown.frames)
+        found = next((one for one in shapes if one.id == key), None)
+        return None if found is None else ((found.x, found.y), (found.width, found.height))
+
+    @cached_property
+    def _curves(self) -> dict[str, tuple[Point, ...]]:
+        return {f"gv-{link.id or _own_id(link)}": link.points for link in self._shown.links}
+
+    def _roomy(self, fold_id: str, scene: InsideScene) -> InsideScene:
+        """As wide as its header at any step."""
+        if fold_id == BOX or not scene.room:
+            return scene
+        label = self._folded.label(fold_id)
+        rooms = (header_width(label, words) for words in self._folded.heads[fold_id].looks)
+        return replace(scene, room=max((scene.room, *rooms)))
+
+    def _measured(self, card: Card, spine: int) -> CardFrame:
+        """The frame of a card, as large as those of all of its variants."""
+        variants = self._cards[card.id]
+        key = id(variants), spine
+        if key not in self._known_frames:
+            looks = [*variants.looks] or [card]
+            frames = [measure(one, self.direction, spine) for one in looks]
+            frames = together(frames, self.direction)
+            height = max(frame.height for frame in frames)
+            self._known_frames[key] = [
+                one if one.height == height else replace(one, height=height) for one in frames
+            ]
+        frames = self._frames[card.id] = self._known_frames[key]
+        # A link goes on to the card, under a pill that is there at some steps.
+        return min(frames, key=lambda frame: sum(bool(one.label) for one in frame.card.outputs))
+
+    def _looks(self) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
+        for key, links in self._folded.links.items():
+            yield f"gv-{key.key}", (*(_link_look(look, key.is_edge) for look in links.looks), None)
+        known, blocks = self._folded.drawn, self._folded.blocks
+        for own_id, cards in self._cards.items():
+            if not cards.looks:
+                yield f"gv-{own_id}", (None,)
+                continue
+            frames = self._frames[own_id]
+            if (drawn_as := id(frames)) not in known:
+                known[drawn_as] = tuple(
+                    card_svg.card(one, (0.0, 0.0), self.direction, blocks) for one in frames
+                )
+            yield f"gv-{own_id}", (*known[drawn_as], None)
+        yield from self._folded.drawn_headers.items()
+
+    def _change(self) -> None:
+        variants: dict[str, Variants[LinkLook] | Variants[Card] | Variants[str]] = {
+            **{f"gv-{key.key}": links for key, links in self._folded.links.items()},
+            **{f"gv-{key}": cards for key, cards in self._cards.items()},
+            **{f"gv-header-{key}": heads for key, heads in self._folded.heads.items()},
+        }
+        for key, one in variants.items():
+            if self.changes:
+                self.changes[0][key] = len(one.looks)
+            for step, look in one.changes:
+                number = len(one.looks) if look is None else one.looks[look]  # type: ignore[index]
+                self.changes[step][key] = number
+
+    def _explain(self, groups: Mapping[int, Iterable[Explanation]]) -> None:
+        """Mark what explanations point at, and the folds that it is in."""
+        leaves = self._folded.recording.graph.leaf_nodes
+        for step, group in groups.items():
+            drawn = {
+                key: one for key, one in self.there(step).items() if "data-id" in one.attributes
+            }
+            self.marks[step] = marks_in(drawn, group)
+            more: dict[Highlight, None] = dict.fromkeys(self.marks[step])
+            for mark in self.marks[step]:
+                node = mark.id.partition(".")[0]
+                for fold_id in self._folded.around.get(leaves.get(node, node), ()):
+                    more[replace(mark, id=fold_id)] = None
+            self._mark(step, marked(drawn, more))
+
+    def _placed(self, composed: Composed) -> Iterator[tuple[str, tuple[Element | None, ...]]]:
+        """The elements of the open folds, each at its place."""
+        for frame in composed.frames:
+            key = f"gv-header-{frame.id}"
+            yield key, tuple(self._frame(frame, look) for look in self._all_looks[key])
+        open_ids = {"", *(frame.id for frame in composed.frames)}
+        for link in composed.links:
+            own_id = f"gv-{link.id or _own_id(link)}"
+            drawn = (self._link(link, look, own_id, open_ids) for look in self._all_looks[own_id])
+            yield own_id, tuple(drawn)
+        for card in composed.cards:
+            x, y = card.x + card.offset[0], card.y + card.offset[1]
+            at: dict[str, Value] = {"transform": f"translate({px(x)} {px(y)})"}
+            looks = self._all_looks[f"gv-{card.id}"]
+            yield f"gv-{card.id}", tuple(look and look.changed(at) for look in looks)
+
+    def _frame(self, frame: Frame, look: Element | None) -> Element | None:
+        if look is None:
+            return None
+        width, height = round(frame.width, 1), round(frame.height, 1)
+        outline: dict[str, Value] = {"class": "gv-frame", "width": width, "height": height, "rx": 6}
+        bar: dict[str, Value] = {"class": "gv-header", "width": width, "height": HEADER, "rx": 6}
+        attributes: dict[str, Value] = {
+            "class": "gv-fold gv-open",
+            "id": f"gv-{frame.id}",
+            "data-id": frame.id,
+            "role": "group",
+            "transform": f"translate({px(frame.x)} {px(frame.y)})",
+        }
+        return Element("g", attributes, (Element("rect", outline), Element("rect", bar), look))
+
+    def _link(
+        self, link: PlacedLink, look: Element | None, own_id: str, open_ids: set[str]
+    ) -> Element | None:
+        if look is None:
+            return None
+        path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
+        drawn = card_svg.link(
+            path,
+            link.source,
+            link.target,
+            link.slot,
+            link.tail_reach,
+            link.head_reach,
+            is_edge=link.is_edge,
+            own_id=own_id,
+            label=card_svg.count(link.count, path[-1], self.direction),
+        ).changed({"class": look.text("class")})
+        ends = {"gv-head-data": link.head[0], "gv-head-engine": link.tail[0]}
+        unseen = {name for name, key in ends.items() if key in open_ids}
+        return drawn.holding(one for one in drawn.inside if unseen.isdisjoint(one.classes))
+
+
+def _own_id(link: PlacedLink) -> str:
+    return f"{link.source}.{link.target}"
+
+
+def _link_look(look: LinkLook, is_edge: bool) -> Element:
+    """The classes of a link at a step, as an element."""
+    names = ["gv-edge" if is_edge else "gv-uses"]
+    if look.is_new:
+        names.append("gv-made")
+    if look.flow:
+        names.append("gv-flowed" if look.flow.arrived else "gv-flow")
+    return Element("g", {"class": " ".join(names)})
+
+
+class FoldedAnimations:
+    """The pictures of a folded recording in each density.
+
+    Args:
+        recording: What is shown.
+        steps: Its folds.
+        options: How it is drawn.
+    """
+
+    def __init__(self, recording: Recording, steps: FoldedSteps, options: DrawOptions) -> None:
+        self.opening: Density = "compact" if options.density == "auto" else options.density
+        """The density in which the player opens."""
+        densities: tuple[Density, ...] = (
+            self.opening,
+            *(d for d in options.densities_of(len(recording.graph)) if d != self.opening),
+        )
+        self.unplaced = FoldedUnplaced(recording, steps, options, densities)
+        self.made: dict[Density, FoldedAnimation] = {
+            density: FoldedAnimation(recording, self.unplaced, options, density)
+            for density in densities
+        }
+        first = self.made[self.opening]
+        folding = steps.folding
+        if folding.is_automatic:
+            folding = fitted(folding, lambda one: _size(first.composed(one)))
+        self.folding = self._around_marks(folding, first)
+        """Which folds are open at first."""
+        for one in self.made.values():
+            one.open(self.folding)
+
+    def _around_marks(self, folding: Folding, animation: FoldedAnimation) -> Folding:
+        """What explanations point at is to be seen."""
+        tree = folding.tree
+        for key in dict.fromkeys(mark.id.partition(".")[0] for mark in animation.drawn_marks):
+            node = tree.graph.leaf_nodes.get(key, key)
+            if node in self.unplaced.around:
+                folding = folding.opened_around(node)
+        return folding
+
+
+def _size(composed: Composed) -> Point:
+    return composed.width, composed.height
