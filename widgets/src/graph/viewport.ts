@@ -70,6 +70,9 @@ export class Viewport {
   #subject: () => Shapes | undefined = () => undefined;
   /** Whether a person has moved the window: it then goes only where it must. */
   #touched = false;
+  /** Where a box stayed in its place when the picture around it was replaced: nothing moves from
+      there that need not. */
+  #held: Camera | undefined;
   #stepped = Number.NEGATIVE_INFINITY;
   /** How much at the right and at the bottom something lies over. */
   #covered: Size = { width: 0, height: 0 };
@@ -114,8 +117,10 @@ export class Viewport {
       before.y < box.y + box.height && before.y + Math.min(before.height, box.height) > box.y;
     this.#take(svg, subject);
     this.#touched = isSeen;
-    if (isSeen || !this.element.clientWidth) this.#move(hold(camera, before, after, this.#size()));
-    else this.#home();
+    if (isSeen || !this.element.clientWidth) {
+      this.#held = hold(camera, before, after, this.#size());
+      this.#move(this.#held);
+    } else this.#home();
   }
 
   /** Takes a picture; says whether it has the size of the one before. */
@@ -268,7 +273,10 @@ export class Viewport {
   }
 
   #apply(camera: Camera): void {
-    this.#move(clamp(camera, this.#content, this.#size()));
+    const { x, y, k } = this.#held ?? { x: 0, y: 0, k: 0 };
+    const isHeld = camera.x === x && camera.y === y && camera.k === k;
+    if (!isHeld) this.#held = undefined;
+    this.#move(isHeld ? camera : clamp(camera, this.#content, this.#size()));
   }
 
   #move(camera: Camera): void {
