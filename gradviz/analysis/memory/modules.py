@@ -43,6 +43,7 @@ def modules_of(
         from_before: Of a recording's graph, the nodes that were there before it began.
     """
     placement = placement_of(graph)
+    was_recorded = any(graph.makers)
     paths: dict[str, str] = {}
     inferred = set()
     for node in nodes:
@@ -51,8 +52,10 @@ def modules_of(
             continue
         place = graph.place_of(node.id)
         path = None if place is None else placement.paths[place]
-        paths[node.id] = UNKNOWN if path is None else path
-        if place in placement.inferred:
+        # Without a recording "" may be the outermost module, too.
+        outside = OUTSIDE if was_recorded and path is not None else UNKNOWN
+        paths[node.id] = path or outside
+        if path and place in placement.inferred:
             inferred.add(node.id)
     return Modules(paths, frozenset(inferred))
 

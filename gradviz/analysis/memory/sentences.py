@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gradviz.analysis.memory.modules import OUTSIDE, UNKNOWN
@@ -135,14 +136,22 @@ def _largest_groups(memory: Memory) -> Iterator[str]:
 
 
 def _outer_modules(memory: Memory) -> Sequence[Holder]:
-    """The modules; of many of them those that the outermost one consists of, with all inside."""
+    """The modules; of many of them those that the outermost one consists of, with all inside, and
+    what is in none of these."""
     if len(memory.modules) <= FEW:
         return memory.modules
     whole = {one.id: one for one in (*memory.modules, *memory.blocks)}
     paths = [key.split(".") for key in whole if key not in (OUTSIDE, UNKNOWN)]
     depth = next(n for n in range(1, 99) if len({".".join(path[:n]) for path in paths}) > 1)
-    kept = [one for key, one in whole.items() if key.count(".") == depth - 1]
-    return sorted(kept, key=lambda one: -one.nbytes)
+    parts = [one for one in whole.values() if one.id.count(".") == depth - 1]
+    no_path = [one for one in memory.modules if one.id in (OUTSIDE, UNKNOWN)]
+    around = [
+        replace(one, id=f"{one.id} itself")
+        for one in memory.modules
+        if one not in no_path and one.id.count(".") < depth - 1
+    ]
+    found = {one.id: one for one in (*parts, *no_path, *around)}
+    return sorted(found.values(), key=lambda one: -one.nbytes)
 
 
 def _named(one: Holder, what: str) -> str:

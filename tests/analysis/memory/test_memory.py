@@ -256,7 +256,39 @@ def test_a_node_that_uses_parameters_of_two_modules_tells_no_module() -> None:
     model = nn.ModuleList([first, second])
     loss = nn.functional.linear(torch.ones(2, 4), first.weight, second.bias).exp().sum()
     found = memory(first(torch.ones(2, 4)).sum() + loss, model)
-    assert [(one.id, len(one.nodes)) for one in found.modules] == [("", 2), ("model.0", 1)]
+    assert [(one.id, len(one.nodes)) for one in found.modules] == [("?", 2), ("model.0", 1)]
+
+
+class Deep(nn.Module):
+    """Most of what it keeps is made by its own forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(14))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x.repeat(1, 50).exp().sin()
+
+
+def test_of_many_modules_the_one_around_them_is_named_with_what_it_keeps_itself() -> None:
+    model = Deep()
+    with gradviz.record() as recording:
+        loss = model(torch.ones(20, 4)).sum()
+    report = gradviz.memory(recording)
+    said = next(one for one in report.findings.sentences if "by module" in one)
+    assert "most at model itself with 15.6 KiB in 2 nodes" in said
+    assert loss.requires_grad
+
+
+def test_what_the_outermost_module_or_code_outside_made_is_not_known_without_a_recording() -> None:
+    model = Deep()
+    found = memory(model(torch.ones(20, 4)).sum(), model)
+    assert (found.modules[0].id, len(found.modules[0].nodes)) == ("?", 2)
+    said = next(one for one in found.sentences if "by module" in one)
+    assert "most at nodes whose module is not known with 15.6 KiB in 2 nodes" in said
+    assert not found.modules[0].inferred
 
 
 def test_a_module_that_was_not_given_has_the_name_of_its_variable() -> None:
