@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import gradviz
+from gradviz.analysis.fold import step_totals
 from gradviz.view.widgets.player import Player
 from tests.browser.bare import Bare, Widget, axe_violations, picture_faults
 from tests.browser.test_folding import WINDOWS, Net
@@ -26,7 +27,9 @@ def wire() -> dict[str, Any]:
     with gradviz.record() as recording:
         loss = model(x).square().mean()
         loss.backward()
-    document: dict[str, Any] = Player(recording).wire
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step_totals, "DRAWN", 40)
+        document: dict[str, Any] = Player(recording).wire
     return document
 
 

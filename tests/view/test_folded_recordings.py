@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import gradviz
-from gradviz.analysis.fold.step_totals import folded_steps
+from gradviz.analysis.fold import step_totals
 from gradviz.model.fold import Fold, FoldTotals, FoldTree
 from gradviz.model.graph import Graph
 from gradviz.model.recording import Recording
@@ -20,6 +20,12 @@ from gradviz.view.animation.step_pictures import StepPictures
 from gradviz.view.documents.recording import recording_document
 from gradviz.view.graph.options import DEFAULT
 from gradviz.view.widgets.player import Player
+
+
+@pytest.fixture(autouse=True)
+def small_ones_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds recordings of more than 40 nodes: larger ones take long to compare."""
+    monkeypatch.setattr(step_totals, "DRAWN", 40)
 
 
 class Block(nn.Module):
@@ -112,7 +118,7 @@ def test_unfolded_it_has_the_cards_of_the_flat_picture_with_their_marks(seed: in
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_totals_of_a_box_are_those_of_its_nodes_at_the_step(seed: int) -> None:
     recording = RECORDINGS[seed]
-    steps = folded_steps(recording)
+    steps = step_totals.folded_steps(recording)
     assert steps
     tree, now = steps.folding.tree, dict[str, FoldTotals]()
     for step, changes in zip(recording.all_steps, steps.totals, strict=True):
