@@ -24,7 +24,7 @@ from gradviz.view.graph import card_svg
 from gradviz.view.graph.card_parts import Card, Density
 from gradviz.view.graph.composition import Composed, Frame, compose
 from gradviz.view.graph.fold_header import HEADER, header_width
-from gradviz.view.graph.folded import fitted
+from gradviz.view.graph.folded import fitted, placed_link
 from gradviz.view.graph.geometry import CardFrame, measure, together
 from gradviz.view.graph.inside_layout import (
     DrawnInside,
@@ -249,21 +249,8 @@ class FoldedAnimation(StepPictures):
     ) -> Element | None:
         if look is None:
             return None
-        path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
-        drawn = card_svg.link(
-            path,
-            link.source,
-            link.target,
-            link.slot,
-            link.tail_reach,
-            link.head_reach,
-            is_edge=link.is_edge,
-            own_id=own_id,
-            label=card_svg.count(link.count, path[-1], self.direction),
-        ).changed({"class": look.text("class")})
-        ends = {"gv-head-data": link.head[0], "gv-head-engine": link.tail[0]}
-        unseen = {name for name, key in ends.items() if key in open_ids}
-        return drawn.holding(one for one in drawn.inside if unseen.isdisjoint(one.classes))
+        drawn = placed_link(link, self.direction, own_id, open_ids)
+        return drawn.changed({"class": look.text("class")})
 
 
 def _own_id(link: PlacedLink) -> str:

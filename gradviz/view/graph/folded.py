@@ -19,6 +19,7 @@ from gradviz.view.graph.fold_marks import FoldMarks
 from gradviz.view.graph.highlights import with_rules
 from gradviz.view.graph.inside_layout import DrawnInside, PlacedCard, PlacedLink
 from gradviz.view.graph.insides import BOX, InsideDrawings
+from gradviz.view.graph.layout import Direction
 from gradviz.view.graph.options import DEFAULT, DrawOptions
 from gradviz.view.graph_index import places_of
 from gradviz.view.style import css
@@ -190,21 +191,30 @@ class FoldedDrawing:
             link: The link.
             open_ids: Where it does not end, but goes on inside: open folds, and the rim.
         """
-        path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
-        drawn = card_svg.link(
-            path,
-            link.source,
-            link.target,
-            link.slot,
-            link.tail_reach,
-            link.head_reach,
-            is_edge=link.is_edge,
-            own_id=f"gv-{link.id}" if link.is_edge else "",
-            label=card_svg.count(link.count, path[-1], self.options.direction),
-        )
-        ends = {"gv-head-data": link.head[0], "gv-head-engine": link.tail[0]}
-        unseen = {css for css, key in ends.items() if key in open_ids}
-        return drawn.holding(one for one in drawn.inside if unseen.isdisjoint(one.classes))
+        own_id = f"gv-{link.id}" if link.is_edge else ""
+        return placed_link(link, self.options.direction, own_id, open_ids)
+
+
+def placed_link(
+    link: PlacedLink, direction: Direction, own_id: str, open_ids: Collection[str]
+) -> Element:
+    """A link at its place, with its number where it is several, and without the arrow heads at
+    what it only passes: open folds, and the rim."""
+    path = tuple((round(x, 1) + 0.0, round(y, 1) + 0.0) for x, y in link.points)
+    drawn = card_svg.link(
+        path,
+        link.source,
+        link.target,
+        link.slot,
+        link.tail_reach,
+        link.head_reach,
+        is_edge=link.is_edge,
+        own_id=own_id,
+        label=card_svg.count(link.count, path[-1], direction),
+    )
+    ends = {"gv-head-data": link.head[0], "gv-head-engine": link.tail[0]}
+    unseen = {css for css, key in ends.items() if key in open_ids}
+    return drawn.holding(one for one in drawn.inside if unseen.isdisjoint(one.classes))
 
 
 def placed_card(card: PlacedCard) -> Element:
